@@ -1,0 +1,50 @@
+# Every target works from a clean clone: it makes .venv once and reuses it. Python, pip, make and a package index are enough.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt
+SPEC   := pyproject.toml constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help demo install test check bench clean
+
+help:  ## show the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(VENV)/.made:
+	@echo "equisep: making a virtual environment in $(VENV)"
+	@$(PYTHON) -c 'import sys; ok = (3, 11) <= sys.version_info[:2] < (3, 14); sys.exit(0 if ok else f"equisep needs Python 3.11 to 3.13; $(PYTHON) is {sys.version.split()[0]}. Set PYTHON=python3.12, say.")'
+	@$(PYTHON) -m venv $(VENV) && touch $@
+
+$(VENV)/.run: $(VENV)/.made $(SPEC)
+	@echo "equisep: installing the run-time packages (torch is large: a minute or two the first time)"
+	@$(PIP) -e . && touch $@
+
+$(VENV)/.dev: $(VENV)/.run
+	@echo "equisep: installing the development packages"
+	@$(PIP) -e ".[dev]" && touch $@
+
+demo: $(VENV)/.run  ## train the 8-layer network of Fig. 1 on the embedded data and show the law
+	@echo "equisep: running the demo"
+	@$(BIN)/equisep demo --out equisep-demo
+
+install: $(VENV)/.dev  ## set up everything for development
+	@echo "equisep: ready; the command is $(BIN)/equisep"
+
+test: $(VENV)/.dev check  ## checks, then all tests
+	@echo "equisep: running the tests"
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/.dev  ## ruff, mypy strict, import direction
+	@echo "equisep: ruff, mypy, import direction"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/python -m pytest -q tests/test_house.py -k import
+
+bench: $(VENV)/.dev  ## every benchmark; writes JSON named by device and versions into benchmarks/results
+	@echo "equisep: running the benchmarks"
+	@for file in benchmarks/bench_*.py; do echo "equisep: $$file"; $(BIN)/python $$file --save || exit 1; done
+
+clean:  ## remove the environment and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build

@@ -1,0 +1,59 @@
+"""See how a neural network separates its classes, layer by layer.
+
+>>> import equisep
+>>> profile = equisep.measure(model, loader)        # any nn.Module, any iterable of (x, y)
+>>> profile.law.rho, profile.law.half_life, profile.law.r
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from equisep._version import __version__
+
+if TYPE_CHECKING:
+    from equisep.data import load_data as load_data
+    from equisep.law import fit_law as fit_law
+    from equisep.law import summarize_laws as summarize_laws
+    from equisep.measure import measure as measure
+    from equisep.metrics import cdnv as cdnv
+    from equisep.metrics import class_fuzziness as class_fuzziness
+    from equisep.metrics import fuzziness as fuzziness
+    from equisep.metrics import ncc_accuracy as ncc_accuracy
+    from equisep.models import Fnn as Fnn
+    from equisep.results import LawFit as LawFit
+    from equisep.results import Profile as Profile
+    from equisep.taps import tap as tap
+    from equisep.training import train as train
+
+# name → module; loaded on first use (PEP 562), so that `import equisep` costs nothing and imports no framework
+_HOMES = {
+    "Fnn": "equisep.models",
+    "LawFit": "equisep.results",
+    "Profile": "equisep.results",
+    "cdnv": "equisep.metrics",
+    "class_fuzziness": "equisep.metrics",
+    "fit_law": "equisep.law",
+    "fuzziness": "equisep.metrics",
+    "load_data": "equisep.data",
+    "measure": "equisep.measure",
+    "ncc_accuracy": "equisep.metrics",
+    "summarize_laws": "equisep.law",
+    "tap": "equisep.taps",
+    "train": "equisep.training",
+}
+
+__all__ = sorted([*_HOMES, "__version__"])
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'equisep' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

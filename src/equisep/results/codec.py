@@ -1,0 +1,138 @@
+"""Profiles as versioned JSON: the records decide the layout, the reader refuses what it does not know."""
+
+from __future__ import annotations
+
+import json
+import os
+import types
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from equisep.errors import ProfileError
+from equisep.results.profile import Profile
+
+SCHEMA = 1
+KIND = "equisep profile"
+
+
+def encode(value: Any) -> Any:
+    """A record, and all inside it, as plain JSON types."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {entry.name: encode(getattr(value, entry.name)) for entry in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): encode(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [encode(entry) for entry in value]
+    return value
+
+
+def decode(kind: Any, value: Any, *, where: str) -> Any:
+    """Plain JSON types back into the record type `kind`; `where` names the place in an error."""
+    origin, args = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return value
+    if origin in (Union, types.UnionType):
+        if value is None and types.NoneType in args:
+            return None
+        (inner,) = (arg for arg in args if arg is not types.NoneType)
+        return decode(inner, value, where=where)
+    if origin is Literal:
+        if value not in args:
+            raise ProfileError(f"`{where}` is {value!r}; expected one of {', '.join(map(str, args))}.")
+        return value
+    if origin is tuple:
+        _expect(isinstance(value, list), where, "a list", value)
+        kinds = [args[0]] * len(value) if args[-1] is Ellipsis else list(args)
+        _expect(len(kinds) == len(value), where, f"{len(kinds)} entries", value)
+        return tuple(decode(k, v, where=f"{where}[{i}]") for i, (k, v) in enumerate(zip(kinds, value, strict=True)))
+    if origin is not None and issubclass(origin, Mapping):
+        _expect(isinstance(value, dict), where, "an object", value)
+        return {key: decode(args[1], entry, where=f"{where}.{key}") for key, entry in value.items()}
+    if is_dataclass(kind):
+        return _decode_record(kind, value, where=where)
+    if kind is float:
+        _expect(isinstance(value, int | float) and not isinstance(value, bool), where, "a number", value)
+        return float(value)
+    _expect(type(value) is kind, where, f"a value of type {kind.__name__}", value)
+    return value
+
+
+def _decode_record(kind: Any, value: Any, *, where: str) -> Any:
+    _expect(isinstance(value, dict), where, "an object", value)
+    hints = _hints(kind)
+    unknown = sorted(set(value) - set(hints))
+    if unknown:
+        raise ProfileError(f"`{where}` has the unknown field `{unknown[0]}`. The file is damaged or hand-made.")
+    try:
+        return kind(**{name: decode(hints[name], entry, where=f"{where}.{name}") for name, entry in value.items()})
+    except TypeError as error:
+        raise ProfileError(f"`{where}` is incomplete: {error}. The file is damaged or hand-made.") from error
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    names = {entry.name for entry in fields(kind)}
+    return {name: hint for name, hint in get_type_hints(kind).items() if name in names}
+
+
+def _expect(ok: bool, where: str, wanted: str, value: Any) -> None:
+    if not ok:
+        raise ProfileError(f"`{where}` should be {wanted}; found {str(value)[:40]!r}. The file is damaged or hand-made.")
+
+
+def profile_to_dict(profile: Profile) -> dict[str, Any]:
+    """A profile as plain JSON types, headed by its kind and schema number."""
+    return {"kind": KIND, "schema": SCHEMA, **encode(profile)}
+
+
+def profile_from_dict(content: Mapping[str, Any], *, where: str = "profile") -> Profile:
+    """The profile in plain JSON types back as a record."""
+    if content.get("kind") != KIND:
+        raise ProfileError(f"{where} is no equisep profile: its field `kind` is {content.get('kind')!r}.")
+    schema = content.get("schema")
+    if not isinstance(schema, int):
+        raise ProfileError(f"{where} has no schema number. The file is damaged or hand-made.")
+    if schema > SCHEMA:
+        raise ProfileError(
+            f"{where} was written by a newer equisep (schema {schema}; this version reads up to {SCHEMA}). "
+            "Upgrade equisep to read it."
+        )
+    body = {key: value for key, value in content.items() if key not in ("kind", "schema")}
+    profile = decode(Profile, body, where="profile")
+    assert isinstance(profile, Profile)
+    return profile
+
+
+def save_profile(profile: Profile, path: str | Path) -> Path:
+    """Write a profile as JSON beside its final name, then rename: a reader never sees half a file."""
+    target = Path(path)
+    text = json.dumps(profile_to_dict(profile), indent=1, ensure_ascii=False, allow_nan=False)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        partial.write_text(text + "\n", encoding="utf-8")
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+    return target
+
+
+def load_profile(path: str | Path) -> Profile:
+    """Read a profile that `save_profile` wrote."""
+    source = Path(path)
+    try:
+        content = json.loads(source.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ProfileError(f"No profile at `{source}`. Write one with `equisep measure … --out FILE`.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ProfileError(f"`{source}` cannot be read as a profile: {error}.") from error
+    except json.JSONDecodeError as error:
+        raise ProfileError(
+            f"`{source}` is not valid JSON (line {error.lineno}: {error.msg}); it is truncated or no profile."
+        ) from error
+    if not isinstance(content, dict):
+        raise ProfileError(f"`{source}` is no equisep profile: it holds a {type(content).__name__}, not an object.")
+    return profile_from_dict(content, where=f"`{source}`")

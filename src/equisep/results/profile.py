@@ -1,0 +1,137 @@
+"""The profile: everything measured of one model, which prints, plots, tabulates and saves itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from equisep.errors import InputError, MissingExtraError, did_you_mean
+from equisep.results.records import ClassifierReading, LawFit, Note, SiteReading
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.axes import Axes
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+CURVES = ("fuzziness", "fuzziness_test", "null", "nc1", "cdnv", "cdnv_test", "ncc_train", "ncc_test")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Profile:
+    """Everything measured of one model on one data set; holds no samples.
+
+    `law` is the law of D on the training data over `sites`; `laws` holds the others (`test`, and `class 0` … of D_k).
+    `settings` are all choices that can change a number; `provenance` says what produced it.
+    """
+
+    model: str
+    classes: int
+    counts: tuple[int, ...]
+    sites: tuple[SiteReading, ...]
+    law: LawFit
+    laws: Mapping[str, LawFit] = field(default_factory=dict)
+    effective_depth: int | None = None
+    classifier: ClassifierReading | None = None
+    accuracy_train: float | None = None
+    accuracy_test: float | None = None
+    counts_test: tuple[int, ...] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+
+    def __getitem__(self, site: str | int) -> SiteReading:
+        """The reading of one site, by name or index."""
+        if isinstance(site, int):
+            if not -len(self.sites) <= site < len(self.sites):
+                raise InputError(f"No site {site}: the profile has {len(self.sites)} sites, counted from 0.")
+            return self.sites[site]
+        for reading in self.sites:
+            if reading.name == site:
+                return reading
+        names = [reading.name for reading in self.sites]
+        raise InputError(f"No site `{site}` among the {len(names)} of the profile.{did_you_mean(site, names)}")
+
+    def curve(self, metric: str = "fuzziness") -> tuple[float | None, ...]:
+        """One metric over depth, site 0 first."""
+        if metric not in CURVES:
+            raise InputError(f"No curve `{metric}`.{did_you_mean(metric, CURVES)} Known: {', '.join(CURVES)}.")
+        return tuple(getattr(reading, metric) for reading in self.sites)
+
+    def save(self, path: str | Path) -> Path:
+        """Write versioned JSON; a reader never sees half a file."""
+        from equisep.results.codec import save_profile
+
+        return save_profile(self, path)
+
+    @staticmethod
+    def load(path: str | Path) -> Profile:
+        """Read a profile that `save` wrote."""
+        from equisep.results.codec import load_profile
+
+        return load_profile(path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The profile as plain JSON types, as `save` writes it."""
+        from equisep.results.codec import profile_to_dict
+
+        return profile_to_dict(self)
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row a site, one column a number (needs the extra `frame`)."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise MissingExtraError(needed_for="`Profile.to_frame`", package="pandas", extra="frame") from error
+        loads = (None, *self.law.loads) if self.law.loads else (None,) * len(self.sites)
+        rows = [
+            {
+                "site": site.index,
+                "name": site.name,
+                "dim": site.dim,
+                "load": load,
+                "rank": site.rank,
+                "trace_within": site.trace_within,
+                "trace_between": site.trace_between,
+                "norm_spread": site.norm_spread,
+                "angle_spread": site.angle_spread,
+                "angle_gap": site.angle_gap,
+                "etf_distance": site.etf_distance,
+                **{metric: getattr(site, metric) for metric in CURVES},
+            }
+            for site, load in zip(self.sites, loads, strict=True)
+        ]
+        return pandas.DataFrame(rows).set_index("site")
+
+    def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw D over depth with the fitted law (matplotlib); see `equisep.report.plots.plot_law`."""
+        from equisep.report.plots import plot_law
+
+        return plot_law(self, ax=ax, **options)
+
+    def __repr__(self) -> str:
+        law = self.law
+        first, last = (self.sites[0].fuzziness, self.sites[-1].fuzziness) if self.sites else (None, None)
+        parts = [f"{len(self.sites)} sites", f"{sum(self.counts)} samples", f"{self.classes} classes"]
+        if first is not None and last is not None:
+            parts.append(f"D {first:.4g} → {last:.4g}")
+        if law.rho is not None:
+            parts.append(f"ρ {law.rho:.3f}")
+        if law.r is not None:
+            parts.append(f"r {law.r:.4f} ({law.verdict})")
+        parts.append(f"effective depth {self.effective_depth}")
+        parts.append(f"`{self.settings.get('mode', '?')}` mode")
+        if self.notes:
+            parts.append(f"{len(self.notes)} note{'s' if len(self.notes) > 1 else ''}")
+        return f"<Profile of {self.model}: {', '.join(parts)}>"
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from equisep.report.terminal import render_profile
+
+        yield render_profile(self)
+
+    def _repr_html_(self) -> str:
+        from equisep.report.notebook import profile_html
+
+        return profile_html(self)

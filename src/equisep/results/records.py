@@ -1,0 +1,154 @@
+"""The small frozen records that numbers travel in: notes, intervals, one site's reading, one curve's law."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+IntervalKind = Literal["bootstrap", "jackknife", "seeds"]
+Verdict = Literal["law", "fuzzy law", "no law"]
+
+LAW_R = -0.99  # the papers call r = −0.996 a law …
+FUZZY_R = -0.95  # … and −0.971 none
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A number that stands but needs care: what it is about (`code`, stable) and why (`text`, one sentence)."""
+
+    code: str
+    text: str
+    site: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.site}: {self.text}" if self.site else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A two-sided interval at `level`, by `kind`, from `n` resamples, folds or seeds."""
+
+    low: float
+    high: float
+    level: float
+    kind: IntervalKind
+    n: int
+
+    def __str__(self) -> str:
+        return f"[{self.low:.4g}, {self.high:.4g}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """One slope against two: BIC of each fit of ln D, and the best two-slope fit.
+
+    `at` is the position in the curve where the slope changes; `rhos` the factor per layer before and after it.
+    `gain` = BIC of one slope − BIC of two: above about 6 the data ask for two slopes.
+    """
+
+    at: int
+    rhos: tuple[float, float]
+    bic_one: float
+    bic_two: float
+
+    @property
+    def gain(self) -> float:
+        """How much better two slopes are, in BIC (positive: two)."""
+        return self.bic_one - self.bic_two
+
+
+@dataclass(frozen=True, slots=True)
+class LawFit:
+    """The law of equi-separation fitted to one curve: ln D_l = intercept + l ln ρ (He & Su 2023, Eq. 2).
+
+    A field is `None` where the number does not exist; a Note then says why.
+    """
+
+    curve: tuple[float, ...]
+    rho: float | None = None
+    intercept: float | None = None
+    half_life: float | None = None
+    r: float | None = None
+    r2: float | None = None
+    residuals: tuple[float, ...] = ()
+    max_residual: float | None = None
+    loads: tuple[float, ...] = ()
+    imbalance: float | None = None
+    two_slopes: Break | None = None
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """`law` for r ≤ −0.99, `fuzzy law` for r ≤ −0.95, otherwise, or where ρ ≥ 1, `no law`."""
+        if self.r is None or self.rho is None or self.rho >= 1:
+            return "no law"
+        return "law" if self.r <= LAW_R else "fuzzy law" if self.r <= FUZZY_R else "no law"
+
+
+@dataclass(frozen=True, slots=True)
+class LawSummary:
+    """Several laws of one kind (one per seed) as means with intervals over seeds."""
+
+    n: int
+    rho: float | None
+    half_life: float | None
+    r: float | None
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinates:
+    """Samples of one site on its first two principal components, for plots."""
+
+    points: tuple[tuple[float, float], ...]
+    labels: tuple[int, ...]
+    explained: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class SiteReading:
+    """Everything measured at one site. Fields not asked for, or that do not exist there, are `None`.
+
+    Without a suffix a number is of the training data; `_test` marks the test data.
+    """
+
+    index: int
+    name: str
+    dim: int
+    fuzziness: float | None = None
+    fuzziness_test: float | None = None
+    fuzziness_interval: Interval | None = None
+    null: float | None = None
+    class_fuzziness: tuple[float | None, ...] | None = None
+    rank: int | None = None
+    cut: float | None = None
+    singular_values: tuple[float, ...] | None = None
+    nc1: float | None = None
+    norm_spread: float | None = None
+    angle_spread: float | None = None
+    angle_gap: float | None = None
+    etf_distance: float | None = None
+    trace_within: float | None = None
+    trace_between: float | None = None
+    cdnv: float | None = None
+    cdnv_test: float | None = None
+    ncc_train: float | None = None
+    ncc_test: float | None = None
+    coordinates: Coordinates | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClassifierReading:
+    """The last linear layer: the geometry of its rows, and its duality with the class means it reads (NC3, NC4)."""
+
+    name: str
+    norm_spread: float
+    angle_spread: float
+    angle_gap: float
+    etf_distance: float
+    nc3: float | None = None
+    nc4: float | None = None
+    nc4_test: float | None = None
