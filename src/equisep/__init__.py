@@ -10,13 +10,13 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from equisep._version import __version__
+from equisep._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from equisep.data import load_data as load_data
     from equisep.law import fit_law as fit_law
     from equisep.law import summarize_laws as summarize_laws
-    from equisep.measure import measure as measure
+    from equisep.measuring import measure as measure
     from equisep.metrics import cdnv as cdnv
     from equisep.metrics import class_fuzziness as class_fuzziness
     from equisep.metrics import fuzziness as fuzziness
@@ -37,14 +37,29 @@ _HOMES = {
     "fit_law": "equisep.law",
     "fuzziness": "equisep.metrics",
     "load_data": "equisep.data",
-    "measure": "equisep.measure",
+    "measure": "equisep.measuring",
     "ncc_accuracy": "equisep.metrics",
     "summarize_laws": "equisep.law",
     "tap": "equisep.taps",
     "train": "equisep.training",
 }
 
-__all__ = sorted([*_HOMES, "__version__"])
+__all__ = [
+    "Fnn",
+    "LawFit",
+    "Profile",
+    "__version__",
+    "cdnv",
+    "class_fuzziness",
+    "fit_law",
+    "fuzziness",
+    "load_data",
+    "measure",
+    "ncc_accuracy",
+    "summarize_laws",
+    "tap",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:

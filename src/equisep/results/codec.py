@@ -80,7 +80,9 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 def _expect(ok: bool, where: str, wanted: str, value: Any) -> None:
     if not ok:
-        raise ProfileError(f"`{where}` should be {wanted}; found {str(value)[:40]!r}. The file is damaged or hand-made.")
+        raise ProfileError(
+            f"`{where}` should be {wanted}; found {str(value)[:40]!r}. The file is damaged or hand-made."
+        )
 
 
 def profile_to_dict(profile: Profile) -> dict[str, Any]:

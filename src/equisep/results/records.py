@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-IntervalKind = Literal["bootstrap", "jackknife", "seeds"]
+IntervalKind = Literal["bootstrap", "jackknife", "seeds", "combined"]  # combined: of a difference, from two others
 Verdict = Literal["law", "fuzzy law", "no law"]
 
 LAW_R = -0.99  # the papers call r = −0.996 a law …

@@ -1,0 +1,94 @@
+"""What counts as class labels: integers from 0 to K − 1, or one-hot rows, and one sentence for everything else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from equisep.errors import InputError, LabelError
+from equisep.results import Note
+from equisep.shapes import Int, Shaped
+
+ONE_HOT = Note("one-hot", "The targets are one-hot rows; they were turned into class indices.")
+
+
+def as_tensor(value: Any, *, what: str) -> Tensor:
+    """A tensor, or whatever numpy can make of a list or array."""
+    if isinstance(value, Tensor):
+        return value.detach()
+    try:
+        return torch.as_tensor(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"{what} should be a tensor or an array; found {type(value).__name__} ({error}).") from error
+
+
+def class_indices(target: Any) -> tuple[Int[Tensor, " n"], Note | None]:
+    """Targets as int64 class indices, with a Note where one-hot rows were turned into indices.
+
+    The range is not checked here: see `check_range`.
+    """
+    labels = as_tensor(target, what="The labels")
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim == 2:
+        return _from_one_hot(labels), ONE_HOT
+    if labels.ndim != 1:
+        raise LabelError(
+            f"Class labels are one integer a sample; found targets of shape {tuple(labels.shape)}. "
+            "Pass a vector of class indices."
+        )
+    if labels.is_floating_point() or labels.is_complex():
+        example = labels.flatten()[0].item() if labels.numel() else "none"
+        raise LabelError(
+            f"Class labels are integers; found {_name(labels.dtype)} values such as {example}. "
+            "Convert class numbers with `y.long()`; regression targets are no classes."
+        )
+    return labels.to(torch.int64), None
+
+
+def _from_one_hot(rows: Shaped[Tensor, "n k"]) -> Int[Tensor, " n"]:
+    hot = rows == 1
+    if bool((hot | (rows == 0)).all()) and bool((hot.sum(dim=1) == 1).all()):
+        return hot.to(torch.int64).argmax(dim=1)
+    raise LabelError(
+        f"Targets of shape {tuple(rows.shape)} are neither class indices nor one-hot rows: "
+        f"{int((hot.sum(dim=1) != 1).sum())} of {rows.shape[0]} rows do not hold exactly one 1. "
+        "Multi-label and soft targets are no classes; pass one class index a sample."
+    )
+
+
+def check_range(labels: Int[Tensor, " n"], classes: int, *, owner: str) -> None:
+    """Raise unless every label lies in 0 … classes − 1; `owner` says where the number of classes comes from."""
+    if labels.numel() == 0:
+        return
+    low, high = int(labels.min()), int(labels.max())
+    if low < 0 or high >= classes:
+        outside = int(((labels < 0) | (labels >= classes)).sum())
+        raise LabelError(
+            f"Labels must lie in 0 … {classes - 1} ({owner}); found {low} … {high}, {outside} of {labels.numel()} outside. "
+            f"Pass `classes={max(high + 1, 2)}`, or check the labels."
+            if low >= 0
+            else f"Labels must lie in 0 … {classes - 1} ({owner}); found {low} … {high}. Check the labels."
+        )
+
+
+def check_two_classes(counts: Int[Tensor, " k"], *, asked: str, names: Int[Tensor, " k"] | None = None) -> None:
+    """Raise unless at least two classes have samples: separation needs something to separate."""
+    present = counts.nonzero().flatten()
+    if present.numel() < 2:
+        label = int(present[0] if names is None else names[present[0]]) if present.numel() else None
+        found = "there are no samples" if label is None else f"all {int(counts.sum())} labels are {label}"
+        raise LabelError(f"{asked} needs at least 2 classes; {found}. Check the labels.")
+
+
+def distinct(labels: Int[Tensor, " n"], *, asked: str) -> tuple[Int[Tensor, " n"], int]:
+    """Labels renamed 0 … K − 1 in sorted order, and K, for plain arrays that come without a classifier."""
+    names, renamed, counts = labels.unique(return_inverse=True, return_counts=True)
+    check_two_classes(counts, asked=asked, names=names)
+    return renamed, int(names.numel())
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")

@@ -1,0 +1,172 @@
+"""From statistics to the records of a profile: site readings, the classifier's reading, laws and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor, nn
+
+from equisep.law import curve_intervals, fit_law, law_intervals
+from equisep.law.intervals import ResampleKind
+from equisep.measuring.options import Options
+from equisep.measuring.probe import Probe
+from equisep.measuring.states import SiteStates
+from equisep.metrics.centers import cdnv_of
+from equisep.metrics.collapse import centered_means, geometry_of, nc3_of
+from equisep.metrics.fuzziness import class_fuzziness_of, fuzziness_of
+from equisep.results import ClassifierReading, Interval, LawFit, Note, SiteReading
+from equisep.shapes import Float64, Int
+from equisep.stats import PHD20
+
+
+def site_reading(index: int, states: SiteStates, probe: Probe, options: Options) -> SiteReading:
+    """One site's numbers."""
+    train, convention = states.train, options.convention
+    test = states.test.spread if states.test else None
+    space, moments = train.subspace, train.moments
+    geometry = geometry_of(centered_means(space)) if options.wants("collapse") else None
+    n, n_test = moments.n, test.moments.n if test else 0
+    shares = moments.traces / moments.counts.clamp(min=1)
+    return SiteReading(
+        index=index,
+        name=probe.sites[index],
+        dim=probe.dims[index],
+        fuzziness=fuzziness_of(space, train.projections, convention) if options.wants("fuzziness") else None,
+        fuzziness_test=fuzziness_of(test.subspace, test.projections, convention)
+        if test and options.wants("fuzziness")
+        else None,
+        null=states.null,
+        class_fuzziness=_class_values(states) if options.wants("class_fuzziness") else None,
+        rank=space.rank if options.wants("fuzziness", "spectrum") else None,
+        cut=space.cut if options.wants("fuzziness", "spectrum") else None,
+        singular_values=tuple(space.singular_values.tolist()) if options.wants("spectrum") else None,
+        nc1=_nc1(states),
+        norm_spread=geometry.norm_spread if geometry else None,
+        angle_spread=geometry.angle_spread if geometry else None,
+        angle_gap=geometry.angle_gap if geometry else None,
+        etf_distance=geometry.etf_distance if geometry else None,
+        trace_within=float(space.within_weights @ shares) if options.wants("traces") else None,
+        trace_between=space.trace_between if options.wants("traces") else None,
+        cdnv=cdnv_of(moments, space) if options.wants("cdnv") else None,
+        cdnv_test=cdnv_of(test.moments, test.subspace) if test and options.wants("cdnv") else None,
+        ncc_train=states.hits / n if states.hits is not None and options.wants("ncc") else None,
+        ncc_test=states.test.hits / n_test if states.test and options.wants("ncc") else None,
+        coordinates=states.coordinates,
+    )
+
+
+def _nc1(states: SiteStates) -> float | None:
+    """NC1 = Tr(SSw SSb⁺)/K in PHD20's convention, K the classes that have samples."""
+    if states.collapse is None:
+        return None
+    value = fuzziness_of(states.collapse.subspace, states.collapse.projections, PHD20)
+    return None if value is None else value / int((states.collapse.moments.counts > 0).sum())
+
+
+def _class_values(states: SiteStates) -> tuple[float | None, ...] | None:
+    if states.train.subspace.rank == 0:
+        return None
+    values = class_fuzziness_of(states.train.subspace, states.train.projections).tolist()
+    counts = states.train.moments.counts.tolist()
+    return tuple(value if count else None for value, count in zip(values, counts, strict=True))
+
+
+def classifier_reading(name: str, layer: nn.Linear, last: SiteStates) -> ClassifierReading | None:
+    """NC2 of the classifier's rows, and NC3 and NC4 with the class means it reads; None for a zero row."""
+    geometry = geometry_of(_centered(layer.weight.detach()))
+    if geometry is None:
+        return None
+    moments, test = last.train.moments, last.test
+    whole = bool((moments.counts > 0).all())
+    nc4 = last.disagreements / moments.n if last.disagreements is not None else None
+    nc4_test = test.disagreements / test.spread.moments.n if test and test.disagreements is not None else None
+    return ClassifierReading(
+        name=name,
+        norm_spread=geometry.norm_spread,
+        angle_spread=geometry.angle_spread,
+        angle_gap=geometry.angle_gap,
+        etf_distance=geometry.etf_distance,
+        nc3=nc3_of(layer.weight, moments.means) if whole else None,
+        nc4=nc4,
+        nc4_test=nc4_test,
+    )
+
+
+def _centered(rows: Tensor) -> Tensor:
+    return rows - rows.mean(dim=0)
+
+
+def laws_of(
+    readings: Sequence[SiteReading],
+    replicates: Float64[Tensor, "l m"] | None,
+    *,
+    kind: ResampleKind | None,
+    options: Options,
+) -> tuple[LawFit, dict[str, LawFit], tuple[Interval | None, ...]]:
+    """The law of D on the training data, the other laws, and an interval of D at every site."""
+    law = _law([reading.fuzziness for reading in readings])
+    intervals: tuple[Interval | None, ...] = (None,) * len(readings)
+    if replicates is not None and kind is not None and law.curve:
+        curves = replicates.T.numpy()
+        law = law_intervals(curves, law, kind=kind, level=options.level)
+        intervals = curve_intervals(curves, law.curve, kind=kind, level=options.level)
+    others: dict[str, LawFit] = {}
+    if any(reading.fuzziness_test is not None for reading in readings):
+        others["test"] = _law([reading.fuzziness_test for reading in readings])
+    by_class = [reading.class_fuzziness for reading in readings if reading.class_fuzziness is not None]
+    if len(by_class) == len(readings):
+        for k, curve in enumerate(zip(*by_class, strict=True)):
+            if all(value is not None for value in curve):
+                others[f"class {k}"] = _law(curve)
+    return law, others, intervals
+
+
+def _law(curve: Sequence[float | None]) -> LawFit:
+    values = [value for value in curve if value is not None]
+    if not values or len(values) < len(curve):
+        text = f"No law: D exists at {len(values)} of {len(curve)} sites."
+        return LawFit(curve=(), notes=(Note("no-curve", text),))
+    return fit_law(values)
+
+
+def class_notes(counts: Int[Tensor, " k"], *, what: str) -> list[Note]:
+    """Classes that are absent or have a single sample."""
+    notes = []
+    for size, code, words in ((0, "absent", "no sample"), (1, "single", "one sample")):
+        found = (counts == size).nonzero().flatten().tolist()
+        if found:
+            names = ", ".join(map(str, found[:5])) + (", …" if len(found) > 5 else "")
+            effect = "left out of all means over classes" if size == 0 else "without within-class spread of their own"
+            text = f"{len(found)} of {counts.numel()} classes ({names}) have {words} in the {what} data; they are {effect}."
+            notes.append(Note(f"{code}-{what}", text))
+    return notes
+
+
+def site_notes(readings: Sequence[SiteReading], states: Sequence[SiteStates]) -> list[Note]:
+    """What needs care about single sites, gathered so that one cause makes one note."""
+    notes: list[Note] = []
+    counts = states[0].train.moments.counts
+    smallest = int(counts[counts > 0].min())
+    wide = [reading.dim for reading in readings if reading.dim > smallest]
+    if wide:
+        text = (
+            f"The smallest class has {smallest} samples against up to {max(wide)} features at {len(wide)} of "
+            f"{len(readings)} sites: D depends on n against d there; compare it with its value under permuted labels (null)."
+        )
+        notes.append(Note("small-classes", text))
+    coarse = [r.name for r, s in zip(readings, states, strict=True) if s.train.moments.eps > 1e-5]
+    if coarse:
+        text = f"{len(coarse)} sites came in half precision: differences below its rounding are cut off."
+        notes.append(Note("half-precision", text))
+    for reading, state in zip(readings, states, strict=True):
+        space = state.train.subspace
+        if space.rank == 0:
+            text = "All class means coincide to rounding: nothing separates the classes, D does not exist."
+            notes.append(Note("no-separation", text, site=reading.name))
+        elif space.rank < space.full_rank:
+            text = (
+                f"The class means span {space.rank} of {space.full_rank} directions (cut at {space.cut:.2g}): they have "
+                "become dependent, and D depends on the cut."
+            )
+            notes.append(Note("rank", text, site=reading.name))
+    return notes

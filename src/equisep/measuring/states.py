@@ -1,0 +1,77 @@
+"""What both ways of measuring, buffered and streamed, know of one site when all data have been read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from equisep.results import Coordinates
+from equisep.shapes import Float64, Int, Shaped
+from equisep.stats import PHD20, ClassMoments, ClassSubspace, Convention, Projections, nearest_centers
+from equisep.stats.moments import as_float64
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Moments, class-mean subspace and the within-class spread along it: all that D needs."""
+
+    moments: ClassMoments
+    subspace: ClassSubspace
+    projections: Projections
+
+
+@dataclass(frozen=True, slots=True)
+class TestStates:
+    """The test data at one site: their own spread; nearest *training* centers hit; classifier disagreements."""
+
+    spread: Spread
+    hits: int
+    disagreements: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SiteStates:
+    """All statistics of one site; `collapse` is the spread under PHD20's convention."""
+
+    train: Spread
+    collapse: Spread | None = None
+    null: float | None = None
+    hits: int | None = None
+    disagreements: int | None = None
+    test: TestStates | None = None
+    replicates: Float64[Tensor, " m"] | None = None
+    drift: float = 0.0
+    coordinates: Coordinates | None = None
+
+
+def same_for_collapse(counts: Int[Tensor, " k"], convention: Convention) -> bool:
+    """Whether D and NC1 see the same matrices: equal class sizes make all weightings one."""
+    present = counts[counts > 0]
+    balanced = bool((present == present[0]).all())
+    plain = convention.center is None and convention.normalization == "none" and convention.tol is None
+    return plain and (balanced or convention.weighting == PHD20.weighting)
+
+
+def scores(layer: nn.Linear, features: Shaped[Tensor, "n d"]) -> Float64[Tensor, "n k"]:
+    """Wh + b in float64: the bias belongs in it (NC4)."""
+    h = as_float64(features)
+    weight = layer.weight.detach().to(h.device, torch.float64)
+    result = h @ weight.T
+    return result if layer.bias is None else result + layer.bias.detach().to(h.device, torch.float64)
+
+
+def center_counts(
+    residuals: Float64[Tensor, "n r"],
+    x: Shaped[Tensor, "n d"],
+    y: Int[Tensor, " n"],
+    subspace: ClassSubspace,
+    layer: nn.Linear | None,
+) -> tuple[int, int]:
+    """Samples whose nearest training center is their label; samples where the classifier disagrees with it (NC4)."""
+    guesses = nearest_centers(residuals, y, subspace=subspace)
+    hits = int((guesses == y.to(guesses.device)).sum())
+    if layer is None:
+        return hits, 0
+    return hits, int((scores(layer, x).argmax(dim=1) != guesses).sum())

@@ -1,0 +1,105 @@
+"""D of reweighted samples, for bootstrap and jackknife: many replicates of one site by a few large products."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from equisep.shapes import Float64, Int, Shaped
+from equisep.stats.convention import Convention
+from equisep.stats.moments import as_float64
+
+CHUNK_BYTES = 128 * 2**20
+
+
+def bootstrap_weights(labels: Int[Tensor, " n"], *, resamples: int, seed: int) -> Float64[Tensor, "m n"]:
+    """How often each sample is drawn, one row a resample: n_k draws with replacement inside every class k."""
+    generator = torch.Generator().manual_seed(seed)
+    y = labels.cpu()
+    weights = torch.zeros(resamples, y.numel(), dtype=torch.float64)
+    for k in y.unique().tolist():
+        members = (y == k).nonzero().flatten()  # n_k
+        draws = torch.randint(members.numel(), (resamples, members.numel()), generator=generator)
+        weights.scatter_add_(1, members[draws], torch.ones_like(draws, dtype=torch.float64))
+    return weights
+
+
+def fold_weights(labels: Int[Tensor, " n"], *, folds: int, seed: int) -> Float64[Tensor, "m n"]:
+    """Row g is 0 on fold g and 1 elsewhere; folds share every class out as evenly as they can."""
+    generator = torch.Generator().manual_seed(seed)
+    y = labels.cpu()
+    order = torch.randperm(y.numel(), generator=generator)
+    by_class = order[y[order].argsort(stable=True)]
+    weights = torch.ones(folds, y.numel(), dtype=torch.float64)
+    weights[torch.arange(y.numel()) % folds, by_class] = 0
+    return weights
+
+
+def reweighted_fuzziness(
+    features: Shaped[Tensor, "n d"],
+    labels: Int[Tensor, " n"],
+    *,
+    weights: Float64[Tensor, "m n"],
+    classes: int,
+    rank: int,
+    convention: Convention,
+) -> Float64[Tensor, " m"]:
+    """D of the data with sample i counted `weights[b, i]` times, for every replicate b.
+
+    `rank` is that of the data themselves, so that a replicate is cut where the estimate was.
+    """
+    x = as_float64(features)
+    x = _fewest_dimensions(x - x.mean(dim=0))  # D does not change under translation and rotation
+    y, weights = labels.to(x.device), weights.to(x.device)
+    per_replicate = 8 * max(classes * x.shape[1], x.shape[0] * max(rank, 1)) * 3
+    size = max(1, CHUNK_BYTES // per_replicate)
+    return torch.cat([_replicates(x, y, part, classes, rank, convention) for part in weights.split(size)])
+
+
+def resampling_cost(*, n: int, dims: list[int], classes: int, replicates: int) -> float:
+    """Floating-point operations of `reweighted_fuzziness` over all sites, to choose between many and few replicates."""
+    return float(
+        sum(2.0 * replicates * n * min(d, n) * min(classes, d) + (2.0 * d * n * n if d > n else 0.0) for d in dims)
+    )
+
+
+def _fewest_dimensions(x: Float64[Tensor, "n d"]) -> Float64[Tensor, "n e"]:
+    """The same points in at most n dimensions (QR keeps all distances; a Gram matrix would lose half the digits)."""
+    if x.shape[1] <= x.shape[0]:
+        return x
+    triangle: Tensor = torch.linalg.qr(x.T, mode="r").R
+    return triangle.T
+
+
+def _replicates(
+    x: Float64[Tensor, "n d"],
+    y: Int[Tensor, " n"],
+    weights: Float64[Tensor, "b n"],
+    classes: int,
+    rank: int,
+    convention: Convention,
+) -> Float64[Tensor, " b"]:
+    size, d = weights.shape[0], x.shape[1]
+    counts = weights.new_zeros(size, classes).index_add_(1, y, weights)  # b k
+    present = (counts > 0).to(x.dtype)
+    means = x.new_zeros(size, classes, d)
+    for k in y.unique().tolist():
+        mine = y == k
+        means[:, k] = weights[:, mine] @ x[mine] / counts[:, k].clamp(min=1).unsqueeze(1)
+    by_sample = counts / counts.sum(dim=1, keepdim=True)
+    by_class = present / present.sum(dim=1, keepdim=True)
+    between = by_sample if convention.weighting == "sample" else by_class
+    within = by_class if convention.weighting == "class" else by_sample
+    towards = by_sample if convention.centered_on == "samples" else by_class
+    offsets = means - torch.einsum("bk,bkd->bd", towards, means).unsqueeze(1)
+    rows = between.sqrt().unsqueeze(2) * offsets  # b k d
+    _, s, vt = torch.linalg.svd(rows, full_matrices=False)
+    s, v = s[:, :rank], vt[:, :rank]  # b r, b r d
+    scaled = v / s.unsqueeze(2)  # b r d
+    z = (x @ scaled.reshape(-1, d).T).T.reshape(size, -1, x.shape[0])  # b r n
+    z -= torch.einsum("brd,bkd->brk", scaled, means)[:, :, y]
+    share = (within / counts.clamp(min=math.ulp(1.0))).gather(1, y.expand(size, -1)) * weights  # b n
+    value = torch.einsum("brn,bn->b", z.square(), share)
+    return value / classes if convention.normalization == "classes" else value

@@ -1,0 +1,94 @@
+"""ClassSubspace: the directions in which class means differ, found once the means are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from equisep.shapes import Float64, Int
+from equisep.stats.convention import Convention
+from equisep.stats.moments import ClassMoments
+
+EPS64 = torch.finfo(torch.float64).eps
+
+
+@dataclass(frozen=True, slots=True)
+class ClassSubspace:
+    """SSb = BᵀB through the thin SVD B = U S Vᵀ of B's rows √w_k (m_k − m), in float64.
+
+    `directions` are the columns of V that stand above float64 rounding, `singular_values` their s_j, largest first.
+    The first `rank` of them stand above `cut` as well and make up SSb⁺; the rest serve nearest centers only.
+    `coordinates` are the class means (m_k − m) on the directions. No d×d and no Gram matrix is ever formed:
+    both would square the condition number.
+    """
+
+    counts: Int[Tensor, " k"]
+    means: Float64[Tensor, "k d"]
+    directions: Float64[Tensor, "d r"]
+    singular_values: Float64[Tensor, " r"]
+    coordinates: Float64[Tensor, "k r"]
+    within_weights: Float64[Tensor, " k"]
+    rank: int
+    cut: float
+    full_rank: int
+    trace_between: float
+
+    @staticmethod
+    def of(moments: ClassMoments, convention: Convention) -> ClassSubspace:
+        """The class-mean subspace of these moments under a convention."""
+        by_sample, by_class = _weights(moments.counts)
+        between = by_sample if convention.weighting == "sample" else by_class
+        within = by_class if convention.weighting == "class" else by_sample
+        towards = by_sample if convention.centered_on == "samples" else by_class
+        center = towards @ moments.means  # d
+        offsets = moments.means - center  # k d
+        offsets[moments.counts == 0] = 0
+        rows = between.sqrt().unsqueeze(1) * offsets  # k d
+        # LAPACK on the CPU: small, accurate to eps·s_max, and the same answer on every machine
+        _, s, vt = torch.linalg.svd(rows.cpu(), full_matrices=False)
+        top = float(s[0]) if s.numel() else 0.0
+        floor = EPS64 * max(rows.shape) * top
+        kept = int((s > floor).sum())
+        cut = _cut(moments, between, top=top, floor=floor, tol=convention.tol)
+        directions = vt[:kept].T.contiguous().to(rows.device)  # d r
+        independent = int((moments.counts > 0).sum()) - (1 if _sums_to_zero(convention) else 0)
+        return ClassSubspace(
+            counts=moments.counts,
+            means=moments.means,
+            directions=directions,
+            singular_values=s[:kept].to(rows.device),
+            coordinates=offsets @ directions,
+            within_weights=within,
+            rank=int((s[:kept] > cut).sum()),
+            cut=cut,
+            full_rank=min(independent, moments.dim),
+            trace_between=float(rows.square().sum()),
+        )
+
+
+def _weights(counts: Int[Tensor, " k"]) -> tuple[Float64[Tensor, " k"], Float64[Tensor, " k"]]:
+    """Weights by sample, n_k/n, and by class, 1/K over the classes that have samples."""
+    present = (counts > 0).to(torch.float64)
+    return counts.to(torch.float64) / counts.sum(), present / present.sum()
+
+
+def _sums_to_zero(convention: Convention) -> bool:
+    """Whether the center is the weighted mean of the rows, so that one direction is lost."""
+    return convention.centered_on == ("samples" if convention.weighting == "sample" else "classes")
+
+
+def _cut(
+    moments: ClassMoments, between: Float64[Tensor, " k"], *, top: float, floor: float, tol: float | None
+) -> float:
+    """Where a singular value of the means is indistinguishable from zero.
+
+    The features came rounded to relative eps, so each mean is known to about eps‖m_k‖ at worst (samples of a collapsed
+    class all round alike) and B to eps·(Σ w_k ‖m_k‖²)^½. Below that, exactly dependent means would make D blow up on
+    noise: within-class noise over between-class noise.
+    """
+    if tol is not None:
+        return tol * top
+    size = float((between * moments.means.square().sum(dim=1)).sum().sqrt())
+    return max(floor, moments.eps * size)

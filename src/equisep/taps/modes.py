@@ -1,0 +1,77 @@
+"""How a model is read, `eval` or `batch`, and how it is left exactly as it was found."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal, get_args
+
+import numpy
+import torch
+from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from equisep.errors import InputError, did_you_mean
+
+Mode = Literal["eval", "batch"]
+
+
+@contextmanager
+def reading_mode(model: nn.Module, mode: Mode) -> Iterator[None]:
+    """Put a model in reading mode, without gradients, and give every flag back afterwards.
+
+    eval   BatchNorm uses its running statistics; dropout off.
+    batch  BatchNorm uses the statistics of the batch being read, running statistics untouched; dropout off.
+           The figures of He & Su 2023 were read so, in batches of 100.
+    """
+    if mode not in get_args(Mode):
+        raise InputError(f"No reading mode `{mode}`.{did_you_mean(str(mode), get_args(Mode))} Known: eval, batch.")
+    training = [(module, module.training) for module in model.modules()]
+    tracking = [(module, module.track_running_stats) for module in batch_norms(model)]
+    try:
+        model.eval()
+        if mode == "batch":
+            for norm, _ in tracking:
+                # torch passes no buffers to the kernel then: nothing is updated, not even by 0·NaN
+                norm.training, norm.track_running_stats = True, False
+        with torch.no_grad():
+            yield
+    finally:
+        for module, flag in training:
+            module.training = flag
+        for norm, tracked in tracking:
+            norm.track_running_stats = tracked
+
+
+def batch_norms(model: nn.Module) -> list[_BatchNorm]:
+    """Every BatchNorm layer of a model."""
+    return [module for module in model.modules() if isinstance(module, _BatchNorm)]
+
+
+@contextmanager
+def random_state_kept(*owners: Any) -> Iterator[None]:
+    """Give torch's, numpy's and Python's random states back, and those of loaders that own a generator.
+
+    Inside a measurement it also makes a second reading of a shuffling loader repeat the first.
+    """
+    torch_state = torch.get_rng_state()
+    cuda_states = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+    numpy_state, python_state = numpy.random.get_state(), random.getstate()  # noqa: NPY002 (kept for its users)
+    owned = [(generator, generator.get_state()) for generator in _generators(owners)]
+    try:
+        yield
+    finally:
+        torch.set_rng_state(torch_state)
+        if cuda_states is not None:
+            torch.cuda.set_rng_state_all(cuda_states)
+        numpy.random.set_state(numpy_state)  # noqa: NPY002
+        random.setstate(python_state)
+        for generator, state in owned:
+            generator.set_state(state)
+
+
+def _generators(owners: tuple[Any, ...]) -> list[torch.Generator]:
+    places = [place for owner in owners for place in (owner, getattr(owner, "sampler", None))]
+    found = [getattr(place, "generator", None) for place in places]
+    return [generator for generator in found if isinstance(generator, torch.Generator)]

@@ -1,0 +1,77 @@
+"""The plain training loop of one network: readable top to bottom, deterministic by seed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from equisep.errors import InputError, NumericalError
+from equisep.progress import Progress, silent
+from equisep.shapes import Float, Int
+from equisep.training.recipe import Recipe
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Mean training loss and accuracy of every epoch, as seen while training."""
+
+    loss: tuple[float, ...]
+    accuracy: tuple[float, ...]
+
+
+def train(
+    model: nn.Module,
+    x: Float[Tensor, n * shape],
+    y: Int[Tensor, " n"],
+    *,
+    recipe: Recipe | None = None,
+    progress: Progress = silent,
+) -> History:
+    """Train a network in place on data held as tensors, on the device they are on.
+
+    The batch order comes from a CPU generator of its own, one `randperm` an epoch, so that it depends on the seed
+    alone; the last smaller batch is kept. The model is left in training mode, as torch's own loops leave it.
+    """
+    recipe = recipe or Recipe()
+    _check(model, x, y, recipe)
+    optimizer = recipe.make_optimizer(model.parameters())
+    order = torch.Generator().manual_seed(recipe.seed)
+    model.train()
+    losses: list[float] = []
+    accuracies: list[float] = []
+    for epoch in range(recipe.epochs):
+        for group in optimizer.param_groups:
+            group["lr"] = recipe.rate_at(epoch)
+        loss_sum = torch.zeros((), device=x.device)
+        hits = torch.zeros((), dtype=torch.int64, device=x.device)
+        for batch in torch.randperm(len(y), generator=order).to(x.device).split(recipe.batch_size):
+            logits = model(x[batch])
+            loss = nn.functional.cross_entropy(logits, y[batch])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            loss_sum += loss.detach() * len(batch)
+            hits += (logits.detach().argmax(dim=1) == y[batch]).sum()
+        losses.append(float(loss_sum) / len(y))
+        accuracies.append(int(hits) / len(y))
+        if not math.isfinite(losses[-1]):
+            raise NumericalError(
+                f"Training with {recipe.optimizer} at rate {recipe.rate:g} diverged: the loss of epoch {epoch + 1} "
+                f"is {losses[-1]}. Lower the rate."
+            )
+        progress("training", epoch + 1, recipe.epochs)
+    return History(loss=tuple(losses), accuracy=tuple(accuracies))
+
+
+def _check(model: nn.Module, x: Tensor, y: Tensor, recipe: Recipe) -> None:
+    if len(x) != len(y) or len(y) == 0:
+        raise InputError(f"`train` needs one label a sample and at least one sample; found {len(x)} and {len(y)}.")
+    normalized = any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.modules())
+    if normalized and len(y) % recipe.batch_size == 1:
+        raise InputError(
+            f"{len(y)} samples in batches of {recipe.batch_size} leave a last batch of one, which BatchNorm cannot "
+            "normalize. Change `batch_size` or the number of samples."
+        )

@@ -1,0 +1,59 @@
+"""How a network is trained: optimizer, rate, schedule and seed as one frozen record."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import torch
+from torch import nn
+
+from equisep.errors import InputError, did_you_mean
+
+OptimizerName = Literal["sgd", "momentum", "adam"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """The papers' training (He & Su 2023): cross-entropy, batches of 128, 600 epochs, coupled weight decay.
+
+    The rate is divided by 1/`factor` at each of `milestones`, given as shares of the epochs.
+    `seed` orders the batches (and, by convention, made the weights).
+    """
+
+    optimizer: OptimizerName = "adam"
+    rate: float = 3e-3
+    epochs: int = 600
+    batch_size: int = 128
+    weight_decay: float = 5e-4
+    momentum: float = 0.9
+    milestones: tuple[float, ...] = (1 / 3, 2 / 3)
+    factor: float = 0.1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.optimizer not in get_args(OptimizerName):
+            hint = did_you_mean(str(self.optimizer), get_args(OptimizerName))
+            raise InputError(f"No optimizer `{self.optimizer}`.{hint} Known: {', '.join(get_args(OptimizerName))}.")
+        for name in ("rate", "factor"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value > 0):
+                raise InputError(f"`{name}` must be a positive number; found {value}.")
+        if self.epochs < 0 or self.batch_size < 1:
+            raise InputError(
+                f"Training needs epochs ≥ 0 and batch_size ≥ 1; found epochs={self.epochs}, batch_size={self.batch_size}."
+            )
+
+    def rate_at(self, epoch: int) -> float:
+        """The learning rate of an epoch, counted from 0."""
+        passed = sum(epoch >= share * self.epochs for share in self.milestones)
+        return self.rate * self.factor**passed
+
+    def make_optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        """Torch's own optimizer, with weight decay on every parameter."""
+        if self.optimizer == "adam":
+            return torch.optim.Adam(parameters, lr=self.rate, weight_decay=self.weight_decay, fused=True)
+        momentum = self.momentum if self.optimizer == "momentum" else 0.0
+        return torch.optim.SGD(parameters, lr=self.rate, momentum=momentum, weight_decay=self.weight_decay, fused=True)
