@@ -44,7 +44,7 @@ check: $(VENV)/.dev  ## ruff, mypy strict, import direction
 
 bench: $(VENV)/.dev  ## every benchmark; writes JSON named by device and versions into benchmarks/results
 	@echo "equisep: running the benchmarks"
-	@for file in benchmarks/bench_*.py; do echo "equisep: $$file"; $(BIN)/python $$file --save || exit 1; done
+	@for file in benchmarks/[a-z]*.py; do echo "equisep: $$file"; $(BIN)/python $$file --save || exit 1; done
 
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build

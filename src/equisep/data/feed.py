@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Sized
+from itertools import chain
 from typing import Any
 
 import torch
@@ -26,13 +27,12 @@ class Feed:
 
     def __init__(self, data: Any, *, what: str, device: torch.device, dtype: torch.dtype | None) -> None:
         self.what = what
-        self.source = _as_batches(data, what=what)
+        self.source, note = _as_batches(data, what=what)
         self.again = not isinstance(self.source, Iterator)
-        self.notes: dict[str, Note] = {}
+        self.notes: dict[str, Note] = {} if note is None else {note.code: note}
         self.batch_sizes: set[int] = set()
         self._device, self._dtype = device, dtype
-        self._held: Any = None
-        self._live: Iterator[Any] | None = None
+        self._begun: Iterator[Any] | None = None
 
     @property
     def batches(self) -> int | None:
@@ -43,27 +43,36 @@ class Feed:
             return None
 
     def first(self) -> tuple[Tensor, Int[Tensor, " b"]]:
-        """The first batch, without using it up."""
-        for x, y in self._checked(self._hold_first()):
+        """The first batch that holds samples; the next reading begins with it, so that nothing is read in vain."""
+        live, held = iter(self.source), []
+
+        def watched() -> Iterator[Any]:
+            for batch in live:
+                held.append(batch)
+                yield batch
+
+        for x, y in self._checked(watched()):
+            self._begun = chain(held, live)
             return x, y
-        raise DataError(f"The {self.what} data hold no batch. Check the loader: an empty one has nothing to measure.")
+        raise self.nothing()
 
     def __iter__(self) -> Iterator[tuple[Tensor, Int[Tensor, " b"]]]:
-        if self._live is not None:  # an iterator that gave its first batch away early
-            live, self._live = self._live, None
-            held, self._held = self._held, None
-            yield from self._checked([held])
-            yield from self._checked(live)
-        else:
-            yield from self._checked(self.source)
+        begun, self._begun = self._begun, None
+        yield from self._checked(self.source if begun is None else begun)
 
-    def _hold_first(self) -> list[Any]:
+    def restart(self) -> None:
+        """Begin the next reading anew, as the one after it will, so that a shuffling loader repeats itself."""
         if self.again:
-            return [batch for batch, _ in zip(self.source, range(1), strict=False)]
-        if self._live is None:
-            self._live = iter(self.source)
-            self._held = next(self._live, None)
-        return [] if self._held is None else [self._held]
+            self._begun = None
+
+    def nothing(self) -> DataError:
+        """The error of a reading without a batch: an empty loader, or a stream that was used up before."""
+        if self.batch_sizes:
+            return DataError(
+                f"The {self.what} data can be read only once: a further reading found no batch. "
+                "Pass data that can be read twice, or enough `memory` to keep their features."
+            )
+        return DataError(f"The {self.what} data hold no batch. Check the loader: an empty one has nothing to measure.")
 
     def _checked(self, batches: Iterable[Any]) -> Iterator[tuple[Tensor, Int[Tensor, " b"]]]:
         for index, batch in enumerate(batches):
@@ -95,19 +104,30 @@ class Feed:
         return x
 
 
-def _as_batches(data: Any, *, what: str) -> Iterable[Any]:
+def _as_batches(data: Any, *, what: str) -> tuple[Iterable[Any], Note | None]:
+    """The data as an iterable of batches; those that we choose ourselves are class-mixed, in one fixed order."""
     if isinstance(data, list | tuple) and len(data) == 2 and not any(isinstance(part, list | tuple) for part in data):
-        x, y = as_tensor(data[0], what=f"The {what} inputs"), class_indices(data[1])[0]
+        x, (y, note) = as_tensor(data[0], what=f"The {what} inputs"), class_indices(data[1])
         if x.ndim < 1 or len(x) != len(y):
             raise DataError(
                 f"The {what} data hold {len(x) if x.ndim else 1} samples and {len(y)} labels. Each sample needs one."
             )
-        return Batches(x, y, batch_size=OWN_BATCH)
+        return (Batches(x, y, batch_size=OWN_BATCH) if len(y) else []), note
     if isinstance(data, Dataset) and not isinstance(data, IterableDataset):
-        return DataLoader(data, batch_size=OWN_BATCH)
+        return _mixed(data), None
     if not isinstance(data, Iterable):
         raise DataError(f"The {what} data should be an iterable of (x, y) batches; found {type(data).__name__}.")
-    return data
+    return data, None
+
+
+def _mixed(data: Dataset[Any]) -> Iterable[Any]:
+    if not isinstance(data, Sized):
+        return DataLoader(data, batch_size=OWN_BATCH)
+    if len(data) == 0:
+        return []
+    positions = torch.arange(len(data))
+    order = Batches(positions, torch.zeros_like(positions), batch_size=OWN_BATCH)
+    return DataLoader(data, batch_sampler=[index.tolist() for index, _ in order])
 
 
 def _pair(batch: Any, *, what: str, index: int) -> tuple[Tensor, Any]:

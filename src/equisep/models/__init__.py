@@ -10,6 +10,7 @@ from torch import nn
 
 from equisep.errors import ModelError, did_you_mean
 from equisep.models.fnn import Fnn
+from equisep.models.load import load_model, load_weights
 
 MODELS: dict[str, Callable[..., nn.Module]] = {"fnn": Fnn}
 
@@ -19,8 +20,8 @@ def build(name: str, *, seed: int, **options: Any) -> nn.Module:
     if name not in MODELS:
         raise ModelError(f"No network `{name}`.{did_you_mean(name, MODELS)} Known: {', '.join(sorted(MODELS))}.")
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)  # the same weights; `torch.manual_seed` would reseed the GPUs too
         return MODELS[name](**options)
 
 
-__all__ = ["MODELS", "Fnn", "build"]
+__all__ = ["MODELS", "Fnn", "build", "load_model", "load_weights"]

@@ -56,7 +56,7 @@ class Fnn(nn.Module):
         names = tuple(f"blocks.{index}" for index in range(len(self.blocks)))
         return {"layers": names, "blocks": names}
 
-    def forward(self, x: Float[Tensor, b * shape]) -> Float[Tensor, "b k"]:
+    def forward(self, x: Float[Tensor, "b ..."]) -> Float[Tensor, "b k"]:
         """Class scores of a batch of any shape."""
         logits: Tensor = self.head(self.blocks(x.flatten(1)))
         return logits

@@ -1,0 +1,63 @@
+"""What every benchmark shares: interleaved repeats, and a result that says what it was measured on."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy
+import torch
+
+import equisep
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def interleaved(contestants: Mapping[str, Callable[[], Any]], *, repeats: int) -> dict[str, float]:
+    """Median seconds of each contestant; they take turns, so that a noisy minute hits all of them."""
+    times: dict[str, list[float]] = {name: [] for name in contestants}
+    for run in contestants.values():
+        run()  # warm up
+    for _ in range(repeats):
+        for name, run in contestants.items():
+            start = time.perf_counter()
+            run()
+            times[name].append(time.perf_counter() - start)
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def machine() -> dict[str, Any]:
+    """Hardware and versions, for the result and for its file name."""
+    return {
+        "device": "cpu",
+        "processor": platform.machine(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": numpy.__version__,
+        "equisep": equisep.__version__,
+    }
+
+
+def finish(name: str, result: Mapping[str, Any]) -> None:
+    """Print the result, as JSON with `--json`; keep it in benchmarks/results with `--save`."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--save", action="store_true", help="keep the result in benchmarks/results")
+    asked = parser.parse_args()
+    record = {"benchmark": name, **result, "machine": machine()}
+    text = json.dumps(record, indent=None if asked.json else 1, ensure_ascii=False)
+    print(text)
+    if asked.save:
+        known = record["machine"]
+        target = RESULTS / f"{name}-{known['device']}-{known['processor']}-torch{known['torch'].split('+')[0]}.json"
+        RESULTS.mkdir(exist_ok=True)
+        target.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

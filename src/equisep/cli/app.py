@@ -1,0 +1,45 @@
+"""The command `equisep`: one file a command, joined here."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from equisep._version import __version__
+from equisep.cli import compare, demo, law, measure, sites
+
+app = typer.Typer(
+    name="equisep",
+    help="See how a neural network separates its classes, layer by layer.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"equisep {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """See how a neural network separates its classes, layer by layer."""
+
+
+app.command("demo")(demo.demo)
+app.command("measure")(measure.measure)
+app.command("sites")(sites.sites)
+app.command("law")(law.law)
+app.command("compare")(compare.compare)
+
+
+def main() -> None:
+    """The entry point that the package installs."""
+    app()

@@ -1,0 +1,29 @@
+"""`equisep compare`: the difference of two saved profiles, with intervals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from equisep.cli.console import out, print_json, reported
+from equisep.cli.options import Json
+from equisep.law import compare_profiles
+from equisep.report.terminal import render_comparison
+from equisep.results import load_profile
+from equisep.results.codec import encode
+
+
+@reported
+def compare(
+    first: Annotated[Path, typer.Argument(metavar="A", help="A saved profile.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="Another.")],
+    json: Json = False,
+) -> None:
+    """Print what differs from profile A to profile B: the law, the depth, and D site by site, with intervals."""
+    difference = compare_profiles(load_profile(first), load_profile(second))
+    if json:
+        print_json(encode(difference))
+    else:
+        out.print(render_comparison(difference))

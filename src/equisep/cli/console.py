@@ -1,0 +1,113 @@
+"""What the commands share: where they print, how they show progress, and how an error leaves."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn, ParamSpec, TypeVar
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bars
+
+from equisep.errors import EquisepError
+from equisep.progress import Progress, silent
+
+P = ParamSpec("P")
+R = TypeVar("R")
+QUIET_SECONDS = 2.0  # work shorter than this shows no progress
+LINE_SECONDS = 10.0  # without a terminal, a plain line this often
+
+out = Console()
+err = Console(stderr=True)
+
+
+def reported(command: Callable[P, R]) -> Callable[P, R]:
+    """A command whose errors leave as one sentence and the exit code of their kind."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return command(*args, **kwargs)
+        except EquisepError as error:
+            fail(str(error), code=error.exit_code)
+        except OSError as error:
+            fail(f"{error.filename or 'A file'}: {error.strerror or error}.", code=2)
+        except KeyboardInterrupt:
+            fail("Stopped. What was saved stays.", code=130)
+
+    return run
+
+
+def fail(message: str, *, code: int) -> NoReturn:
+    """One sentence on standard error, and an exit code."""
+    err.print("[bold red]equisep:[/] ", end="")
+    err.print(message, markup=False, highlight=False, soft_wrap=True)
+    raise typer.Exit(code)
+
+
+def say(message: str = "", *, quiet: bool = False) -> None:
+    """A line for people, on standard error, so that standard output holds results alone."""
+    if not quiet:
+        err.print(message, markup=False, highlight=False, soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """One JSON object on standard output."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def saved(path: Path, what: str, *, quiet: bool) -> None:
+    """Say where something was written."""
+    say(f"{what}: {path}", quiet=quiet)
+
+
+@contextmanager
+def progress_bars(*, quiet: bool) -> Iterator[Progress]:
+    """Bars on a terminal, a plain line now and then elsewhere, nothing when quiet or quick."""
+    if quiet:
+        yield silent
+    elif err.is_terminal:
+        with _bars() as bars:
+            yield _on_terminal(bars)
+    else:
+        yield _in_lines()
+
+
+def _bars() -> Bars:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(compact=True))
+    return Bars(*columns, console=err, transient=True)
+
+
+def _on_terminal(bars: Bars) -> Progress:
+    tasks: dict[str, TaskID] = {}
+    began: dict[str, float] = {}
+
+    def show(what: str, done: int, total: int | None) -> None:
+        began.setdefault(what, time.monotonic())
+        if what not in tasks:
+            if time.monotonic() - began[what] < QUIET_SECONDS:
+                return
+            tasks[what] = bars.add_task(what, total=total)
+        bars.update(tasks[what], completed=done, total=total)
+
+    return show
+
+
+def _in_lines() -> Progress:
+    spoke: dict[str, float] = {}
+
+    def show(what: str, done: int, total: int | None) -> None:
+        now = time.monotonic()
+        last = spoke.setdefault(what, now)
+        if now - last >= LINE_SECONDS:
+            spoke[what] = now
+            say(f"{what}: {done}{f' of {total}' if total else ''}")
+
+    return show

@@ -1,0 +1,147 @@
+"""`equisep demo`: the 8-layer network of He & Su's Fig. 1, trained on the embedded data, measured, and shown."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+from rich.table import Table
+
+from equisep.cli.console import fail, out, print_json, progress_bars, reported, saved, say
+from equisep.cli.options import Device, Json, Quiet, Seed
+
+if TYPE_CHECKING:
+    from equisep.results import Profile
+    from equisep.taps import Mode
+
+PREPARATION = "he2023-10x10"
+DATA = "embedded-10x10"
+PER_CLASS = 100
+SMOKE_EPOCHS, SMOKE_PER_CLASS = 20, 30
+
+# depth → what the paper and the authors' slides print for Adam on Fashion-MNIST (He & Su 2023, Fig. 1; Su's slides 2024)
+PRINTED: dict[int, dict[str, float]] = {
+    4: {"r": -1.000},
+    8: {"r": -0.997, "rho": 0.53, "half_life": 1.1},
+    20: {"r": -0.999, "rho": 0.818, "half_life": 3.45},
+}
+
+
+@reported
+def demo(
+    depth: Annotated[int, typer.Option("--depth", help="Linear layers, the classifier included.")] = 8,
+    rate: Annotated[float, typer.Option("--rate", help="Adam's learning rate.")] = 3e-3,
+    epochs: Annotated[int, typer.Option("--epochs", help="As in the paper.")] = 600,
+    mode: Annotated[str, typer.Option("--mode", help="batch, as the paper's figures were read, or eval.")] = "batch",
+    seed: Seed = 0,
+    data_seed: Annotated[int, typer.Option("--data-seed", help="Seed that draws the 100 samples a class.")] = 0,
+    device: Device = None,
+    folder: Annotated[Path, typer.Option("--out", help="Folder for profile, plots and weights.")] = Path(
+        "equisep-demo"
+    ),
+    smoke: Annotated[bool, typer.Option("--smoke", help="Seconds instead of a minute; shows no law.")] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train the 8-layer network of Fig. 1 on the embedded data, measure it, and show the law of equi-separation."""
+    import torch
+
+    from equisep.data import PREPARATIONS, Batches, load_data, prepare_split
+    from equisep.measuring import measure
+    from equisep.models import build
+    from equisep.training import Recipe, train
+
+    recipe = Recipe(rate=rate, epochs=SMOKE_EPOCHS if smoke else epochs, seed=seed)
+    per_class = SMOKE_PER_CLASS if smoke else PER_CLASS
+    dataset = load_data(DATA)
+    preparation = PREPARATIONS[PREPARATION]
+    x, y = prepare_split(dataset, preparation, per_class=per_class, seed=data_seed)
+    test = prepare_split(dataset, preparation, split="test")
+    network = build("fnn", seed=seed, depth=depth, inputs=x[0].numel(), classes=dataset.classes)
+    place = _device(device)
+    network.to(place)
+    say(
+        f"Fashion-MNIST at 10×10, {per_class} samples a class; FNN of {depth} layers, Adam at {rate:g}, {recipe.epochs} epochs.",
+        quiet=quiet,
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    with progress_bars(quiet=quiet) as progress:
+        history = train(network, x.to(place), y.to(place), recipe=recipe, progress=progress)
+        torch.save(network.state_dict(), folder / "model.pt")  # before measuring: nothing trained is lost on an error
+        profile = measure(
+            network,
+            Batches(x, y),
+            Batches(*test),
+            mode=cast("Mode", mode),
+            seed=seed,
+            name=f"Fnn-{depth}",
+            progress=progress,
+        )
+    record: dict[str, Any] = {
+        "data": {
+            "name": dataset.name,
+            "checksum": dataset.checksum,
+            "preparation": PREPARATION,
+            "per_class": per_class,
+            "data_seed": data_seed,
+        },
+        "training": {**asdict(recipe), "final_loss": history.loss[-1] if history.loss else None},
+    }
+    profile = replace(profile, settings={**profile.settings, **record})
+    profile.save(folder / "profile.json")
+    _draw(profile, folder)
+    if json:
+        print_json(profile.to_dict())
+        return
+    out.print(profile)
+    if not smoke and recipe.epochs == 600:
+        out.print(_beside_the_paper(profile, depth))
+    _what_next(folder, depth, quiet=quiet)
+
+
+def _device(name: str | None) -> Any:
+    import torch
+
+    try:
+        return torch.zeros(1, device=name or "cpu").device
+    except (RuntimeError, AssertionError) as error:
+        fail(f"`--device {name}` cannot be used here: {str(error).splitlines()[0]}", code=2)
+
+
+def _draw(profile: Profile, folder: Path) -> None:
+    from equisep.report.plots import plot_law, plot_sites, save_figure
+
+    save_figure(plot_law(profile), folder / "law.png")
+    save_figure(plot_sites(profile), folder / "sites.png")
+
+
+def _beside_the_paper(profile: Profile, depth: int) -> Table:
+    law, printed = profile.law, PRINTED.get(depth, {})
+    table = Table("", "here", "paper", title=f"The law beside He & Su 2023 (Fig. 1, Adam, {depth} layers)", box=None)
+    for label, name, digits in (("r", "r", 4), ("decay ρ", "rho", 3), ("half-life", "half_life", 2)):
+        ours, theirs = getattr(law, name), printed.get(name)
+        table.add_row(
+            label,
+            "—" if ours is None else f"{ours:.{digits}f}",
+            "not printed" if theirs is None else f"{theirs:.3f}".rstrip("0") if name != "r" else f"{theirs:.3f}",
+        )
+    return table
+
+
+def _what_next(folder: Path, depth: int, *, quiet: bool) -> None:
+    saved(folder / "law.png", "the picture", quiet=quiet)
+    saved(folder / "sites.png", "the classes, site by site", quiet=quiet)
+    saved(folder / "profile.json", "all numbers", quiet=quiet)
+    say("\nTry next:", quiet=quiet)
+    other = 20 if depth != 20 else 8
+    lines = (
+        f"equisep demo --depth {other} --out equisep-demo-{other}      a deeper network separates less a layer",
+        f"equisep compare {folder}/profile.json equisep-demo-{other}/profile.json",
+        f"equisep measure --model equisep.models:Fnn --checkpoint {folder}/model.pt --data {DATA} \\\n"
+        f"      --prepare {PREPARATION} --per-class {PER_CLASS}         the same network in `eval` mode",
+        "equisep measure --help                              a model of yours",
+    )
+    for line in lines:
+        say(f"  {line}", quiet=quiet)

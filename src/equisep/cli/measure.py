@@ -1,0 +1,117 @@
+"""`equisep measure`: a model and data of the user's."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from equisep.cli.console import out, print_json, progress_bars, reported, saved, say
+from equisep.cli.options import Checkpoint, Device, Json, Model, Quiet, Seed, parse_normalization, parse_size
+from equisep.errors import InputError
+
+if TYPE_CHECKING:
+    from equisep.data import Preparation
+    from equisep.measuring.options import Intervals
+    from equisep.stats import Weighting
+    from equisep.taps import Mode
+
+
+@reported
+def measure(
+    model: Model,
+    data: Annotated[str, typer.Option("--data", help="A data set by name, or the path of an .npz file.")],
+    checkpoint: Checkpoint = None,
+    data_dir: Annotated[
+        Path | None, typer.Option("--data-dir", help="Folder with data files (or EQUISEP_DATA).")
+    ] = None,
+    split: Annotated[str, typer.Option("--split", help="both, train, or test (measured by its own means).")] = "both",
+    prepare: Annotated[str | None, typer.Option("--prepare", help="A named preparation, such as he2023-10x10.")] = None,
+    resize: Annotated[str | None, typer.Option("--resize", help="10 or 10x12 (height x width).")] = None,
+    channels: Annotated[str | None, typer.Option("--channels", help="all, rgb, gray, red, green or blue.")] = None,
+    normalize: Annotated[str | None, typer.Option("--normalize", help="MEAN/STD, such as 0.5/0.5.")] = None,
+    per_class: Annotated[
+        int | None, typer.Option("--per-class", help="Draw this many training samples a class.")
+    ] = None,
+    batch_size: Annotated[int, typer.Option("--batch-size", help="Samples a batch, in one class-mixed order.")] = 100,
+    sites: Annotated[
+        list[str] | None, typer.Option("--sites", help="auto, layers, blocks, a module name or a glob; repeatable.")
+    ] = None,
+    mode: Annotated[str, typer.Option("--mode", help="eval, or batch (BatchNorm by batch statistics).")] = "eval",
+    weighting: Annotated[str, typer.Option("--weighting", help="sample, class or mixed.")] = "sample",
+    classes: Annotated[int | None, typer.Option("--classes", help="K, where the model's output does not tell.")] = None,
+    classifier: Annotated[
+        str | None, typer.Option("--classifier", help="The linear layer that reads the last site.")
+    ] = None,
+    epsilon: Annotated[
+        float, typer.Option("--epsilon", help="1 − ε nearest-center accuracy counts as separated.")
+    ] = 0.0,
+    intervals: Annotated[str, typer.Option("--intervals", help="auto, bootstrap, jackknife or none.")] = "auto",
+    memory: Annotated[float, typer.Option("--memory", help="GiB of features to keep before reading twice.")] = 1.0,
+    seed: Seed = 0,
+    device: Device = None,
+    out_file: Annotated[Path | None, typer.Option("--out", help="Save the profile as JSON here.")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the law here (PNG, SVG or PDF).")] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure how a model of yours separates its classes, layer by layer."""
+    from equisep.data import Batches, load_data, prepare_split
+    from equisep.measuring import measure as measure_model
+    from equisep.models import load_model
+    from equisep.report.plots import plot_law, save_figure
+
+    if split not in ("both", "train", "test"):
+        raise InputError(f"`--split` takes both, train or test; found `{split}`.")
+    say(f"Running the code of `{model}`.", quiet=quiet)
+    network = load_model(model, checkpoint=checkpoint)
+    if checkpoint is None:
+        say("No --checkpoint: the model is measured with the weights its factory gives it.", quiet=quiet)
+    preparation = _preparation(prepare, resize=resize, channels=channels, normalize=normalize)
+    with progress_bars(quiet=quiet) as progress:
+        dataset = load_data(data, data_dir=data_dir, progress=progress)
+        say(f"Data `{dataset.name}`: {_words(preparation, dataset)}.", quiet=quiet)
+        first = "test" if split == "test" else "train"
+        train = prepare_split(dataset, preparation, per_class=per_class, seed=seed, split=first)
+        test = prepare_split(dataset, preparation, split="test") if split == "both" and len(dataset.y_test) else None
+        profile = measure_model(
+            network, Batches(*train, batch_size=batch_size), None if test is None else Batches(*test, batch_size=batch_size),
+            sites=(sites[0] if sites and len(sites) == 1 else sites) or "auto", mode=cast("Mode", mode),
+            weighting=cast("Weighting", weighting),
+            classes=classes, classifier=classifier, epsilon=epsilon, intervals=cast("Intervals", intervals),
+            memory=int(memory * 2**30), seed=seed, device=device, progress=progress,
+        )  # fmt: skip
+    record: dict[str, Any] = {
+        "name": dataset.name, "checksum": dataset.checksum, "split": first, "per_class": per_class,
+        "preparation": asdict(preparation), "batch_size": batch_size,
+    }  # fmt: skip
+    profile = replace(
+        profile, settings={**profile.settings, "data": record, "model": model, "checkpoint": _text(checkpoint)}
+    )
+    if out_file is not None:
+        saved(profile.save(out_file), "profile", quiet=quiet)
+    if plot is not None:
+        saved(save_figure(plot_law(profile), plot), "plot", quiet=quiet)
+    print_json(profile.to_dict()) if json else out.print(profile)
+
+
+def _preparation(name: str | None, *, resize: str | None, channels: str | None, normalize: str | None) -> Preparation:
+    from equisep.data import Preparation, named_preparation
+
+    base = Preparation() if name is None else named_preparation(name)
+    return Preparation(
+        channels=base.channels if channels is None else channels,
+        resize=base.resize if resize is None else parse_size(resize),
+        normalize=base.normalize if normalize is None else parse_normalization(normalize),
+    )
+
+
+def _words(preparation: Preparation, dataset: Any) -> str:
+    scaled = "bytes divided by 255, channels first" if dataset.x_train.dtype.kind in "ui" else "numbers as stored"
+    return f"{scaled}, {preparation}"
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)

@@ -1,0 +1,51 @@
+"""The flags that several commands share, declared once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from equisep.errors import InputError
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of weights, batch order and resampling.")]
+Device = Annotated[str | None, typer.Option("--device", help="Where to compute: cpu, cuda, cuda:1, mps.")]
+Model = Annotated[
+    str, typer.Option("--model", help="pkg.module:factory — a function that makes the model. Its code is run.")
+]
+Checkpoint = Annotated[Path | None, typer.Option("--checkpoint", help="Weights: a state dict that torch.save wrote.")]
+ProfileFile = Annotated[Path, typer.Argument(metavar="PROFILE", help="A profile that equisep saved.")]
+
+
+def parse_size(text: str | None) -> int | tuple[int, int] | None:
+    """`10` or `10x12` (height × width)."""
+    if text is None:
+        return None
+    try:
+        parts = [int(part) for part in text.lower().replace("×", "x").split("x")]
+    except ValueError:
+        parts = []
+    if len(parts) == 1:
+        return parts[0]
+    if len(parts) == 2:
+        return parts[0], parts[1]
+    raise InputError(f"`--resize` takes a size, 10 or 10x12 (height x width); found `{text}`.")
+
+
+def parse_normalization(text: str | None) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+    """`MEAN/STD`, each one number or one a channel: `0.5/0.5`, `0.49,0.48,0.45/0.25,0.24,0.26`."""
+    if text is None:
+        return None
+    mean, slash, std = text.partition("/")
+    try:
+        values = tuple(float(part) for part in mean.split(",")), tuple(float(part) for part in std.split(","))
+    except ValueError:
+        slash = ""
+    if not slash:
+        raise InputError(
+            f"`--normalize` takes MEAN/STD, such as 0.5/0.5 or 0.49,0.48,0.45/0.25,0.24,0.26; found `{text}`."
+        )
+    return values

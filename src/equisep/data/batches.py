@@ -1,0 +1,60 @@
+"""Samples in memory as batches that come in the same order every time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy.typing as npt
+import torch
+
+from equisep.data.labels import label_vector
+from equisep.data.sampling import ORDER, permutation
+from equisep.errors import InputError
+
+ORDERS = ("given", "mixed")
+
+
+class Batches:
+    """(x, y) batches of fixed content, the same at every iteration, so that data can be read twice.
+
+    `mixed` is one seeded permutation of all samples, which mixes the classes; `given` keeps the order of `x`. A last
+    batch of a single sample joins the one before it, because BatchNorm cannot normalize one sample.
+    """
+
+    def __init__(
+        self,
+        x: torch.Tensor | npt.NDArray[Any],
+        y: torch.Tensor | npt.NDArray[Any],
+        batch_size: int = 100,
+        seed: int = 0,
+        order: str = "mixed",
+    ) -> None:
+        if len(x) != len(y):
+            raise InputError(f"`Batches` got {len(x)} samples and {len(y)} labels. Give one label for each sample.")
+        if len(x) == 0:
+            raise InputError("`Batches` got no samples. Give at least one.")
+        if batch_size < 1:
+            raise InputError(f"`batch_size` was {batch_size}; at least 1 is needed.")
+        if order not in ORDERS:
+            raise InputError(f"`order` was {order!r}; known are {', '.join(ORDERS)}.")
+        self.x = torch.as_tensor(x)
+        self.y = torch.from_numpy(label_vector(y)[0]).to(self.x.device)
+        self.batch_size = batch_size
+        self.seed = seed
+        self.order = order
+        n = len(self.x)
+        drawn = permutation(n, seed=seed, use=ORDER)
+        self._index = (torch.from_numpy(drawn) if order == "mixed" else torch.arange(n)).to(self.x.device)
+        self._starts = [s for s in range(0, n, batch_size) if s == 0 or batch_size == 1 or s != n - 1]
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def __iter__(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        for start, stop in zip(self._starts, [*self._starts[1:], len(self._index)], strict=True):
+            index = self._index[start:stop]
+            yield self.x[index], self.y[index]
+
+    def __repr__(self) -> str:
+        return f"Batches({len(self.x)} samples, batch_size={self.batch_size}, seed={self.seed}, order={self.order!r})"

@@ -1,0 +1,141 @@
+"""A data set by its name or path: embedded, in a folder of the user's, in the cache, or downloaded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from equisep.data.dataset import ARRAYS, Dataset, checked_dataset
+from equisep.data.download import UnfetchedError, cache_folder, cached_contents, fetched_contents
+from equisep.data.files import Contents, find_contents, places
+from equisep.data.npz import load_npz
+from equisep.data.sources import FASHION_NAMES, SOURCES, OfficialFile, Source
+from equisep.errors import DataError, did_you_mean
+from equisep.progress import Progress
+
+FOLDER_VARIABLE = "EQUISEP_DATA"
+_EMBEDDED = {"embedded-10x10": "fashion_mnist_10x10.npz", "embedded-28x28": "fashion_mnist_28x28.npz"}
+
+DATA_NAMES: tuple[str, ...] = (*_EMBEDDED, *SOURCES)
+
+
+def load_data(
+    name: str | os.PathLike[str],
+    *,
+    data_dir: str | os.PathLike[str] | None = None,
+    download: bool = True,
+    progress: Progress | None = None,
+) -> Dataset:
+    """The data set called `name` (see `DATA_NAMES`), or the `.npz` file at the path `name`.
+
+    Official data sets are looked for in `data_dir`, in the folder EQUISEP_DATA names, in the user's cache, and then,
+    with `download`, on the network. In a folder they may lie as published, unpacked, or as `<name>.npz`, there or in a
+    subfolder `<name>`. Any other name is looked for as `<name>.npz` in those folders. A path needs `x_train, y_train,
+    x_test, y_test`. `progress(file, done, total)` hears of downloads; without it a bar is drawn on stderr.
+    """
+    text = os.fspath(name)
+    if text in _EMBEDDED:
+        return _load_embedded(text)
+    if text.endswith(".npz") or os.sep in text or "/" in text:
+        return load_npz(Path(text).expanduser())
+    folders = _user_folders(data_dir)
+    if text in SOURCES:
+        return _load_official(SOURCES[text], folders, download=download, progress=progress)
+    for folder in folders:
+        if (folder / f"{text}.npz").is_file():
+            return load_npz(folder / f"{text}.npz", name=text, source="folder")
+    raise _unknown(text, folders)
+
+
+def _load_embedded(name: str) -> Dataset:
+    with as_file(files("equisep.data") / "embedded" / _EMBEDDED[name]) as path:
+        return load_npz(path, name=name, source="embedded", classes=10, class_names=FASHION_NAMES)
+
+
+def _user_folders(data_dir: str | os.PathLike[str] | None) -> list[Path]:
+    """The folders the user named, in the order they are searched; one that does not exist is an error."""
+    named = [("data_dir", data_dir), (FOLDER_VARIABLE, os.environ.get(FOLDER_VARIABLE))]
+    folders: list[Path] = []
+    for origin, value in named:
+        if not value:
+            continue
+        folder = Path(value).expanduser()
+        if not folder.is_dir():
+            raise DataError(
+                f"`{origin}` should name a folder of data files; there is no folder `{folder}`. Correct it."
+            )
+        folders.append(folder)
+    return folders
+
+
+def _load_official(source: Source, folders: Sequence[Path], *, download: bool, progress: Progress | None) -> Dataset:
+    for folder in folders:
+        contents = [find_contents(source, file, [folder]) for file in source.files]
+        whole = [c for c in contents if c is not None]
+        if len(whole) == len(contents):
+            return _dataset(source, whole, where=str(folder), downloaded=False)
+        for place in places(source, folder):
+            packed = place / f"{source.name}.npz"
+            if packed.is_file():
+                return load_npz(
+                    packed, name=source.name, source="folder", classes=source.classes, class_names=source.class_names
+                )
+    gathered = [_gather(source, file, folders, download=download, progress=progress) for file in source.files]
+    return _dataset(source, gathered, where=source.name, downloaded=True)
+
+
+def _gather(
+    source: Source, file: OfficialFile, folders: Sequence[Path], *, download: bool, progress: Progress | None
+) -> Contents:
+    """One file from wherever it is first found; files of one data set may lie in several places."""
+    contents = find_contents(source, file, folders) or cached_contents(source, file)
+    if contents is not None:
+        return contents
+    reason = "downloading is switched off"
+    if download:
+        try:
+            return fetched_contents(source, file, progress)
+        except UnfetchedError as error:
+            reason = f"it could not be downloaded from {file.url} ({error})"
+    cache = cache_folder(source)
+    looked = ", ".join(f"`{place}`" for place in (*folders, cache) if place is not None) or "no folder"
+    raise DataError(
+        f"`{source.name}` needs the file `{file.name}`; it was looked for in {looked}, and {reason}. Put the file, "
+        f"from {file.url}, into a folder and give that folder as `--data-dir` or {FOLDER_VARIABLE}."
+    )
+
+
+def _dataset(source: Source, contents: Sequence[Contents], *, where: str, downloaded: bool) -> Dataset:
+    parts = {name: part for content in contents for name, part in content.parts.items()}
+    doubt = next((content.doubt for content in contents if content.doubt is not None), None)
+    if doubt is not None and source.fragile:
+        raise doubt
+    # elsewhere the structure is read first: "truncated after 12 images" helps more than two unequal sums
+    arrays = source.read(parts)
+    if doubt is not None:
+        raise doubt
+    found = (len(arrays["x_train"]), len(arrays["x_test"]))
+    if found != source.samples:
+        raise DataError(
+            f"`{source.name}` has {source.samples[0]} training and {source.samples[1]} test samples; the files in "
+            f"`{where}` hold {found[0]} and {found[1]}. Replace them; a part of it goes into an .npz file of your own."
+        )
+    return checked_dataset(
+        arrays,
+        name=source.name,
+        where=where,
+        source="download" if downloaded else "folder",
+        classes=source.classes,
+        class_names=source.class_names,
+    )
+
+
+def _unknown(name: str, folders: Sequence[Path]) -> DataError:
+    held = [path.stem for folder in folders for path in sorted(folder.glob("*.npz"))]
+    looked = f", and no `{name}.npz` lies in {', '.join(f'`{f}`' for f in folders)}" if folders else ""
+    return DataError(
+        f"There is no data set `{name}`{looked}.{did_you_mean(name, [*DATA_NAMES, *held])} "
+        f"Known names: {', '.join(DATA_NAMES)}; a path to any .npz file with {', '.join(ARRAYS)} works too."
+    )

@@ -1,0 +1,163 @@
+"""Sampling: balanced and imbalanced draws, random labels; properties over many seeds and sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from equisep.data import draw, randomize_labels
+from equisep.errors import InputError, LabelError
+
+seeds = st.integers(0, 2**32)
+label_lists = st.lists(st.integers(0, 4), min_size=1, max_size=60).map(np.array)
+
+
+def balanced(classes: int = 10, per_class: int = 20) -> np.ndarray:
+    return np.random.default_rng(0).permutation(np.repeat(np.arange(classes), per_class))
+
+
+@given(label_lists, seeds, st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_draw_has_the_sizes_asked_for_without_repeats(labels: np.ndarray, seed: int, data: st.DataObject) -> None:
+    counts = np.bincount(labels)
+    sizes = [data.draw(st.integers(0, int(count))) for count in counts]
+    chosen = draw(labels, sizes=sizes, seed=seed)
+    assert len(set(chosen.tolist())) == len(chosen)
+    assert np.bincount(labels[chosen], minlength=len(counts)).tolist() == sizes
+    assert (np.diff(chosen) > 0).all()
+    np.testing.assert_array_equal(chosen, draw(labels, sizes=sizes, seed=seed))
+
+
+@given(st.integers(0, 20), st.integers(0, 20), seeds)
+@settings(max_examples=40, deadline=None)
+def test_draws_are_nested(a: int, b: int, seed: int) -> None:
+    labels = balanced()
+    small, large = (set(draw(labels, per_class=size, seed=seed).tolist()) for size in sorted((a, b)))
+    assert small <= large
+
+
+@given(seeds, st.integers(0, 9))
+@settings(max_examples=40, deadline=None)
+def test_what_is_drawn_of_a_class_depends_on_no_other_class(seed: int, k: int) -> None:
+    labels = balanced()
+    alone = draw(labels, per_class=7, seed=seed, classes=[k])
+    together = draw(labels, per_class=7, seed=seed)
+    np.testing.assert_array_equal(alone, together[labels[together] == k])
+
+
+def test_seeds_differ_and_classes_are_not_aligned() -> None:
+    labels = balanced()
+    assert not np.array_equal(draw(labels, per_class=5, seed=0), draw(labels, per_class=5, seed=1))
+    ordered = np.repeat(np.arange(10), 20)
+    within = (draw(ordered, per_class=5) % 20).reshape(10, 5)
+    assert len({tuple(row) for row in within.tolist()}) > 5
+
+
+def test_the_stream_is_the_same_on_every_machine() -> None:
+    assert draw(np.repeat([0, 1], 8), per_class=3, seed=0).tolist() == [0, 2, 7, 8, 11, 12]
+    fresh = randomize_labels(np.zeros(12, dtype=int), share=1.0, classes=10, seed=0)
+    assert fresh.tolist() == [8, 8, 7, 0, 3, 6, 3, 4, 1, 4, 3, 7]
+
+
+def test_every_sample_is_equally_likely() -> None:
+    labels = np.zeros(10, dtype=int)
+    hits = np.bincount(np.concatenate([draw(labels, per_class=3, seed=s) for s in range(2000)]), minlength=10)
+    assert np.abs(hits - 600).max() < 5 * np.sqrt(2000 * 0.3 * 0.7)
+
+
+def test_imbalanced_all_and_chosen_classes() -> None:
+    labels = balanced()
+    sizes = [15] * 5 + [3] * 5
+    assert np.bincount(labels[draw(labels, sizes=sizes)]).tolist() == sizes
+    np.testing.assert_array_equal(draw(labels), np.arange(len(labels)))
+    assert set(labels[draw(labels, classes=[5, 6], per_class=4)].tolist()) == {5, 6}
+    assert set(labels[draw(labels, classes=3)].tolist()) == {0, 1, 2}
+    assert np.bincount(labels[draw(labels, classes=[7, 2], sizes=[1, 2])])[[2, 7]].tolist() == [2, 1]
+    np.testing.assert_array_equal(draw(torch.from_numpy(labels), per_class=4), draw(labels, per_class=4))
+
+
+def test_too_few_samples_of_a_class() -> None:
+    labels = np.array([0] * 5 + [1] * 3)
+    with pytest.raises(InputError, match=r"asked for 4 samples of class 1; there are 3\. Ask for at most 3"):
+        draw(labels, per_class=4)
+    with pytest.raises(InputError, match="1 samples of class 2; there are 0"):
+        draw(labels, per_class=1, classes=3)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"per_class": 1, "sizes": [1, 1]}, "both `per_class` and `sizes`"),
+        ({"sizes": [1]}, "`sizes` has 1 numbers for 2 classes"),
+        ({"per_class": -1}, "asked for -1 samples of class 0"),
+        ({"seed": -1}, "`seed` was -1"),
+        ({"seed": True}, "`seed` was True"),
+        ({"classes": [0, 0]}, "different class numbers"),
+    ],
+)
+def test_draws_that_cannot_be(options: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        draw(np.array([0, 0, 1, 1]), **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        ([0.5, 1.0], "Class labels are integers; found float"),
+        ([0, -1], "found 1 negative ones, the least -1"),
+        ([[0, 1], [1, 1]], "neither class indices nor one-hot rows"),
+    ],
+)
+def test_labels_that_are_none(labels: list[object], words: str) -> None:
+    with pytest.raises(LabelError, match=words):
+        draw(labels)
+
+
+@given(st.floats(0, 1), seeds, st.integers(1, 12))
+@settings(max_examples=60, deadline=None)
+def test_random_labels_stay_in_range_and_touch_only_the_share(share: float, seed: int, classes: int) -> None:
+    labels = np.arange(100) % classes
+    noisy = randomize_labels(labels, share=share, classes=classes, seed=seed)
+    assert noisy.dtype == np.int64
+    assert 0 <= noisy.min() <= noisy.max() < classes
+    assert (noisy != labels).sum() <= round(100 * share)
+    np.testing.assert_array_equal(noisy, randomize_labels(labels, share=share, classes=classes, seed=seed))
+    np.testing.assert_array_equal(labels, np.arange(100) % classes)
+
+
+@given(seeds, st.floats(0, 1), st.floats(0, 1))
+@settings(max_examples=40, deadline=None)
+def test_a_larger_share_keeps_the_smaller_ones_changes(seed: int, a: float, b: float) -> None:
+    labels = np.arange(200) % 10
+    low, high = (randomize_labels(labels, share=s, classes=10, seed=seed) for s in sorted((a, b)))
+    changed = low != labels
+    np.testing.assert_array_equal(high[changed], low[changed])
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 0.75, 1.0])
+def test_the_share_that_differs(share: float) -> None:
+    n, classes = 20000, 10
+    noisy = randomize_labels(np.arange(n) % classes, share=share, classes=classes)
+    expected = share * (1 - 1 / classes)
+    assert abs((noisy != np.arange(n) % classes).mean() - expected) < 5 * np.sqrt(0.25 / n) + 1e-12
+    if share == 1.0:
+        assert np.abs(np.bincount(noisy, minlength=classes) - n / classes).max() < 5 * np.sqrt(n / classes)
+
+
+def test_tensors_come_back_as_tensors() -> None:
+    labels = torch.arange(50) % 5
+    noisy = randomize_labels(labels, share=0.5, classes=5)
+    assert isinstance(noisy, torch.Tensor)
+    assert noisy.dtype == torch.int64
+    assert noisy.tolist() == randomize_labels(labels.numpy(), share=0.5, classes=5).tolist()
+    assert labels.tolist() == (torch.arange(50) % 5).tolist()
+
+
+def test_random_labels_that_cannot_be() -> None:
+    with pytest.raises(InputError, match=r"`share` was 1\.5"):
+        randomize_labels([0, 1], share=1.5, classes=2)
+    with pytest.raises(LabelError, match="asked for 2 classes; the highest label is 4"):
+        randomize_labels([0, 4], share=0.5, classes=2)

@@ -1,0 +1,169 @@
+"""The house: imports point down only, the public names are these, importing costs nothing and touches nothing."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import equisep
+
+SOURCE = Path(equisep.__file__).parent
+REPO = SOURCE.parents[1]
+
+# from the foundation up; folders of one rank do not import each other
+RANKS = [
+    ["_version", "errors", "shapes", "progress"],
+    ["results"],
+    ["labels"],
+    ["data", "models", "taps", "stats"],
+    ["training", "metrics", "peeled"],
+    ["law"],
+    ["advice"],
+    ["measuring"],
+    ["figures"],
+    ["runs"],
+    ["report"],
+    ["integrations"],
+    ["cli"],
+]
+RANK = {name: rank for rank, names in enumerate(RANKS) for name in names}
+NO_TORCH = ("errors", "progress", "results", "law", "advice", "report")
+# methods that import what they need when called: a profile draws and tabulates itself
+EXCEPTIONS = {("results", "report"): {"plot", "__rich_console__", "_repr_html_"}}
+FRAMEWORKS = (
+    "torch",
+    "numpy",
+    "matplotlib",
+    "plotly",
+    "pandas",
+    "lightning",
+    "transformers",
+    "cvxpy",
+    "ray",
+    "rich",
+    "typer",
+)
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    for path in sorted(SOURCE.rglob("*.py")):
+        top = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+        if top != "__init__":
+            yield top, path
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    """(imported module, name of the function it is imported in or '')."""
+
+    def visit(node: ast.AST, inside: str) -> Iterator[tuple[str, str]]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+                continue
+            if isinstance(child, ast.Import):
+                yield from ((alias.name, inside) for alias in child.names)
+            elif isinstance(child, ast.ImportFrom):
+                assert child.level == 0, "imports are absolute"
+                yield child.module or "", inside
+            name = child.name if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) else inside
+            yield from visit(child, name)
+
+    yield from visit(tree, "")
+
+
+@pytest.mark.parametrize(("top", "path"), [pytest.param(t, p, id=str(p.relative_to(SOURCE))) for t, p in modules()])
+def test_imports_point_down_only(top: str, path: Path) -> None:
+    for name, inside in imports(ast.parse(path.read_text(encoding="utf-8"))):
+        if not name.startswith("equisep."):
+            continue
+        other = name.split(".")[1]
+        if other == top or inside in EXCEPTIONS.get((top, other), set()):
+            continue
+        assert RANK[other] < RANK[top], f"{path.name} imports {name}, which stands above it or beside it"
+
+
+def names_under(top: str) -> list[str]:
+    """Every module of one folder (or file) of the house, as dotted names."""
+    found = [path.relative_to(SOURCE.parent).with_suffix("") for name, path in modules() if name == top]
+    return [".".join(path.parts).removesuffix(".__init__") for path in found]
+
+
+@pytest.mark.parametrize("top", [top for top in NO_TORCH if names_under(top)])
+def test_a_report_can_be_redrawn_without_torch(top: str) -> None:
+    code = f"import importlib, sys\nfor name in {names_under(top)!r}: importlib.import_module(name)\nassert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_import_equisep_imports_no_framework_and_touches_no_global_state() -> None:
+    code = f"""
+import builtins, os, sys, locale, warnings, logging, random, signal
+before = (dict(os.environ), list(warnings.filters), random.getstate(), logging.root.level, list(sys.path), os.getcwd())
+import equisep
+equisep.__version__, dir(equisep)
+after = (dict(os.environ), list(warnings.filters), random.getstate(), logging.root.level, list(sys.path), os.getcwd())
+assert before == after
+loaded = [name for name in {FRAMEWORKS!r} if name in sys.modules]
+assert not loaded, loaded
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_using_every_public_name_touches_no_torch_or_numpy_state() -> None:
+    code = """
+import numpy, torch
+def state():
+    return (torch.get_default_dtype(), torch.get_num_threads(), torch.is_grad_enabled(), torch.get_rng_state().sum().item(),
+            torch.are_deterministic_algorithms_enabled(), str(numpy.random.get_state()[1][:5]), str(numpy.geterr()))
+before = state()
+import equisep
+for name in equisep.__all__:
+    assert getattr(equisep, name) is not None
+assert state() == before
+import sys
+assert 'matplotlib' not in sys.modules and 'pandas' not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_public_names() -> None:
+    assert equisep.__all__ == [
+        "Fnn",
+        "LawFit",
+        "Profile",
+        "__version__",
+        "cdnv",
+        "class_fuzziness",
+        "fit_law",
+        "fuzziness",
+        "load_data",
+        "measure",
+        "ncc_accuracy",
+        "summarize_laws",
+        "tap",
+        "train",
+    ]
+    assert sorted(equisep.__all__) == equisep.__all__ == dir(equisep)
+    with pytest.raises(AttributeError, match="no attribute 'fuzzyness'"):
+        _ = equisep.fuzzyness  # type: ignore[attr-defined]
+
+
+def test_submodules_do_not_hide_public_names() -> None:
+    """`import equisep.measuring` must not replace the function `equisep.measure` by a module."""
+    code = "import equisep.cli.app, equisep.measuring.measure, equisep\nassert callable(equisep.measure) and callable(equisep.fuzziness)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("path", [pytest.param(p, id=str(p.relative_to(SOURCE))) for _, p in modules()])
+def test_every_module_says_what_it_knows(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def test_the_version_is_told_once() -> None:
+    citation = (REPO / "CITATION.cff").read_text(encoding="utf-8")
+    changelog = (REPO / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"version: {equisep.__version__}" in citation
+    assert f"## {equisep.__version__}" in changelog
