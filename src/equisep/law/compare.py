@@ -1,0 +1,246 @@
+"""Two laws or two profiles beside each other: what differs, by how much, and beyond which doubt."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from equisep.results import Interval, LawFit, Note, Profile, SiteReading
+
+# settings that change what the numbers mean; the others (seed, training, …) are what one compares
+READING = ("mode", "weighting", "center", "normalization", "tol", "sites", "epsilon", "batch_sizes", "data")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One number of two laws: `value` = b − a, its interval, and whether that excludes 0 (`None`: no interval)."""
+
+    a: float | None
+    b: float | None
+    value: float | None = None
+    interval: Interval | None = None
+    excludes_zero: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """One positive number of two curves: `value` = b / a, its interval, and whether that excludes 1."""
+
+    a: float | None
+    b: float | None
+    value: float | None = None
+    interval: Interval | None = None
+    excludes_one: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LawDifference:
+    """Law b against law a: differences b − a, and the ratio of D at the last site."""
+
+    rho: Difference
+    half_life: Difference
+    r: Difference
+    imbalance: Difference
+    last: Ratio
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SiteDifference:
+    """One site of profile b against one of profile a: the ratio of D, and differences b − a of the accuracies."""
+
+    index_a: int
+    index_b: int
+    name_a: str
+    name_b: str
+    fuzziness: Ratio
+    ncc_train: Difference
+    ncc_test: Difference
+
+
+@dataclass(frozen=True, slots=True)
+class SettingDifference:
+    """A setting under which the two profiles were read differently; `None` where a profile does not have it."""
+
+    name: str
+    a: Any
+    b: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileDifference:
+    """Profile b against profile a."""
+
+    model_a: str
+    model_b: str
+    law: LawDifference
+    effective_depth: Difference
+    accuracy_train: Difference
+    accuracy_test: Difference
+    sites: tuple[SiteDifference, ...] = ()
+    settings: tuple[SettingDifference, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+
+def compare_laws(a: LawFit, b: LawFit) -> LawDifference:
+    """Law b against law a.
+
+    Each interval joins the two laws' own intervals by the method of variance estimates recovery (Zou & Donner 2008):
+    (b − a) ∓ √(…) of the distances from the estimates to those limits that lie on the side in question. The limits were
+    made on the transformed scales (ln ρ, atanh r), so their asymmetry is kept. The two laws are taken as independent;
+    where both were read on the same samples, part of the error is shared and the interval is wider than it need be.
+    Without an interval on both sides, or at two levels, there is none.
+    """
+    notes: list[Note] = []
+    parts = {name: _law_part(name, a, b, notes) for name in ("rho", "half_life", "r", "imbalance")}
+    last = _ratio(a.curve[-1] if a.curve else None, b.curve[-1] if b.curve else None, None, None)
+    return LawDifference(**parts, last=last, notes=tuple(notes))
+
+
+def compare_profiles(a: Profile, b: Profile) -> ProfileDifference:
+    """Profile b against profile a: laws, depths, accuracies, and site by site.
+
+    Sites are matched by index where both profiles have equally many, by name elsewhere. Settings that differ are
+    listed, since numbers that were read differently do not compare.
+    """
+    pairs, notes = _matched(a.sites, b.sites)
+    settings = _settings(a, b)
+    reading = [setting.name for setting in settings if setting.name.partition(".")[0] in READING]
+    if reading:
+        names = ", ".join(f"`{name}`" for name in reading)
+        notes.append(Note("settings-differ", f"The profiles were read with different {names}: compare with care."))
+    if a.classes != b.classes or a.counts != b.counts:
+        text = (
+            f"The profiles hold {_data_words(a)} and {_data_words(b)}: D depends on the data, not on the network alone."
+        )
+        notes.append(Note("data-differ", text))
+    sites = tuple(_site(left, right) for left, right in pairs)
+    law = compare_laws(a.law, b.law)
+    if a.sites and b.sites:
+        law = replace(law, last=_site(a.sites[-1], b.sites[-1]).fuzziness)
+    return ProfileDifference(
+        model_a=a.model,
+        model_b=b.model,
+        law=law,
+        effective_depth=_difference(_whole(a.effective_depth), _whole(b.effective_depth)),
+        accuracy_train=_difference(a.accuracy_train, b.accuracy_train),
+        accuracy_test=_difference(a.accuracy_test, b.accuracy_test),
+        sites=sites,
+        settings=settings,
+        notes=tuple(notes),
+    )
+
+
+def _law_part(name: str, a: LawFit, b: LawFit, notes: list[Note]) -> Difference:
+    left, right = a.intervals.get(name), b.intervals.get(name)
+    if left is not None and right is not None and left.level != right.level:
+        text = (
+            f"The intervals of {name} are at {left.level:g} and {right.level:g}, so their difference has none. "
+            "Measure both at one level."
+        )
+        notes.append(Note("levels-differ", text))
+    return _difference(getattr(a, name), getattr(b, name), left, right)
+
+
+def _difference(
+    a: float | None, b: float | None, left: Interval | None = None, right: Interval | None = None
+) -> Difference:
+    if a is None or b is None:
+        return Difference(a=a, b=b)
+    limits = _joined(a, b, left, right)
+    return Difference(
+        a=a,
+        b=b,
+        value=b - a,
+        interval=limits,
+        excludes_zero=None if limits is None else not limits.low <= 0 <= limits.high,
+    )
+
+
+def _ratio(a: float | None, b: float | None, left: Interval | None, right: Interval | None) -> Ratio:
+    """b/a with the interval of ln b − ln a transformed back."""
+    if a is None or b is None or a <= 0 or b <= 0:
+        return Ratio(a=a, b=b)
+    shift = math.log(b) - math.log(a)
+    limits = _joined(math.log(a), math.log(b), _logged(left), _logged(right))
+    if max(abs(part) for part in (shift, *((limits.low, limits.high) if limits else ()))) > 700:
+        return Ratio(a=a, b=b)  # beyond what a number can hold
+    return Ratio(
+        a=a,
+        b=b,
+        value=math.exp(shift),
+        interval=None if limits is None else replace(limits, low=math.exp(limits.low), high=math.exp(limits.high)),
+        excludes_one=None if limits is None else not limits.low <= 0 <= limits.high,
+    )
+
+
+def _joined(a: float, b: float, left: Interval | None, right: Interval | None) -> Interval | None:
+    """The interval of b − a from those of a and b (Zou & Donner 2008)."""
+    if left is None or right is None or left.level != right.level:
+        return None
+    low = b - a - math.hypot(b - right.low, left.high - a)
+    high = b - a + math.hypot(right.high - b, a - left.low)
+    return Interval(low=low, high=high, level=left.level, kind="combined", n=min(left.n, right.n))
+
+
+def _logged(interval: Interval | None) -> Interval | None:
+    if interval is None or interval.low <= 0:
+        return None
+    return replace(interval, low=math.log(interval.low), high=math.log(interval.high))
+
+
+def _site(left: SiteReading, right: SiteReading) -> SiteDifference:
+    return SiteDifference(
+        index_a=left.index,
+        index_b=right.index,
+        name_a=left.name,
+        name_b=right.name,
+        fuzziness=_ratio(left.fuzziness, right.fuzziness, left.fuzziness_interval, right.fuzziness_interval),
+        ncc_train=_difference(left.ncc_train, right.ncc_train),
+        ncc_test=_difference(left.ncc_test, right.ncc_test),
+    )
+
+
+def _matched(
+    a: Sequence[SiteReading], b: Sequence[SiteReading]
+) -> tuple[list[tuple[SiteReading, SiteReading]], list[Note]]:
+    if len(a) == len(b):
+        return list(zip(a, b, strict=True)), []
+    named = {site.name: site for site in b}
+    shared = [(site, named[site.name]) for site in a if site.name in named]
+    counts = f"The profiles have {len(a)} and {len(b)} sites"
+    found = f"the {len(shared)} of equal name are compared" if shared else "none of equal name, so none is compared"
+    return shared, [Note("sites-differ", f"{counts}; {found}.")]
+
+
+def _settings(a: Profile, b: Profile) -> tuple[SettingDifference, ...]:
+    left, right = _flat(a.settings), _flat(b.settings)
+    names = [*left, *(name for name in right if name not in left)]
+    return tuple(
+        SettingDifference(name=name, a=left.get(name), b=right.get(name))
+        for name in names
+        if left.get(name) != right.get(name)
+    )
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings by dotted name, lists as JSON gives them back: a saved profile compares equal to a fresh one."""
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{prefix}{name}.")
+        else:
+            flat[prefix + name] = list(value) if isinstance(value, tuple) else value
+    return flat
+
+
+def _whole(depth: int | None) -> float | None:
+    return None if depth is None else float(depth)
+
+
+def _data_words(profile: Profile) -> str:
+    least, most = min(profile.counts, default=0), max(profile.counts, default=0)
+    each = f"{least}" if least == most else f"{least} to {most}"
+    return f"{sum(profile.counts)} samples ({each} a class) of {profile.classes} classes"

@@ -1,0 +1,155 @@
+"""How far the law and each D can be trusted: intervals from bootstrap or jackknife replicates of the depth curve."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from equisep.errors import InputError
+from equisep.law.curve import correlation, line_through
+from equisep.law.fit import half_life_of
+from equisep.law.quantiles import normal_quantile, student_quantile, two_sided
+from equisep.results import Interval, LawFit, Note
+from equisep.shapes import Bool, Float64
+
+ResampleKind = Literal["bootstrap", "jackknife"]
+_MOST_R = 1.0 - 2.0**-52  # atanh is infinite at 1: a replicate on the law to the last digit is held just below
+
+
+def law_intervals(curves: Any, fit: LawFit, kind: ResampleKind, level: float = 0.95) -> LawFit:
+    """The law with intervals of `rho`, `half_life` and `r` from replicate curves, one a row (m × L).
+
+    The replicates are bootstrap samples, or the curves with one fold left out each (`jackknife`). Their standard error
+    is taken where the statistic is nearly normal, ln ρ and atanh r (Fisher 1921), the interval is centered on the
+    *point estimate* and transformed back. Resampling repeats samples, which moves the class means and so D itself;
+    centering on the estimate keeps that bias of the replicates out of the interval. The half-life's interval is
+    that of ρ transformed, and left out where it reaches ρ = 1. Replicates with a D that is not positive and finite are
+    dropped, with a Note; when that is more than half of them there is no interval.
+    """
+    rows = _checked_rows(curves, len(fit.curve), kind, level)
+    if fit.rho is None:
+        return _noted(fit, "no-interval", "There is no interval, since the law has no ρ.")
+    usable = _usable(rows).all(axis=1)
+    kept, m = int(usable.sum()), len(rows)
+    if not _enough(kept, m):
+        text = f"D is positive and finite in only {kept} of {m} {kind} replicates, so there is no interval."
+        return _noted(fit, "no-interval", text)
+    logs = np.log(rows[usable])
+    found: dict[str, Interval] = {}
+    rho = _interval(math.log(fit.rho), line_through(logs)[1], math.exp, kind, level)
+    if rho is not None:
+        found["rho"] = rho
+        fit = _with_half_life(fit, rho, found)
+    fit = _with_r(fit, logs, kind, level, found)
+    if kept < m:
+        text = f"{m - kept} of {m} {kind} replicates hold a D that is not positive and finite and were dropped."
+        fit = _noted(fit, "replicates-dropped", text)
+    return replace(fit, intervals={**fit.intervals, **found})
+
+
+def curve_intervals(
+    curves: Any, curve: Sequence[float | None], kind: ResampleKind, level: float = 0.95
+) -> tuple[Interval | None, ...]:
+    """The interval of D at each site, made as in `law_intervals` on ln D; `None` where there is none."""
+    rows = _checked_rows(curves, len(curve), kind, level)
+    usable = _usable(rows)
+    intervals: list[Interval | None] = []
+    for value, column, good in zip(curve, rows.T, usable.T, strict=True):
+        if value is None or not (math.isfinite(value) and value > 0) or not _enough(int(good.sum()), len(column)):
+            intervals.append(None)
+        else:
+            intervals.append(_interval(math.log(value), np.log(column[good]), math.exp, kind, level))
+    return tuple(intervals)
+
+
+def standard_error(replicates: Float64[np.ndarray, " m"], kind: ResampleKind) -> float:
+    """The standard error of a statistic from its replicates.
+
+    Bootstrap: their standard deviation (Efron 1979). Delete-a-group jackknife: √((m−1)/m Σ_g (θ_g − θ̄)²), θ_g without
+    fold g (Efron & Stein 1981).
+    """
+    m = len(replicates)
+    squares = float(((replicates - replicates.mean()) ** 2).sum())
+    return math.sqrt(squares * (m - 1) / m) if kind == "jackknife" else math.sqrt(squares / (m - 1))
+
+
+def _interval(
+    center: float,
+    replicates: Float64[np.ndarray, " m"],
+    back: Callable[[float], float],
+    kind: ResampleKind,
+    level: float,
+) -> Interval | None:
+    """The interval around `center` on the scale of `replicates`, transformed back; `None` where that overflows."""
+    m = len(replicates)
+    p = two_sided(level)
+    factor = student_quantile(p, m - 1) if kind == "jackknife" else normal_quantile(p)
+    reach = factor * standard_error(replicates, kind)
+    try:
+        return Interval(low=back(center - reach), high=back(center + reach), level=level, kind=kind, n=m)
+    except OverflowError:
+        return None
+
+
+def _with_half_life(fit: LawFit, rho: Interval, found: dict[str, Interval]) -> LawFit:
+    if fit.half_life is None:
+        return fit
+    if rho.low <= 0 or rho.high >= 1:
+        text = f"The interval of ρ reaches {rho.high:.4g}, so the half-life has no upper limit and no interval."
+        return _noted(fit, "half-life-unbounded", text)
+    low, high = (half_life_of(math.log(limit)) for limit in (rho.low, rho.high))
+    if low is not None and high is not None:
+        found["half_life"] = replace(rho, low=low, high=high)
+    return fit
+
+
+def _with_r(
+    fit: LawFit, logs: Float64[np.ndarray, "m l"], kind: ResampleKind, level: float, found: dict[str, Interval]
+) -> LawFit:
+    if fit.r is None:
+        return fit
+    if abs(fit.r) > _MOST_R:
+        return _noted(fit, "r-at-bound", f"r is {fit.r:.0f} to the last digit, so it has no interval.")
+    each = correlation(logs)
+    each = np.clip(each[np.isfinite(each)], -_MOST_R, _MOST_R)
+    if _enough(len(each), len(logs)):
+        interval = _interval(math.atanh(fit.r), np.arctanh(each), math.tanh, kind, level)
+        if interval is not None:
+            found["r"] = interval
+    return fit
+
+
+def _usable(rows: Float64[np.ndarray, "m l"]) -> Bool[np.ndarray, "m l"]:
+    good: Bool[np.ndarray, "m l"] = np.isfinite(rows) & (rows > 0)
+    return good
+
+
+def _enough(kept: int, m: int) -> bool:
+    return kept >= 2 and 2 * kept >= m
+
+
+def _noted(fit: LawFit, code: str, text: str) -> LawFit:
+    return replace(fit, notes=(*fit.notes, Note(code, text)))
+
+
+def _checked_rows(curves: Any, sites: int, kind: str, level: float) -> Float64[np.ndarray, "m l"]:
+    if kind not in ("bootstrap", "jackknife"):
+        raise InputError(f"No interval of kind `{kind}` from replicate curves. Known: bootstrap, jackknife.")
+    two_sided(level)
+    try:
+        rows = np.asarray(curves, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"Replicate curves must be a table of numbers: {error}. Pass an array of m replicates × {sites} sites."
+        ) from None
+    if rows.ndim != 2 or rows.shape[1] != sites:
+        shape = " × ".join(map(str, rows.shape)) or "one number"
+        raise InputError(
+            f"Replicate curves must be m replicates × {sites} sites, as the curve has {sites}; found {shape}. "
+            "Pass one replicate curve a row."
+        )
+    return rows

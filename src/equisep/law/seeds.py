@@ -1,0 +1,52 @@
+"""Several laws of one kind, one a seed, as means with intervals over seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from equisep.errors import InputError
+from equisep.law.quantiles import student_quantile, two_sided
+from equisep.results import Interval, LawFit, LawSummary, Note
+
+_RANGES = {"rho": (0.0, math.inf), "half_life": (0.0, math.inf), "r": (-1.0, 1.0)}
+_WORDS = {"rho": "ρ", "half_life": "half-life", "r": "r"}
+
+
+def summarize_laws(laws: Sequence[LawFit], level: float = 0.95) -> LawSummary:
+    """Means over seeds of ρ, half-life and r, with Student-t intervals mean ± t_{n−1}·s/√n.
+
+    The half-life is the mean of the half-lives, not the half-life of the mean ρ. An interval is cut where the quantity
+    cannot lie (ρ and half-life below 0, r beyond ±1). A law without a number is left out of that number's mean, and
+    a Note says so; one seed gives no interval.
+    """
+    two_sided(level)
+    if not laws:
+        raise InputError("`summarize_laws` needs at least one law; found none. Pass the laws of several seeds.")
+    means: dict[str, float | None] = {}
+    intervals: dict[str, Interval] = {}
+    notes: list[Note] = []
+    for name, within in _RANGES.items():
+        values = [value for law in laws if (value := getattr(law, name)) is not None]
+        means[name] = float(np.mean(values)) if values else None
+        if len(values) < len(laws):
+            text = f"{len(laws) - len(values)} of {len(laws)} laws have no {_WORDS[name]} and are left out of its mean."
+            notes.append(Note(f"left-out-{name.replace('_', '-')}", text))
+        if len(values) > 1:
+            intervals[name] = seed_interval(values, level, within=within)
+    if len(laws) == 1:
+        notes.append(Note("one-seed", "One seed gives no interval over seeds."))
+    return LawSummary(n=len(laws), **means, intervals=intervals, notes=tuple(notes))
+
+
+def seed_interval(
+    values: Sequence[float], level: float, *, within: tuple[float, float] = (-math.inf, math.inf)
+) -> Interval:
+    """The Student-t interval of the mean of two or more values, cut to the range `within`."""
+    n = len(values)
+    middle = float(np.mean(values))
+    reach = student_quantile(two_sided(level), n - 1) * float(np.std(values, ddof=1)) / math.sqrt(n)
+    low, high = max(middle - reach, within[0]), min(middle + reach, within[1])
+    return Interval(low=low, high=high, level=level, kind="seeds", n=n)

@@ -1,0 +1,104 @@
+"""How numbers and names are written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from report_profiles import bare_profile, full_profile
+
+from equisep.law import fit_law
+from equisep.report.words import (
+    correlation,
+    data_words,
+    interval_words,
+    limits,
+    number,
+    one_line,
+    percent,
+    reading_words,
+    samples_words,
+    shortened_names,
+    slopes_words,
+)
+from equisep.results import Break, Interval, LawFit
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [
+        (None, 4, "–"),
+        (0.0, 4, "0"),
+        (27.1234, 4, "27.12"),
+        (0.24987, 3, "0.250"),
+        (0.9999999, 3, "1.00"),
+        (9.9999, 2, "10"),
+        (-0.012345, 3, "-0.0123"),
+        (12345.6, 3, "12346"),
+        (1234567.0, 3, "1.23e+06"),
+        (1.2345e-7, 3, "1.23e-07"),
+        (1.2345e-7, 4, "1.23e-07"),
+        (float("inf"), 3, "inf"),
+    ],
+)
+def test_numbers(value: float | None, digits: int, text: str) -> None:
+    assert number(value, digits) == text
+
+
+def test_missing_is_what_is_asked() -> None:
+    assert {ask(None, missing="-") for ask in (number, correlation, percent)} == {"-"}
+
+
+@pytest.mark.parametrize(
+    ("r", "text"), [(-0.9981, "-0.9981"), (-0.999999, "-0.999999"), (-1.0, "-1.0000"), (0.5, "0.5000")]
+)
+def test_correlations_show_how_far_from_one(r: float, text: str) -> None:
+    assert correlation(r) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(1.0, "100.0"), (0.9999, "99.9"), (0.0, "0.0"), (0.00001, "0.1"), (0.8054, "80.5")]
+)
+def test_percent_never_rounds_to_all_or_nothing(share: float, text: str) -> None:
+    assert percent(share) == text
+
+
+def test_intervals_in_words() -> None:
+    interval = Interval(0.4, 0.6, 0.95, "jackknife", 10)
+    assert limits(interval) == " [0.400, 0.600]"
+    assert limits(None) == ""
+    assert interval_words(interval) == "95 %, jackknife over 10 folds"
+    assert interval_words(replace(interval, kind="seeds", n=3, level=0.9)) == "90 %, over 3 seeds"
+
+
+def test_slopes_in_words() -> None:
+    assert slopes_words(fit_law([4.0, 2.0, 1.1])) == "not asked of fewer than 5 sites"
+    assert slopes_words(fit_law([0.5**site for site in range(8)])).startswith("no (BIC gain -4.2; yes above 6)")
+    law = LawFit(curve=(1.0,) * 6, two_slopes=Break(at=3, rhos=(0.4, 0.8), bic_one=10.0, bic_two=-2.0))
+    assert slopes_words(law, "rho") == "yes (BIC gain 12): rho 0.400, from site 3 on 0.800"
+    assert slopes_words(LawFit(curve=(1.0,) * 6)) == "not known"
+
+
+def test_the_data_in_words() -> None:
+    assert samples_words((100, 100)) == "200 samples, 100 a class"
+    assert samples_words((500, 100)) == "600 samples, 100 to 500 a class"
+    assert samples_words(()) == "0 samples, 0 a class"
+    assert data_words(full_profile()) == "1000 samples, 100 a class, 10 classes; 10000 test samples"
+    assert reading_words(full_profile()) == "read in `batch` mode, weighting `sample`"
+    assert reading_words(bare_profile()) == "read in `?` mode"
+
+
+def test_names_are_one_visible_line() -> None:
+    assert one_line("a\nb\x1b[31m") == "a�b�[31m"
+
+
+def test_names_keep_what_tells_them_apart() -> None:
+    names = ["input", *(f"model.layers.{i}.mlp.activation" for i in range(12))]
+    short = shortened_names(names, 12)
+    assert short[0] == "input"
+    assert len(set(short)) == len(names)
+    assert max(map(len, short)) <= 12
+    assert shortened_names(names, 40) == names
+    assert shortened_names(["abcdefghij"], 5) == ["…ghij"]
+    assert shortened_names(["a.b.longlonglong1", "a.b.longlonglong2"], 6) == ["…long1", "…long2"]
+    assert shortened_names([], 6) == []
