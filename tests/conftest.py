@@ -2,7 +2,9 @@
 
 from jaxtyping import install_import_hook
 
-hook = install_import_hook("equisep", "beartype.beartype")
+# where tensors have shapes; the command line is typer's to check, and records are checked by their reader
+SHAPED = ("data", "labels", "law", "measuring", "metrics", "models", "stats", "taps", "training")
+hook = install_import_hook([f"equisep.{name}" for name in SHAPED], "beartype.beartype")
 
 import os  # noqa: E402
 from pathlib import Path  # noqa: E402
@@ -10,7 +12,7 @@ from pathlib import Path  # noqa: E402
 import pytest  # noqa: E402
 import torch  # noqa: E402
 
-torch.set_num_threads(2)
+torch.set_num_threads(1)  # the tensors are small; threads would only wait for each other
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
 import torch
 from torch import Tensor
 
@@ -18,8 +19,12 @@ def as_tensor(value: Any, *, what: str) -> Tensor:
     """A tensor, or whatever numpy can make of a list or array."""
     if isinstance(value, Tensor):
         return value.detach()
+    if isinstance(value, numpy.ndarray) and (not value.flags.writeable or min(value.strides, default=0) < 0):
+        value = value.copy()  # torch warns of the first and refuses the second
     try:
-        return torch.as_tensor(value)
+        found = torch.as_tensor(value)
+        exact = isinstance(value, list | tuple) and found.is_floating_point()  # Python's numbers are float64
+        return torch.as_tensor(value, dtype=torch.float64) if exact else found
     except (TypeError, ValueError, RuntimeError) as error:
         raise InputError(f"{what} should be a tensor or an array; found {type(value).__name__} ({error}).") from error
 

@@ -36,7 +36,9 @@ def demo(
     epochs: Annotated[int, typer.Option("--epochs", help="As in the paper.")] = 600,
     mode: Annotated[str, typer.Option("--mode", help="batch, as the paper's figures were read, or eval.")] = "batch",
     seed: Seed = 0,
-    data_seed: Annotated[int, typer.Option("--data-seed", help="Seed that draws the 100 samples a class.")] = 0,
+    data_seed: Annotated[
+        int | None, typer.Option("--data-seed", help="Seed that draws the samples; --seed if absent.")
+    ] = None,
     device: Device = None,
     folder: Annotated[Path, typer.Option("--out", help="Folder for profile, plots and weights.")] = Path(
         "equisep-demo"
@@ -49,15 +51,18 @@ def demo(
     import torch
 
     from equisep.data import PREPARATIONS, Batches, load_data, prepare_split
-    from equisep.measuring import measure
+    from equisep.measuring import Options, measure
     from equisep.models import build
     from equisep.training import Recipe, train
 
+    Options(mode=cast("Mode", mode), seed=seed)  # refuse what cannot be measured before training for it
+    torch.set_num_threads(1)  # as fast for layers this small, and the same numbers whatever the number of cores
+    drawn = seed if data_seed is None else data_seed
     recipe = Recipe(rate=rate, epochs=SMOKE_EPOCHS if smoke else epochs, seed=seed)
     per_class = SMOKE_PER_CLASS if smoke else PER_CLASS
     dataset = load_data(DATA)
     preparation = PREPARATIONS[PREPARATION]
-    x, y = prepare_split(dataset, preparation, per_class=per_class, seed=data_seed)
+    x, y = prepare_split(dataset, preparation, per_class=per_class, seed=drawn)
     test = prepare_split(dataset, preparation, split="test")
     network = build("fnn", seed=seed, depth=depth, inputs=x[0].numel(), classes=dataset.classes)
     place = _device(device)
@@ -85,7 +90,7 @@ def demo(
             "checksum": dataset.checksum,
             "preparation": PREPARATION,
             "per_class": per_class,
-            "data_seed": data_seed,
+            "data_seed": drawn,
         },
         "training": {**asdict(recipe), "final_loss": history.loss[-1] if history.loss else None},
     }
@@ -97,6 +102,7 @@ def demo(
         return
     out.print(profile)
     if not smoke and recipe.epochs == 600:
+        out.print(f"\nBeside He & Su 2023 (Fig. 1 and slides: Adam, {depth} layers)", style="bold", highlight=False)
         out.print(_beside_the_paper(profile, depth))
     _what_next(folder, depth, quiet=quiet)
 
@@ -119,7 +125,7 @@ def _draw(profile: Profile, folder: Path) -> None:
 
 def _beside_the_paper(profile: Profile, depth: int) -> Table:
     law, printed = profile.law, PRINTED.get(depth, {})
-    table = Table("", "here", "paper", title=f"The law beside He & Su 2023 (Fig. 1, Adam, {depth} layers)", box=None)
+    table = Table("", "here", "printed", box=None)
     for label, name, digits in (("r", "r", 4), ("decay ρ", "rho", 3), ("half-life", "half_life", 2)):
         ours, theirs = getattr(law, name), printed.get(name)
         table.add_row(

@@ -114,15 +114,17 @@ def _as_batches(data: Any, *, what: str) -> tuple[Iterable[Any], Note | None]:
             )
         return (Batches(x, y, batch_size=OWN_BATCH) if len(y) else []), note
     if isinstance(data, Dataset) and not isinstance(data, IterableDataset):
-        return _mixed(data), None
+        return _mixed(data, what=what), None
     if not isinstance(data, Iterable):
         raise DataError(f"The {what} data should be an iterable of (x, y) batches; found {type(data).__name__}.")
     return data, None
 
 
-def _mixed(data: Dataset[Any]) -> Iterable[Any]:
+def _mixed(data: Dataset[Any], *, what: str) -> Iterable[Any]:
     if not isinstance(data, Sized):
-        return DataLoader(data, batch_size=OWN_BATCH)
+        raise DataError(
+            f"The {what} data are a {type(data).__name__} without a length. Give it `__len__`, or pass a DataLoader."
+        )
     if len(data) == 0:
         return []
     positions = torch.arange(len(data))

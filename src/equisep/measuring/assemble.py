@@ -17,6 +17,7 @@ from equisep.metrics.fuzziness import class_fuzziness_of, fuzziness_of
 from equisep.results import ClassifierReading, Interval, LawFit, Note, SiteReading
 from equisep.shapes import Float64, Int
 from equisep.stats import PHD20
+from equisep.stats.moments import as_float64
 
 
 def site_reading(index: int, states: SiteStates, probe: Probe, options: Options) -> SiteReading:
@@ -48,7 +49,9 @@ def site_reading(index: int, states: SiteStates, probe: Probe, options: Options)
         trace_within=float(space.within_weights @ shares) if options.wants("traces") else None,
         trace_between=space.trace_between if options.wants("traces") else None,
         cdnv=cdnv_of(moments, space) if options.wants("cdnv") else None,
-        cdnv_test=cdnv_of(test.moments, test.subspace) if test and options.wants("cdnv") else None,
+        cdnv_test=cdnv_of(test.moments, test.subspace)
+        if test and test.moments.present.numel() > 1 and options.wants("cdnv")
+        else None,
         ncc_train=states.hits / n if states.hits is not None and options.wants("ncc") else None,
         ncc_test=states.test.hits / n_test if states.test and options.wants("ncc") else None,
         coordinates=states.coordinates,
@@ -71,16 +74,22 @@ def _class_values(states: SiteStates) -> tuple[float | None, ...] | None:
     return tuple(value if count else None for value, count in zip(values, counts, strict=True))
 
 
-def classifier_reading(name: str, layer: nn.Linear, last: SiteStates) -> ClassifierReading | None:
+def classifier_reading(
+    name: str | None, layer: nn.Linear | None, last: SiteStates, options: Options
+) -> tuple[ClassifierReading | None, list[Note]]:
     """NC2 of the classifier's rows, and NC3 and NC4 with the class means it reads; None for a zero row."""
-    geometry = geometry_of(_centered(layer.weight.detach()))
+    if name is None or layer is None or not options.wants("collapse"):
+        return None, []
+    rows = as_float64(layer.weight)
+    geometry = geometry_of(rows - rows.mean(dim=0))
     if geometry is None:
-        return None
+        text = f"A row of the classifier `{name}` is zero once centered, so its NC2 to NC4 do not exist."
+        return None, [Note("zero-classifier", text)]
     moments, test = last.train.moments, last.test
     whole = bool((moments.counts > 0).all())
     nc4 = last.disagreements / moments.n if last.disagreements is not None else None
     nc4_test = test.disagreements / test.spread.moments.n if test and test.disagreements is not None else None
-    return ClassifierReading(
+    reading = ClassifierReading(
         name=name,
         norm_spread=geometry.norm_spread,
         angle_spread=geometry.angle_spread,
@@ -90,10 +99,7 @@ def classifier_reading(name: str, layer: nn.Linear, last: SiteStates) -> Classif
         nc4=nc4,
         nc4_test=nc4_test,
     )
-
-
-def _centered(rows: Tensor) -> Tensor:
-    return rows - rows.mean(dim=0)
+    return reading, []
 
 
 def laws_of(

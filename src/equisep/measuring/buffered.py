@@ -17,7 +17,7 @@ from equisep.measuring.states import SiteStates, Spread, TestStates, center_coun
 from equisep.metrics.arrays import moments_of, projections_of
 from equisep.metrics.fuzziness import fuzziness_of
 from equisep.progress import Progress
-from equisep.results import Coordinates
+from equisep.results import Coordinates, Note
 from equisep.shapes import Float64, Int, Shaped
 from equisep.stats import PHD20, ClassMoments, ClassSubspace, Convention, FeatureBuffer, in_chunks, project
 from equisep.stats.resample import bootstrap_weights, fold_weights, resampling_cost, reweighted_fuzziness
@@ -74,17 +74,18 @@ class Replicates:
     weights: Float64[Tensor, "m n"]
 
 
-def plan_replicates(kept: Kept, probe: Probe, options: Options) -> Replicates | None:
+def plan_replicates(kept: Kept, probe: Probe, options: Options) -> tuple[Replicates | None, list[Note]]:
     """Bootstrap where it is affordable, jackknife otherwise, or as asked."""
     if options.intervals == "none" or not options.wants("fuzziness"):
-        return None
+        return None, []
     n = kept.labels.numel()
     cost = resampling_cost(n=n, dims=list(probe.dims), classes=probe.classes, replicates=options.resamples)
     if options.intervals == "bootstrap" or (options.intervals == "auto" and cost <= BOOTSTRAP_WORK):
-        return Replicates("bootstrap", bootstrap_weights(kept.labels, resamples=options.resamples, seed=options.seed))
+        weights = bootstrap_weights(kept.labels, resamples=options.resamples, seed=options.seed)
+        return Replicates("bootstrap", weights), []
     if n < 2 * FOLDS:
-        return None
-    return Replicates("jackknife", fold_weights(kept.labels, folds=FOLDS, seed=options.seed))
+        return None, [Note("no-intervals", f"Intervals were left out: {FOLDS} folds of {n} samples are too small.")]
+    return Replicates("jackknife", fold_weights(kept.labels, folds=FOLDS, seed=options.seed)), []
 
 
 def train_states(

@@ -27,6 +27,7 @@ from equisep.measuring.streamed import stream_test, stream_train
 from equisep.metrics.centers import effective_depth
 from equisep.progress import Progress, silent
 from equisep.results import Note, Profile
+from equisep.results.codec import encode
 from equisep.stats import Center, Normalization, Weighting
 from equisep.taps import Mode, batch_norms, random_state_kept
 
@@ -99,20 +100,26 @@ def _measure(model: nn.Module, train: Any, test: Any, options: Options, *, name:
     states, read, kind, notes = _train(model, feed, seen, options, layer, progress)
     reads = [read]
     if feed_test is not None:
-        states, read = _test(model, feed_test, seen, options, layer, progress, states)
+        states, read, more = _test(model, feed_test, seen, options, layer, progress, states)
         reads.append(read)
+        notes += more
     readings = [site_reading(index, state, seen, options) for index, state in enumerate(states)]
     stacked = [state.replicates for state in states if state.replicates is not None]
     replicates = torch.stack(stacked) if len(stacked) == len(states) else None
+    kind = kind if replicates is not None else None
     law, laws, spans = laws_of(readings, replicates, kind=kind, options=options)
     readings = [replace(reading, fuzziness_interval=span) for reading, span in zip(readings, spans, strict=True)]
     depth = effective_depth([reading.ncc_train for reading in readings], epsilon=options.epsilon)
+    head, head_notes = classifier_reading(seen.classifier, layer, states[-1], options)
     notes = [
         *feed.notes.values(), *(feed_test.notes.values() if feed_test else ()), *seen.notes, *notes,
         *(note for read, what in zip(reads, ("training", "test"), strict=False) for note in class_notes(read.counts, what=what)),
-        *site_notes(readings, states), *_batch_notes(model, reads[0], options), *law.notes,
-        *_depth_notes(depth, options),
+        *site_notes(readings, states), *_batch_notes(model, reads, options), *law.notes,
+        *_depth_notes(depth, options), *head_notes,
     ]  # fmt: skip
+    sizes = {"batch_sizes": sorted(feed.batch_sizes, reverse=True)}
+    if feed_test is not None:
+        sizes["batch_sizes_test"] = sorted(feed_test.batch_sizes, reverse=True)
     return Profile(
         model=name,
         classes=seen.classes,
@@ -122,12 +129,10 @@ def _measure(model: nn.Module, train: Any, test: Any, options: Options, *, name:
         law=law,
         laws=laws,
         effective_depth=depth,
-        classifier=classifier_reading(seen.classifier, layer, states[-1])
-        if seen.classifier is not None and layer is not None and options.wants("collapse")
-        else None,
+        classifier=head,
         accuracy_train=_accuracy(reads[0]),
         accuracy_test=_accuracy(reads[1]) if len(reads) > 1 else None,
-        settings={**asdict(options), "batch_sizes": sorted(feed.batch_sizes, reverse=True), "intervals_by": kind},
+        settings=encode({**asdict(options), **sizes, "intervals_by": kind}),
         provenance=_provenance(place, dtype),
         notes=tuple(dict.fromkeys(notes)),
     )
@@ -142,13 +147,13 @@ def _train(
     if kept is None:
         return stream_train(model, feed, seen, options, progress=progress, layer=layer)
     check_two_classes(kept.read.counts, asked="`measure`")
-    replicates = plan_replicates(kept, seen, options)
+    replicates, notes = plan_replicates(kept, seen, options)
     states = []
     for index in range(len(seen.sites)):
         here = layer if index == len(seen.sites) - 1 else None
         states.append(train_states(index, kept=kept, probe=seen, options=options, replicates=replicates, layer=here))
         progress("statistics", index + 1, len(seen.sites))
-    return states, kept.read, replicates.kind if replicates else None, []
+    return states, kept.read, replicates.kind if replicates else None, notes
 
 
 def _test(
@@ -159,38 +164,49 @@ def _test(
     layer: nn.Linear | None,
     progress: Progress,
     states: list[SiteStates],
-) -> tuple[list[SiteStates], Read]:
+) -> tuple[list[SiteStates], Read, list[Note]]:
     """The test data, likewise, added to the states of the training data."""
     spaces = [state.train.subspace for state in states]
     with random_state_kept(feed.source):
         kept = keep(model, feed, seen, options, progress=progress)
     if kept is None:
-        found, read = stream_test(model, feed, seen, options, train=spaces, progress=progress, layer=layer)
+        found, read, notes = stream_test(model, feed, seen, options, train=spaces, progress=progress, layer=layer)
     else:
-        read, last = kept.read, len(spaces) - 1
+        read, last, notes = kept.read, len(spaces) - 1, []
         found = [
             test_states(i, kept=kept, train=space, probe=seen, options=options, layer=layer if i == last else None)
             for i, space in enumerate(spaces)
         ]
-    return [replace(state, test=entry) for state, entry in zip(states, found, strict=True)], read
+    return [replace(state, test=entry) for state, entry in zip(states, found, strict=True)], read, notes
 
 
 @contextmanager
 def _placed(model: nn.Module, device: str | torch.device | None) -> Iterator[None]:
     """The model on `device` for the while, then back where it was."""
     before = _home(model)[0]
-    if device is None or torch.device(device) == before:
+    place = before if device is None else _usable(device)
+    if place == before:
         yield
         return
     try:
-        model.to(device)
+        model.to(place)
         yield
-    except (RuntimeError, AssertionError) as error:
-        if "CUDA" in str(error) or "device" in str(error):
-            raise InputError(f"`measure` was asked for device `{device}`: {error}") from error
-        raise
     finally:
         model.to(before)
+
+
+def _usable(device: str | torch.device) -> torch.device:
+    """The device, once a number could be put there; `meta` takes a model's weights and never gives them back."""
+    try:
+        place = torch.device(device)
+        torch.zeros(1, device=place).cpu()
+    except (RuntimeError, AssertionError) as error:  # NotImplementedError is a RuntimeError
+        reason = str(error).split("\n")[0].split(". ")[0].rstrip(".")
+        raise InputError(
+            f"`measure` was asked for device `{device}`, which cannot be used here: {reason}. "
+            "Pass a device that this machine has, such as `device='cpu'`."
+        ) from error
+    return place
 
 
 def _home(model: nn.Module) -> tuple[torch.device, torch.dtype | None]:
@@ -204,14 +220,16 @@ def _accuracy(read: Read) -> float | None:
     return None if read.hits is None else read.hits / read.n
 
 
-def _batch_notes(model: nn.Module, read: Read, options: Options) -> list[Note]:
-    if options.mode == "batch" and read.pure and batch_norms(model):
-        text = (
-            f"{read.pure} of {read.batches} batches hold one class only: in `batch` mode BatchNorm then normalizes "
-            "classes away from each other. Read class-mixed batches."
-        )
-        return [Note("pure-batches", text)]
-    return []
+def _batch_notes(model: nn.Module, reads: Sequence[Read], options: Options) -> list[Note]:
+    notes = []
+    for read, what in zip(reads, ("training", "test"), strict=False):
+        if options.mode == "batch" and read.pure and batch_norms(model):
+            text = (
+                f"{read.pure} of {read.batches} batches of the {what} data hold one class only: in `batch` mode BatchNorm "
+                "then normalizes classes away from each other. Read class-mixed batches."
+            )
+            notes.append(Note("pure-batches", text))
+    return notes
 
 
 def _depth_notes(depth: int | None, options: Options) -> list[Note]:
@@ -232,4 +250,5 @@ def _provenance(place: torch.device, dtype: torch.dtype | None) -> dict[str, Any
         "python": platform.python_version(),
         "device": torch.cuda.get_device_name(place) if place.type == "cuda" else place.type,
         "dtype": str(dtype).removeprefix("torch."),
+        "threads": torch.get_num_threads(),
     }

@@ -40,6 +40,10 @@ class Options:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        if self.mode not in get_args(Mode):
+            raise InputError(
+                f"No reading mode `{self.mode}`.{did_you_mean(str(self.mode), get_args(Mode))} Known: eval, batch."
+            )
         for name in self.metrics:
             if name not in METRICS:
                 raise InputError(f"No metric `{name}`.{did_you_mean(name, METRICS)} Known: {', '.join(METRICS)}.")
@@ -48,6 +52,8 @@ class Options:
             raise InputError(f"No intervals `{self.intervals}`.{hint} Known: {', '.join(get_args(Intervals))}.")
         if self.classes is not None and self.classes < 2:
             raise InputError(f"`measure` needs at least 2 classes; found classes={self.classes}.")
+        if not 0 <= self.epsilon < 1:
+            raise InputError(f"`epsilon` is a share of samples, 0 ≤ ε < 1; found {self.epsilon}.")
         if self.resamples < 2 or not 0 < self.level < 1 or self.memory < 0 or self.coordinates < 0:
             raise InputError(
                 "`measure` needs resamples ≥ 2, 0 < level < 1, memory ≥ 0 and coordinates ≥ 0; found "

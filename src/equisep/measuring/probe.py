@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from equisep.errors import EquisepError, InputError, ModelError, SiteError, did_you_mean
 from equisep.measuring.options import Options
 from equisep.results import Note
-from equisep.taps import INPUT, batch_norms, first_tensor, module_names, resolve_sites, tap
+from equisep.taps import GRAINS, INPUT, batch_norms, first_tensor, module_names, resolve_sites, tap
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ def probe(model: nn.Module, x: Tensor, options: Options) -> Probe:
     names = resolve_sites(model, options.sites)
     dims: dict[str, int] = {}
     latest: list[Any] = [None, None]  # the site consumed last, and its features
-    fed: dict[str, str] = {}  # linear layer → the site whose features it was given unchanged
+    fed: dict[str, str | None] = {}  # linear layer, in call order → the site whose features it was given unchanged
 
     def consume(site: str, features: Tensor) -> None:
         dims[site] = features.shape[1]
@@ -41,9 +41,9 @@ def probe(model: nn.Module, x: Tensor, options: Options) -> Probe:
     def watch(name: str) -> Any:
         def hook(module: nn.Module, args: tuple[Any, ...]) -> None:
             given = first_tensor(args)
-            if given is not None and latest[1] is not None and given.ndim == 2 and torch.equal(given, latest[1]):
-                fed.pop(name, None)
-                fed[name] = latest[0]
+            fed.pop(name, None)  # the latest call counts, and stands last
+            same = given is not None and given.ndim == 2 and latest[1] is not None and torch.equal(given, latest[1])
+            fed[name] = latest[0] if same else None
 
         return hook
 
@@ -55,22 +55,38 @@ def probe(model: nn.Module, x: Tensor, options: Options) -> Probe:
     finally:
         for handle in handles:
             handle.remove()
-    for name in names:
-        if name not in dims:
-            raise SiteError(f"Site `{name}` was never reached: the forward pass of `{_kind(model)}` does not call it.")
+    names, left_out = _reached(model, names, dims, options)
     sites = tuple(dims)
     classes, owner = _classes(model, output, options)
     classifier, notes = _classifier(model, linear, fed, sites, dims[sites[-1]], classes, options)
-    return Probe(names, sites, tuple(dims.values()), classes, owner, classifier, notes)
+    return Probe(names, sites, tuple(dims.values()), classes, owner, classifier, (*left_out, *notes))
+
+
+def _reached(
+    model: nn.Module, names: tuple[str, ...], dims: dict[str, int], options: Options
+) -> tuple[tuple[str, ...], tuple[Note, ...]]:
+    """The sites that the forward pass calls; one asked for by name must be among them, a proposed one need not."""
+    missing = [name for name in names if name not in dims]
+    if not missing:
+        return names, ()
+    kept = tuple(name for name in names if name in dims)
+    if options.sites not in GRAINS or len(kept) < 2:
+        raise SiteError(
+            f"Site `{missing[0]}` was never reached: the forward pass of `{_kind(model)}` does not call it. "
+            f"It calls {len(kept) - 1} of the {len(names) - 1} sites asked for; name others."
+        )
+    shown = ", ".join(f"`{name}`" for name in missing[:3]) + (", …" if len(missing) > 3 else "")
+    text = f"{len(missing)} of {len(names) - 1} sites found in the module tree are never called and were left out: {shown}."
+    return kept, (Note("unreached", text),)
 
 
 def run_model(model: nn.Module, x: Tensor, *, what: str) -> Any:
     """model(x), with a sentence around whatever goes wrong inside the model."""
     try:
-        return model(x)
+        return model(x.clone())  # a model that begins in place would overwrite the user's data, and the next reading's
     except EquisepError:
         raise
-    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+    except Exception as error:  # whatever a user's model raises
         raise ModelError(
             f"`{_kind(model)}` could not run {what} (inputs of shape {tuple(x.shape)}, {x.dtype}, on {x.device}): {error}"
         ) from error
@@ -99,7 +115,7 @@ def _classes(model: nn.Module, output: Any, options: Options) -> tuple[int, str]
 def _classifier(
     model: nn.Module,
     linear: dict[str, nn.Linear],
-    fed: dict[str, str],
+    fed: dict[str, str | None],
     sites: tuple[str, ...],
     width: int,
     classes: int,
@@ -120,9 +136,10 @@ def _classifier(
                 f"`{sites[-1]}` has {width} features and there are {classes} classes."
             )
         return asked, ()
-    for name in reversed(fed):
-        if fed[name] == sites[-1] and linear[name].out_features == classes and sites[-1] != INPUT:
-            return name, ()
+    # the last of them: an earlier layer that happens to be K wide is no classifier
+    last = next((name for name in reversed(fed) if linear[name].out_features == classes), None)
+    if last is not None and fed[last] == sites[-1] and sites[-1] != INPUT:
+        return last, ()
     text = (
         f"No linear layer with {classes} outputs reads the last site `{sites[-1]}` directly, so NC3 and NC4 do not exist; "
         "name one with `classifier=` if it does."

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from equisep.data.feed import Feed
-from equisep.errors import DataError, FeatureError, SiteError
+from equisep.errors import FeatureError, SiteError
 from equisep.labels import check_range
 from equisep.measuring.options import Options
 from equisep.measuring.probe import Probe, check_batch, run_model
@@ -38,7 +38,7 @@ class Read:
         return int(self.counts.sum())
 
 
-class Stop(Exception):  # noqa: N818 (a signal, no error)
+class Stop(BaseException):
     """Raised by a consumer to end a reading early; nothing outside this package sees it."""
 
 
@@ -81,7 +81,7 @@ def read(
             hits += int((output.argmax(dim=1) == labels).sum()) if scored else 0
             progress(what, index + 1, total)
     if index < 0:
-        raise DataError(f"The {feed.what} data hold no batch. Check the loader: an empty one has nothing to measure.")
+        raise feed.nothing()
     return Read(counts=counts, order=order, hits=hits if scored else None, batches=index + 1, pure=pure)
 
 

@@ -139,6 +139,7 @@ def stream_train(
     sites = [StreamedSite(classes=probe.classes, folds=folds, options=options) for _ in probe.sites]
     last = len(sites) - 1
     marks = Marks(folds=folds, seed=options.seed)
+    feed.restart()
     with random_state_kept(feed.source):
         one = read(
             model, feed, probe, options, start=marks.start,
@@ -156,7 +157,7 @@ def stream_train(
         )  # fmt: skip
     steady = check_same(one, two, feed)
     states = [site.states(steady=steady, layer=layer if i == last else None) for i, site in enumerate(sites)]
-    notes += _changes(states, steady=steady, what=feed.what)
+    notes += _changes(max(state.drift for state in states), steady=steady, what=feed.what)
     if options.wants("null") and one.pure * 2 > one.batches:
         notes.append(Note("null-pure", "Most batches hold one class only, so permuting labels inside them is no null."))
     return states, one, "jackknife" if states[0].replicates is not None else None, notes
@@ -171,7 +172,7 @@ def stream_test(
     train: list[ClassSubspace],
     progress: Progress,
     layer: nn.Linear | None,
-) -> tuple[list[TestStates], Read]:
+) -> tuple[list[TestStates], Read, list[Note]]:
     """Both passes over the test data: its own D, and nearest *training* centers."""
     moments: list[ClassMoments | None] = [None] * len(train)
     counts = [[0, 0] for _ in train]
@@ -193,12 +194,13 @@ def stream_test(
 
     with random_state_kept(feed.source):
         two = read(model, feed, probe, options, take=second, progress=progress, what="second reading of the test data")
-    check_same(one, two, feed)
+    steady = check_same(one, two, feed)
     found = [
         TestStates(lens.spread(), hits, wrong if layer is not None and i == last else None)
         for i, (lens, (hits, wrong)) in enumerate(zip(lenses, counts, strict=True))
     ]
-    return found, one
+    moved = max(entry.spread.projections.drift() for entry in found)
+    return found, one, _changes(moved, steady=steady, what=feed.what)
 
 
 def check_same(one: Read, two: Read, feed: Feed) -> bool:
@@ -227,8 +229,7 @@ def _affordable_folds(probe: Probe, options: Options) -> tuple[int, list[Note]]:
     return FOLDS, []
 
 
-def _changes(states: list[SiteStates], *, steady: bool, what: str) -> list[Note]:
-    moved = max(state.drift for state in states)
+def _changes(moved: float, *, steady: bool, what: str) -> list[Note]:
     if moved > DRIFT:
         text = (
             f"The {what} features changed between the two readings (class means moved by up to {moved:.2g} of the "
@@ -236,6 +237,7 @@ def _changes(states: list[SiteStates], *, steady: bool, what: str) -> list[Note]
         )
         return [Note("changed", text)]
     if not steady:
-        text = f"The {what} loader shuffles between readings; D is not affected, the null and intervals are left out."
+        lost = "" if what == "test" else ", the null and intervals are left out"
+        text = f"The {what} loader shuffles between readings; D is not affected{lost}."
         return [Note("shuffled", text)]
     return []

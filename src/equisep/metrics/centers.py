@@ -13,11 +13,12 @@ from equisep.metrics.arrays import checked_arrays, read_arrays
 from equisep.shapes import Float64, Int
 from equisep.stats import PAPER, ClassMoments, ClassSubspace, in_chunks, nearest_centers, project
 
+EPS64 = torch.finfo(torch.float64).eps
 PAIR_ROWS = 256  # classes whose distances to all others are held at once
 
 
 def cdnv_of(moments: ClassMoments, subspace: ClassSubspace) -> float | None:
-    """Mean over ordered pairs i ≠ j of (Var_i + Var_j) / (2‖m_i − m_j‖²); None where two means coincide.
+    """Mean over ordered pairs i ≠ j of (Var_i + Var_j) / (2‖m_i − m_j‖²); None where two means coincide to rounding.
 
     Var_k = (1/n_k) Σ ‖x_ki − m_k‖². Distances are taken between the class coordinates on the subspace, where all
     means lie: K²·r operations instead of K²·d.
@@ -25,11 +26,12 @@ def cdnv_of(moments: ClassMoments, subspace: ClassSubspace) -> float | None:
     present = moments.present
     variance = moments.traces[present] / moments.counts[present]  # p
     points = subspace.coordinates[present]  # p r
+    nothing = float(EPS64**2 * moments.n * moments.means.square().sum(dim=1).max())  # squared rounding of a mean
     total = 0.0
     for rows in torch.arange(present.numel(), device=points.device).split(PAIR_ROWS):
         squared = torch.cdist(points[rows], points, compute_mode="donot_use_mm_for_euclid_dist").square()  # b p
         squared[torch.arange(rows.numel(), device=points.device), rows] = torch.inf
-        if not bool((squared > 0).all()):
+        if not bool((squared > nothing).all()):
             return None
         total += float(((variance[rows].unsqueeze(1) + variance) / (2 * squared)).sum())
     return total / (present.numel() * (present.numel() - 1))
@@ -91,6 +93,6 @@ def effective_depth(ncc_train: Sequence[float | None], *, epsilon: float = 0.0) 
     if not 0 <= epsilon < 1:
         raise InputError(f"`epsilon` is a share of samples, 0 ≤ ε < 1; found {epsilon}.")
     for index, accuracy in enumerate(ncc_train):
-        if index >= 1 and accuracy is not None and accuracy >= 1 - epsilon:
+        if index >= 1 and accuracy is not None and accuracy + epsilon >= 1 - EPS64:  # 0.82 + 0.18 rounds below 1
             return index
     return None

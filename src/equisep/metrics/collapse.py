@@ -22,7 +22,7 @@ class Geometry:
 
 
 def geometry_of(vectors: Float[Tensor, "k d"]) -> Geometry | None:
-    """NC2 of K vectors; None for fewer than two vectors or where one of them is zero and has no angle.
+    """NC2 of K vectors; None for fewer than two vectors or where one of them is zero (to rounding) and has no angle.
 
     norm_spread   std/mean of the norms (population std)
     angle_spread  std of the cosines between different vectors
@@ -32,7 +32,7 @@ def geometry_of(vectors: Float[Tensor, "k d"]) -> Geometry | None:
     v = vectors.detach().to(torch.float64)
     k = v.shape[0]
     norms = v.norm(dim=1)
-    if k < 2 or not bool((norms > 0).all()):
+    if k < 2 or not bool((norms > k * torch.finfo(torch.float64).eps * norms.max()).all()):
         return None
     off = ~torch.eye(k, dtype=torch.bool, device=v.device)
     unit = v / norms.unsqueeze(1)

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from equisep.errors import ProfileError
+from equisep.errors import NumericalError, ProfileError
 from equisep.results.profile import Profile
 
 SCHEMA = 1
@@ -111,7 +111,13 @@ def profile_from_dict(content: Mapping[str, Any], *, where: str = "profile") -> 
 def save_profile(profile: Profile, path: str | Path) -> Path:
     """Write a profile as JSON beside its final name, then rename: a reader never sees half a file."""
     target = Path(path)
-    text = json.dumps(profile_to_dict(profile), indent=1, ensure_ascii=False, allow_nan=False)
+    try:
+        text = json.dumps(profile_to_dict(profile), indent=1, ensure_ascii=False, allow_nan=False)
+    except ValueError as error:
+        raise NumericalError(
+            f"The profile of `{profile.model}` holds NaN or Inf and was not written to `{target}` ({error}). "
+            "Measure again, and report it as a bug if it stays."
+        ) from error
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:

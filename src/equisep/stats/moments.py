@@ -35,7 +35,7 @@ class ClassMoments:
         divisor = counts.clamp(min=1).to(torch.float64).unsqueeze(1)  # k 1
         means = class_sums(x, y, classes=classes) / divisor  # k d
         residuals = x - means[y]  # n d
-        traces = class_sums(residuals.square().sum(dim=1, keepdim=True), y, classes=classes).squeeze(1)
+        traces = class_sums(torch.linalg.vecdot(residuals, residuals).unsqueeze(1), y, classes=classes).squeeze(1)
         return ClassMoments(counts=counts, means=means, traces=traces, eps=rounding_unit(features.dtype))
 
     def merge(self, other: ClassMoments) -> ClassMoments:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 
@@ -48,7 +46,8 @@ def reweighted_fuzziness(
 ) -> Float64[Tensor, " m"]:
     """D of the data with sample i counted `weights[b, i]` times, for every replicate b.
 
-    `rank` is that of the data themselves, so that a replicate is cut where the estimate was.
+    `rank` is that of the data themselves, so that a replicate is cut where the estimate was, or at the number of its
+    classes less one where it has lost some.
     """
     x = as_float64(features)
     x = _fewest_dimensions(x - x.mean(dim=0))  # D does not change under translation and rotation
@@ -84,10 +83,11 @@ def _replicates(
     size, d = weights.shape[0], x.shape[1]
     counts = weights.new_zeros(size, classes).index_add_(1, y, weights)  # b k
     present = (counts > 0).to(x.dtype)
+    positive = counts.masked_fill(counts == 0, 1)
     means = x.new_zeros(size, classes, d)
     for k in y.unique().tolist():
         mine = y == k
-        means[:, k] = weights[:, mine] @ x[mine] / counts[:, k].clamp(min=1).unsqueeze(1)
+        means[:, k] = weights[:, mine] @ x[mine] / positive[:, k].unsqueeze(1)
     by_sample = counts / counts.sum(dim=1, keepdim=True)
     by_class = present / present.sum(dim=1, keepdim=True)
     between = by_sample if convention.weighting == "sample" else by_class
@@ -97,9 +97,10 @@ def _replicates(
     rows = between.sqrt().unsqueeze(2) * offsets  # b k d
     _, s, vt = torch.linalg.svd(rows, full_matrices=False)
     s, v = s[:, :rank], vt[:, :rank]  # b r, b r d
-    scaled = v / s.unsqueeze(2)  # b r d
+    null = torch.arange(s.shape[1], device=s.device) >= present.sum(dim=1, keepdim=True) - 1  # b r
+    scaled = v / s.masked_fill(null, torch.inf).unsqueeze(2)  # b r d
     z = (x @ scaled.reshape(-1, d).T).T.reshape(size, -1, x.shape[0])  # b r n
     z -= torch.einsum("brd,bkd->brk", scaled, means)[:, :, y]
-    share = (within / counts.clamp(min=math.ulp(1.0))).gather(1, y.expand(size, -1)) * weights  # b n
+    share = (within / positive).gather(1, y.expand(size, -1)) * weights  # b n
     value = torch.einsum("brn,bn->b", z.square(), share)
-    return value / classes if convention.normalization == "classes" else value
+    return value / present.sum(dim=1) if convention.normalization == "classes" else value

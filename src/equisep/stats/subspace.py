@@ -12,6 +12,7 @@ from equisep.stats.convention import Convention
 from equisep.stats.moments import ClassMoments
 
 EPS64 = torch.finfo(torch.float64).eps
+AVERAGED = 1000  # samples up to which rounding is trusted to average out of a mean; beyond, it may share a bias
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class ClassSubspace:
         towards = by_sample if convention.centered_on == "samples" else by_class
         center = towards @ moments.means  # d
         offsets = moments.means - center  # k d
-        offsets[moments.counts == 0] = 0
+        offsets -= towards @ offsets  # far from the origin the center itself is rounded
         rows = between.sqrt().unsqueeze(1) * offsets  # k d
         # LAPACK on the CPU: small, accurate to eps·s_max, and the same answer on every machine
         _, s, vt = torch.linalg.svd(rows.cpu(), full_matrices=False)
@@ -53,7 +54,6 @@ class ClassSubspace:
         kept = int((s > floor).sum())
         cut = _cut(moments, between, top=top, floor=floor, tol=convention.tol)
         directions = vt[:kept].T.contiguous().to(rows.device)  # d r
-        independent = int((moments.counts > 0).sum()) - (1 if _sums_to_zero(convention) else 0)
         return ClassSubspace(
             counts=moments.counts,
             means=moments.means,
@@ -63,7 +63,7 @@ class ClassSubspace:
             within_weights=within,
             rank=int((s[:kept] > cut).sum()),
             cut=cut,
-            full_rank=min(independent, moments.dim),
+            full_rank=min(int((moments.counts > 0).sum()) - 1, moments.dim),  # any center lies among the means
             trace_between=float(rows.square().sum()),
         )
 
@@ -74,21 +74,24 @@ def _weights(counts: Int[Tensor, " k"]) -> tuple[Float64[Tensor, " k"], Float64[
     return counts.to(torch.float64) / counts.sum(), present / present.sum()
 
 
-def _sums_to_zero(convention: Convention) -> bool:
-    """Whether the center is the weighted mean of the rows, so that one direction is lost."""
-    return convention.centered_on == ("samples" if convention.weighting == "sample" else "classes")
-
-
 def _cut(
     moments: ClassMoments, between: Float64[Tensor, " k"], *, top: float, floor: float, tol: float | None
 ) -> float:
     """Where a singular value of the means is indistinguishable from zero.
 
-    The features came rounded to relative eps, so each mean is known to about eps‖m_k‖ at worst (samples of a collapsed
-    class all round alike) and B to eps·(Σ w_k ‖m_k‖²)^½. Below that, exactly dependent means would make D blow up on
-    noise: within-class noise over between-class noise.
+    Below it, exactly dependent means would make D blow up on noise: within-class noise over between-class noise.
+    Features rounded to relative eps carry errors of some eps‖x_k‖, ‖x_k‖² the mean squared norm in class k. A mean
+    averages them over its samples, except where the class is so tight that all of them round alike; our own sums add
+    eps64·√n_k. Errors e_k spread evenly over d features give B a noise of norm max √w_k e_k + (Σ w_k e_k²/d)^½.
     """
     if tol is not None:
         return tol * top
-    size = float((between * moments.means.square().sum(dim=1)).sum().sqrt())
-    return max(floor, moments.eps * size)
+    n = moments.counts.clamp(min=1).to(torch.float64)  # k
+    variance = moments.traces / n
+    size = moments.means.square().sum(dim=1) + variance  # k
+    # half precision is rounded once, from float32 sums; wider features carry the rounding of every layer before them
+    steps = 2 if moments.eps > 1e-5 else 64
+    alike = moments.eps**2 * size / variance.clamp(min=torch.finfo(torch.float64).tiny)
+    share = torch.maximum(alike, 1 / n.clamp(max=AVERAGED)).clamp(max=1)
+    error = between * size * ((steps * moments.eps) ** 2 * share + EPS64**2 * n)  # k
+    return max(floor, float(error.max().sqrt() + (error.sum() / moments.dim).sqrt()))

@@ -72,6 +72,8 @@ def random_state_kept(*owners: Any) -> Iterator[None]:
 
 
 def _generators(owners: tuple[Any, ...]) -> list[torch.Generator]:
-    places = [place for owner in owners for place in (owner, getattr(owner, "sampler", None))]
+    batched = [getattr(owner, "batch_sampler", None) for owner in owners]
+    samplers = [getattr(place, "sampler", None) for place in (*owners, *batched)]
+    places = (*owners, *batched, *samplers)
     found = [getattr(place, "generator", None) for place in places]
     return [generator for generator in found if isinstance(generator, torch.Generator)]

@@ -10,6 +10,7 @@ from torch import nn
 from equisep.errors import SiteError, did_you_mean
 
 INPUT = "input"
+INPUT_MODULE = "input:1"  # the first call of a module that is itself called `input`
 GRAINS = ("auto", "layers", "blocks")
 Sites = str | Sequence[str]
 
@@ -17,6 +18,8 @@ _ACTIVATIONS = (
     nn.ReLU, nn.ReLU6, nn.LeakyReLU, nn.PReLU, nn.RReLU, nn.ELU, nn.SELU, nn.CELU, nn.GELU, nn.SiLU, nn.Mish,
     nn.Softplus, nn.Softsign, nn.Tanh, nn.Sigmoid, nn.Hardtanh, nn.Hardswish, nn.Hardsigmoid,
 )  # fmt: skip
+
+_WILD = {"**.": r"(?:.*\.)?", "**": ".*", "*": "[^.]*", "?": "[^.]"}
 
 
 def resolve_sites(model: nn.Module, sites: Sites = "auto") -> tuple[str, ...]:
@@ -42,7 +45,12 @@ def resolve_sites(model: nn.Module, sites: Sites = "auto") -> tuple[str, ...]:
 
 def module_names(model: nn.Module) -> list[str]:
     """The names of all modules inside a model, in tree order."""
-    return [name for name, _ in model.named_modules() if name]
+    return list(site_modules(model))
+
+
+def site_modules(model: nn.Module) -> dict[str, nn.Module]:
+    """Every module inside a model by site name; one called `input` is `input:1`, since `input` is the raw input."""
+    return {INPUT_MODULE if name == INPUT else name: module for name, module in model.named_modules() if name}
 
 
 def _matches(model: nn.Module, pattern: str, known: list[str]) -> list[str]:
@@ -64,8 +72,8 @@ def _matches(model: nn.Module, pattern: str, known: list[str]) -> list[str]:
 
 
 def _glob(pattern: str) -> re.Pattern[str]:
-    escaped = re.escape(pattern).replace(r"\*\*", ".*").replace(r"\*", "[^.]*").replace(r"\?", "[^.]")
-    return re.compile(escaped)
+    parts = re.split(r"(\*\*\.|\*\*|\*|\?)", pattern)
+    return re.compile("".join(_WILD.get(part, re.escape(part)) for part in parts))
 
 
 def _declared(model: nn.Module, grain: str) -> tuple[str, ...]:
@@ -80,7 +88,7 @@ def _proposed(model: nn.Module, grain: str) -> tuple[str, ...]:
     if grain == "blocks" and (blocks := _repeated(model)):
         return blocks
     leaves = [
-        (name, module) for name, module in model.named_modules() if name and not any(True for _ in module.children())
+        (name, module) for name, module in site_modules(model).items() if not any(True for _ in module.children())
     ]
     activations = tuple(name for name, module in leaves if isinstance(module, _ACTIVATIONS))
     if activations:

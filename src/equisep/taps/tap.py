@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from equisep.errors import InputError, SiteError
 from equisep.shapes import Shaped
-from equisep.taps.modes import Mode, reading_mode
-from equisep.taps.sites import INPUT, Sites, resolve_sites
+from equisep.taps.modes import Mode, random_state_kept, reading_mode
+from equisep.taps.sites import INPUT, Sites, resolve_sites, site_modules
 
 Consume = Callable[[str, Tensor], None]
 """Called as `consume(site, features)` with features of shape b × d, the moment the module has computed them."""
@@ -27,13 +27,14 @@ def tap(model: nn.Module, sites: Sites = "auto", *, consume: Consume, mode: Mode
 
     `consume` sees each activation flattened to b × d before any later layer runs, so an in-place activation cannot
     overwrite it; what it wants to keep it must copy. The raw input comes first, as site `input`. A module called more
-    than once in a forward pass gives one site a call: `relu`, then `relu:2`, ….
+    than once in a forward pass gives one site a call: `relu`, then `relu:2`, …. Flags and global random states are
+    given back at the end.
     """
     if not isinstance(model, nn.Module):
         raise InputError(f"`tap` reads a torch.nn.Module; found {type(model).__name__}.")
     names = resolve_sites(model, sites)
     calls: Counter[str] = Counter()
-    modules = dict(model.named_modules())
+    modules = site_modules(model)
 
     def before(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         calls.clear()
@@ -42,12 +43,13 @@ def tap(model: nn.Module, sites: Sites = "auto", *, consume: Consume, mode: Mode
     def after(name: str) -> Callable[[nn.Module, Any, Any], None]:
         def hook(module: nn.Module, args: Any, output: Any) -> None:
             calls[name] += 1
-            site = name if calls[name] == 1 else f"{name}:{calls[name]}"
+            site = name if calls[name] == 1 else f"{name.removesuffix(':1')}:{calls[name]}"
             consume(site, features_of(output, site=site))
 
         return hook
 
     with ExitStack() as stack:
+        stack.enter_context(random_state_kept())
         stack.enter_context(reading_mode(model, mode))
         stack.callback(model.register_forward_pre_hook(before, with_kwargs=True, prepend=True).remove)
         for name in names:
@@ -61,7 +63,7 @@ def features_of(output: Any, *, site: str) -> Shaped[Tensor, "b d"]:
     found = first_tensor(output)
     if found is None:
         raise SiteError(f"Site `{site}` gives no tensor but {type(output).__name__}. Choose another site.")
-    return found.detach().flatten(1) if found.ndim > 1 else found.detach().unsqueeze(1)
+    return found.detach().flatten(1) if found.ndim > 1 else found.detach().reshape(-1, 1)
 
 
 def first_tensor(value: Any) -> Tensor | None:

@@ -24,7 +24,7 @@ class History:
 
 def train(
     model: nn.Module,
-    x: Float[Tensor, n * shape],
+    x: Float[Tensor, "n ..."],
     y: Int[Tensor, " n"],
     *,
     recipe: Recipe | None = None,
@@ -70,7 +70,7 @@ def _check(model: nn.Module, x: Tensor, y: Tensor, recipe: Recipe) -> None:
     if len(x) != len(y) or len(y) == 0:
         raise InputError(f"`train` needs one label a sample and at least one sample; found {len(x)} and {len(y)}.")
     normalized = any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.modules())
-    if normalized and len(y) % recipe.batch_size == 1:
+    if normalized and (recipe.batch_size == 1 or len(y) % recipe.batch_size == 1):
         raise InputError(
             f"{len(y)} samples in batches of {recipe.batch_size} leave a last batch of one, which BatchNorm cannot "
             "normalize. Change `batch_size` or the number of samples."

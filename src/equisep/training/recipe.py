@@ -41,6 +41,10 @@ class Recipe:
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0):
                 raise InputError(f"`{name}` must be a positive number; found {value}.")
+        for name in ("weight_decay", "momentum"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0):
+                raise InputError(f"`{name}` must be a number from 0 on; found {value}.")
         if self.epochs < 0 or self.batch_size < 1:
             raise InputError(
                 f"Training needs epochs ≥ 0 and batch_size ≥ 1; found epochs={self.epochs}, batch_size={self.batch_size}."

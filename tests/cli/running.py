@@ -1,0 +1,47 @@
+"""The command line as a user runs it: in another folder, in this process or in one of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command left behind."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def equisep(*words: str | Path, folder: Path) -> Done:
+    """Run `equisep …` in a folder, in this process (quick: torch is loaded already)."""
+    from equisep.cli.app import app
+
+    with contextlib.chdir(folder):
+        done = CliRunner().invoke(app, list(map(str, words)))
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return Done(done.exit_code, done.stdout, done.stderr)
+
+
+def equisep_process(*words: str | Path, folder: Path, **environment: str) -> Done:
+    """Run `python -m equisep …` in a folder, as a process of its own."""
+    kept = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "FORCE_COLOR", "NO_COLOR")}
+    done = subprocess.run(
+        [sys.executable, "-m", "equisep", *map(str, words)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env={**kept, "PYTHONIOENCODING": "utf-8", **environment},
+        check=False,
+    )
+    return Done(done.returncode, done.stdout, done.stderr)

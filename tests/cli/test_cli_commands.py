@@ -1,0 +1,203 @@
+"""`equisep measure`, `sites`, `law`, `compare`: with a model and data of the user's, good and bad."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import equisep as library
+from cli.running import equisep
+from equisep.data import load_data, prepare_split
+
+NETWORK = """
+import torch
+from torch import nn
+
+def small():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Flatten(), nn.Linear(100, 32), nn.ReLU(), nn.Linear(32, 16), nn.ReLU(), nn.Linear(16, 10))
+
+def broken():
+    raise RuntimeError("no weights on this machine")
+
+number = 3
+
+def not_a_model():
+    return "a string"
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a user's network, a data set as npz, and two measured profiles."""
+    folder = tmp_path_factory.mktemp("user")
+    (folder / "mynet.py").write_text(NETWORK)
+    data = load_data("embedded-10x10")
+    np.savez(
+        folder / "mine.npz",
+        x_train=data.x_train[::20], y_train=data.y_train[::20], x_test=data.x_test[::20], y_test=data.y_test[::20],
+    )  # fmt: skip
+    for name, more in (("a.json", ()), ("b.json", ("--mode", "batch", "--weighting", "class"))):
+        done = equisep("measure", "--model", "mynet:small", "--data", "mine.npz", "--out", name, *more, folder=folder)
+        assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_measure_agrees_with_the_library(place: Path) -> None:
+    profile = library.Profile.load(place / "a.json")
+    x, y = prepare_split(load_data(place / "mine.npz"))
+    assert profile.sites[0].fuzziness == pytest.approx(library.fuzziness(x, y), rel=1e-12)
+    assert [site.name for site in profile.sites] == ["input", "2", "4"]
+    assert profile.settings["data"]["name"] == "mine"
+
+
+def test_measure_says_what_it_runs_and_how_it_prepares(place: Path) -> None:
+    done = equisep("measure", "--model", "mynet:small", "--data", "mine.npz", folder=place)
+    assert "Running the code of `mynet:small`" in done.stderr
+    assert "bytes divided by 255, channels first, not normalized" in done.stderr
+    assert "No --checkpoint" in done.stderr
+    assert "Law of equi-separation" in done.stdout
+
+
+def test_preparation_flags_reach_the_data(place: Path) -> None:
+    words = (
+        "--normalize",
+        "0.5/0.25",
+        "--resize",
+        "10x10",
+        "--per-class",
+        "7",
+        "--batch-size",
+        "35",
+        "--split",
+        "train",
+    )
+    done = equisep("measure", "--model", "mynet:small", "--data", "mine.npz", "--json", *words, folder=place)
+    content = json.loads(done.stdout)
+    assert content["counts"] == [7] * 10
+    assert content["counts_test"] is None
+    assert content["settings"]["batch_sizes"] == [35]
+    assert content["settings"]["data"]["preparation"] == {
+        "channels": "all", "resize": [10, 10], "normalize": [[0.5], [0.25]],
+    }  # fmt: skip
+    assert "(x − 0.5)/0.25" in done.stderr
+
+
+def test_a_plot_is_drawn_where_asked(place: Path, tmp_path: Path) -> None:
+    words = ("--plot", tmp_path / "law.svg", "--quiet")
+    done = equisep("measure", "--model", "mynet:small", "--data", "mine.npz", *words, folder=place)
+    assert done.returncode == 0
+    assert "<svg" in (tmp_path / "law.svg").read_text()
+
+
+def test_checkpoint_weights_are_used(place: Path, tmp_path: Path) -> None:
+    network = torch.nn.Sequential(
+        torch.nn.Flatten(), torch.nn.Linear(100, 32), torch.nn.ReLU(), torch.nn.Linear(32, 16), torch.nn.ReLU(),
+        torch.nn.Linear(16, 10),
+    )  # fmt: skip
+    torch.save({"state_dict": {f"module.{k}": v for k, v in network.state_dict().items()}}, tmp_path / "wrapped.pt")
+    words = ("--model", "mynet:small", "--data", "mine.npz", "--checkpoint", tmp_path / "wrapped.pt", "--json", "-q")
+    content = json.loads(equisep("measure", *words, folder=place).stdout)
+    x, y = prepare_split(load_data(place / "mine.npz"))
+    features = network[:3](x).detach()
+    assert content["sites"][1]["fuzziness"] == pytest.approx(library.fuzziness(features, y), rel=1e-6)
+
+
+def test_sites_lists_modules_and_marks_the_chosen(place: Path) -> None:
+    content = json.loads(equisep("sites", "--model", "mynet:small", "--json", folder=place).stdout)
+    assert content["sites"] == ["input", "2", "4"]
+    assert [row["name"] for row in content["modules"]] == ["0", "1", "2", "3", "4", "5"]
+    text = equisep("sites", "--model", "mynet:small", "--sites", "1", "--sites", "3", folder=place).stdout
+    assert "3 sites are read" in text
+
+
+def test_law_of_a_saved_profile(place: Path) -> None:
+    content = json.loads(equisep("law", "a.json", "--json", folder=place).stdout)
+    profile = library.Profile.load(place / "a.json")
+    assert content["law"]["rho"] == profile.law.rho
+    assert "test" in content["laws"]
+    assert "ρ" in equisep("law", "a.json", folder=place).stdout
+
+
+def test_compare_shows_the_difference_and_what_was_read_differently(place: Path) -> None:
+    content = json.loads(equisep("compare", "a.json", "b.json", "--json", folder=place).stdout)
+    a, b = library.Profile.load(place / "a.json"), library.Profile.load(place / "b.json")
+    assert a.law.rho is not None and b.law.rho is not None
+    assert content["law"]["rho"]["value"] == pytest.approx(b.law.rho - a.law.rho, rel=1e-9)
+    text = equisep("compare", "a.json", "b.json", folder=place).stdout
+    assert "mode" in text and "weighting" in text
+
+
+def test_version_help_and_completion(tmp_path: Path) -> None:
+    assert equisep("--version", folder=tmp_path).stdout == f"equisep {library.__version__}\n"
+    assert "demo" in equisep("--help", folder=tmp_path).stdout
+    command = Path(sys.executable).with_name("equisep")
+    script = subprocess.run(
+        [command], env={**os.environ, "_EQUISEP_COMPLETE": "source_bash"}, capture_output=True, text=True, check=False
+    ).stdout
+    assert "complete -o default -F" in script
+
+
+MEASURE = ("measure", "--data", "mine.npz", "--quiet", "--model")
+BAD = {
+    "factory not there": ((*MEASURE, "mynet:smal"), "`mynet` has no `smal`. Did you mean `small`?"),
+    "module not there": ((*MEASURE, "nomod:f"), "No module `nomod`"),
+    "no factory named": ((*MEASURE, "mynet"), "`--model` takes pkg.module:factory; found `mynet`."),
+    "factory raises": ((*MEASURE, "mynet:broken"), "`mynet:broken()` failed: RuntimeError: no weights on this machine"),
+    "not callable": ((*MEASURE, "mynet:number"), "should be a model or a function that makes one; it is a int."),
+    "no model made": ((*MEASURE, "mynet:not_a_model"), "should return a torch.nn.Module; it returned str."),
+    "no data": (("measure", "--model", "mynet:small", "--data", "gone.npz", "-q"), "gone.npz"),
+    "no such site": ((*MEASURE, "mynet:small", "--sites", "22"), "No module `22` in `Sequential`."),
+    "bad split": ((*MEASURE, "mynet:small", "--split", "dev"), "`--split` takes both, train or test; found `dev`."),
+    "bad resize": ((*MEASURE, "mynet:small", "--resize", "big"), "`--resize` takes a size, 10 or 10x12"),
+    "bad normalize": ((*MEASURE, "mynet:small", "--normalize", "1"), "`--normalize` takes MEAN/STD"),
+    "too many asked": ((*MEASURE, "mynet:small", "--per-class", "9999"), "9999"),
+    "shape does not fit": ((*MEASURE, "mynet:small", "--resize", "12"), "could not run the first batch"),
+    "no checkpoint": ((*MEASURE, "mynet:small", "--checkpoint", "gone.pt"), "No checkpoint at `gone.pt`."),
+    "no profile": (("law", "gone.json"), "No profile at `gone.json`."),
+    "plot format": ((*MEASURE, "mynet:small", "--plot", "law.xyz"), "law.xyz"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_sentence_and_exit_code_2(case: str, place: Path) -> None:
+    words, sentence = BAD[case]
+    done = equisep(*words, folder=place)
+    assert done.returncode == 2, done.stderr
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") <= 1 or case == "shape does not fit"
+
+
+def test_checkpoint_that_does_not_fit_names_the_first_keys(place: Path, tmp_path: Path) -> None:
+    torch.save({"1.weight": torch.zeros(32, 100), "head.weight": torch.zeros(3)}, tmp_path / "other.pt")
+    done = equisep(*MEASURE, "mynet:small", "--checkpoint", tmp_path / "other.pt", folder=place)
+    assert done.returncode == 2
+    assert "5 keys are missing (`1.bias`, `3.weight`, `3.bias`, …), 1 unexpected (`head.weight`)" in done.stderr
+
+
+def test_checkpoint_with_code_inside_is_refused(place: Path, tmp_path: Path) -> None:
+    torch.save(torch.nn.Linear(2, 2), tmp_path / "whole.pt")
+    done = equisep(*MEASURE, "mynet:small", "--checkpoint", tmp_path / "whole.pt", folder=place)
+    assert done.returncode == 2
+    assert "cannot be read as a checkpoint of plain weights" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_newer_profile_is_refused_with_the_way_out(place: Path, tmp_path: Path) -> None:
+    content = json.loads((place / "a.json").read_text())
+    (tmp_path / "newer.json").write_text(json.dumps({**content, "schema": 99}))
+    (tmp_path / "cut.json").write_text((place / "a.json").read_text()[:500])
+    newer = equisep("law", tmp_path / "newer.json", folder=place)
+    assert newer.returncode == 2
+    assert "was written by a newer equisep (schema 99; this version reads up to 1). Upgrade equisep" in newer.stderr
+    cut = equisep("compare", tmp_path / "cut.json", "a.json", folder=place)
+    assert cut.returncode == 2
+    assert "is not valid JSON" in cut.stderr

@@ -1,0 +1,90 @@
+"""`equisep demo` in its smoke form: what it prints, writes and says without a terminal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from cli.running import equisep, equisep_process
+from equisep import Profile
+from equisep.models import Fnn
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
+    folder = tmp_path_factory.mktemp("demo")
+    done = equisep_process("demo", "--smoke", "--json", folder=folder)
+    assert done.returncode == 0, done.stderr
+    return folder, done.stdout, done.stderr
+
+
+def test_json_is_one_object_with_the_promised_fields(smoke: tuple[Path, str, str]) -> None:
+    content = json.loads(smoke[1])
+    assert {"rho", "half_life", "r"} <= content["law"].keys()
+    assert "effective_depth" in content
+    assert len(content["sites"]) == 8
+    for site in content["sites"]:
+        assert {"name", "fuzziness", "ncc_train", "ncc_test", "cdnv"} <= site.keys()
+        assert site["fuzziness"] > 0
+    assert content["settings"]["mode"] == "batch"
+    assert content["settings"]["training"]["epochs"] == 20
+    assert len(content["settings"]["data"]["checksum"]) == 64
+
+
+def test_profile_plots_and_weights_are_saved(smoke: tuple[Path, str, str]) -> None:
+    folder = smoke[0] / "equisep-demo"
+    profile = Profile.load(folder / "profile.json")
+    assert profile.to_dict() == json.loads(smoke[1])
+    for picture in ("law.png", "sites.png"):
+        assert (folder / picture).read_bytes().startswith(b"\x89PNG")
+    network = Fnn()
+    network.load_state_dict(torch.load(folder / "model.pt", weights_only=True))
+
+
+def test_the_same_seed_gives_the_same_numbers(smoke: tuple[Path, str, str], tmp_path: Path) -> None:
+    again = json.loads(equisep("demo", "--smoke", "--json", "--quiet", folder=tmp_path).stdout)
+    assert again["law"] == json.loads(smoke[1])["law"]
+    other = json.loads(equisep("demo", "--smoke", "--json", "--quiet", "--seed", "1", folder=tmp_path).stdout)
+    assert other["law"] != again["law"]
+
+
+def test_text_shows_table_law_curve_and_what_to_try_next(tmp_path: Path) -> None:
+    done = equisep_process("demo", "--smoke", folder=tmp_path)
+    assert done.returncode == 0
+    for words in ("site", "NCC", "CDNV", "NC1", "Law of equi-separation", "half-life", "D over depth"):
+        assert words in done.stdout
+    assert "Try next" in done.stderr
+    assert "\x1b[" not in done.stdout + done.stderr  # no terminal, no escapes
+
+
+def test_quiet_says_nothing_but_the_result(tmp_path: Path) -> None:
+    done = equisep("demo", "--smoke", "--quiet", "--json", folder=tmp_path)
+    assert done.stderr == ""
+    json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--rate", "-1"), "`rate` must be a positive number; found -1.0."),
+        (("--depth", "0"), "needs depth, widths, inputs and classes of at least 1; found depth=0"),
+        (("--device", "cuda:77"), "`--device cuda:77` cannot be used here"),
+        (("--mode", "bach"), "No reading mode `bach`. Did you mean `batch`?"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(words: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
+    done = equisep_process("demo", "--smoke", *words, folder=tmp_path)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_divergence_is_a_numerical_failure_with_exit_code_3(tmp_path: Path) -> None:
+    done = equisep("demo", "--smoke", "--rate", "1e38", folder=tmp_path)
+    assert done.returncode == 3
+    assert "diverged" in done.stderr
+    assert "Lower the rate" in done.stderr

@@ -1,0 +1,354 @@
+"""Bad input, one sentence each: what was asked, what was found with the numbers, what to do."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import torch
+from measured_by_hand import batches, codes, network, note, samples
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from equisep.errors import DataError, FeatureError, InputError, LabelError, SiteError
+from equisep.measuring import measure
+
+X, Y = samples()
+ways = pytest.mark.parametrize("memory", [None, 0], ids=["buffered", "streamed"])
+
+
+def sentence(error: type[Exception], *args: object, **options: object) -> str:
+    """The message of the error that measuring raises."""
+    with pytest.raises(error) as caught:
+        measure(network(), *args, **options)  # type: ignore[arg-type]
+    assert type(caught.value) is error
+    return str(caught.value)
+
+
+# --- an empty loader
+
+
+@ways
+@pytest.mark.parametrize(
+    "empty",
+    [
+        [],
+        iter([]),
+        DataLoader(TensorDataset(X[:0], Y[:0])),
+        TensorDataset(X[:0], Y[:0]),
+        (X[:0], Y[:0]),
+        [(X[:0], Y[:0])],
+    ],
+    ids=["list", "iterator", "loader", "dataset", "pair", "empty batch"],
+)
+def test_an_empty_loader(empty: object, memory: int | None) -> None:
+    wanted = "The training data hold no batch. Check the loader: an empty one has nothing to measure."
+    assert sentence(DataError, empty, memory=memory) == wanted
+
+
+@ways
+def test_an_empty_test_loader(memory: int | None) -> None:
+    wanted = "The test data hold no batch. Check the loader: an empty one has nothing to measure."
+    assert sentence(DataError, (X, Y), [], memory=memory) == wanted
+
+
+# --- one class only
+
+
+@ways
+def test_one_class_only(memory: int | None) -> None:
+    data = batches((X, torch.full_like(Y, 3)))
+    wanted = "`measure` needs at least 2 classes; all 120 labels are 3. Check the labels."
+    assert sentence(LabelError, data, memory=memory) == wanted
+
+
+@ways
+def test_one_class_only_in_the_test_data_leaves_the_test_numbers_out(memory: int | None) -> None:
+    profile = measure(network(), batches((X, Y)), batches((X[Y == 2], Y[Y == 2])), memory=memory)
+    assert profile.curve("fuzziness_test") == profile.curve("cdnv_test") == (None,) * 4
+    assert all(0 <= value <= 1 for value in profile.curve("ncc_test"))
+    assert note(profile, "absent-test").startswith("3 of 4 classes (0, 1, 3) have no sample in the test data")
+
+
+# --- labels outside the range, or floats
+
+
+@ways
+def test_labels_above_the_range(memory: int | None) -> None:
+    y = Y.clone()
+    y[30] = 7
+    assert sentence(LabelError, batches((X, y)), memory=memory) == (
+        "Labels must lie in 0 … 3 (`Fnn` has 4 outputs); found 0 … 7, 1 of 25 outside. Pass `classes=8`, or check the labels."
+    )
+
+
+@ways
+def test_labels_below_the_range(memory: int | None) -> None:
+    y = Y.clone()
+    y[5] = -1
+    wanted = "Labels must lie in 0 … 3 (`Fnn` has 4 outputs); found -1 … 3. Check the labels."
+    assert sentence(LabelError, batches((X, y)), memory=memory) == wanted
+
+
+def test_labels_outside_the_classes_that_the_user_named() -> None:
+    found = sentence(LabelError, batches((X, Y)), classes=3)
+    assert found.startswith("Labels must lie in 0 … 2 (`classes=3`); found 0 … 3")
+
+
+def test_labels_outside_the_range_in_the_test_data() -> None:
+    assert sentence(LabelError, (X, Y), batches((X, Y + 1))).startswith("Labels must lie in 0 … 3")
+
+
+@ways
+def test_labels_as_floats(memory: int | None) -> None:
+    assert sentence(LabelError, batches((X, Y.double())), memory=memory) == (
+        f"Class labels are integers; found float64 values such as {float(Y[0])}. "
+        "Convert class numbers with `y.long()`; regression targets are no classes."
+    )
+
+
+def test_labels_as_floats_in_a_pair_of_arrays() -> None:
+    found = sentence(LabelError, (X.numpy(), Y.float().numpy()))
+    assert found.startswith("Class labels are integers; found float32 values such as")
+
+
+# --- targets that are no classes
+
+
+def test_targets_that_are_multi_label_rows() -> None:
+    rows = torch.zeros(120, 4)
+    rows[:, 0] = 1
+    rows[:50, 2] = 1
+    assert sentence(LabelError, (X, rows)) == (
+        "Targets of shape (120, 4) are neither class indices nor one-hot rows: 50 of 120 rows do not hold exactly one 1. "
+        "Multi-label and soft targets are no classes; pass one class index a sample."
+    )
+
+
+def test_targets_that_are_soft() -> None:
+    soft = torch.full((120, 4), 0.25)
+    assert "25 of 25 rows do not hold exactly one 1" in sentence(LabelError, batches((X, soft)), memory=0)
+
+
+def test_targets_that_are_images() -> None:
+    assert sentence(LabelError, batches((X, torch.zeros(120, 4, 4)))) == (
+        "Class labels are one integer a sample; found targets of shape (25, 4, 4). Pass a vector of class indices."
+    )
+
+
+def test_targets_that_are_regression_values() -> None:
+    assert "regression targets are no classes" in sentence(LabelError, batches((X, torch.randn(120))))
+
+
+def test_targets_that_are_words() -> None:
+    found = sentence(InputError, [(X[:2], ["cat", "dog"])])
+    assert found.startswith("The labels should be a tensor or an array; found list (")
+
+
+# --- NaN or Inf in inputs or activations
+
+
+@ways
+@pytest.mark.parametrize("mode", ["eval", "batch"])
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+def test_nan_or_inf_in_the_inputs(bad: float, mode: str, memory: int | None) -> None:
+    x = X.clone()
+    x[60, :3] = bad
+    assert sentence(FeatureError, batches((x, Y)), memory=memory, mode=mode) == (
+        "Site `input` gives 3 NaN or Inf among 200 numbers at batch 2 of the training data. Check the inputs and the weights."
+    )
+
+
+@ways
+def test_nan_in_the_first_batch_is_found_too(memory: int | None) -> None:
+    x = X.clone()
+    x[0, 0] = float("nan")
+    assert "Site `input` gives 1 NaN or Inf among 200 numbers at batch 0" in sentence(
+        FeatureError, batches((x, Y)), memory=memory
+    )
+
+
+@ways
+def test_nan_in_an_activation(memory: int | None) -> None:
+    model = network()
+    with torch.no_grad():
+        model.blocks[1].linear.bias[2] = float("nan")
+    with pytest.raises(FeatureError) as caught:
+        measure(model, batches((X, Y)), memory=memory)
+    assert str(caught.value) == (
+        "Site `blocks.1` gives 25 NaN or Inf among 175 numbers at batch 0 of the training data. Check the inputs and the weights."
+    )
+
+
+@ways
+def test_nan_in_the_test_data(memory: int | None) -> None:
+    x = X.clone()
+    x[-1, 0] = float("nan")
+    found = sentence(FeatureError, batches((X, Y)), batches((x, Y)), memory=memory)
+    assert "Site `input` gives 1 NaN or Inf among 160 numbers at batch 4 of the test data" in found
+
+
+# --- a site that does not exist, or is never reached
+
+
+def test_a_site_that_does_not_exist() -> None:
+    found = sentence(SiteError, (X, Y), sites=["blocks.2.rele"])
+    assert found.startswith("No module `blocks.2.rele` in `Fnn`. Did you mean `blocks.2.relu`")
+    assert found.endswith("`equisep sites` lists all 14.")
+
+
+class Unused(nn.Module):
+    """Declares an activation that its forward pass never calls, as much real code does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(8, 6)
+        self.act = nn.ReLU()
+        self.spare = nn.ReLU()
+        self.head = nn.Linear(6, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.act(self.first(x)))
+
+
+def test_a_site_that_is_never_reached() -> None:
+    with pytest.raises(SiteError) as caught:
+        measure(Unused(), (X, Y), sites=["act", "spare"])
+    assert str(caught.value) == (
+        "Site `spare` was never reached: the forward pass of `Unused` does not call it. "
+        "It calls 1 of the 2 sites asked for; name others."
+    )
+
+
+def test_an_automatic_choice_leaves_out_what_is_never_reached_with_a_note() -> None:
+    profile = measure(Unused(), (X, Y))
+    assert [site.name for site in profile.sites] == ["input", "act"]
+    assert note(profile, "unreached") == (
+        "1 of 2 sites found in the module tree are never called and were left out: `spare`."
+    )
+    assert "unreached" not in codes(measure(Unused(), (X, Y), sites=["act"]))
+
+
+def test_a_site_that_later_batches_do_not_reach() -> None:
+    class Fickle(Unused):
+        def forward(self, x: Tensor) -> Tensor:
+            h = self.first(x)
+            return self.head(self.act(h) if len(x) == 25 else h)
+
+    with pytest.raises(
+        SiteError, match=r"Site `act` was not reached at batch 4 of the training data, though the first"
+    ):
+        measure(Fickle(), batches((X, Y)), sites=["first", "act"])
+
+
+def test_a_site_that_later_batches_reach_more_often() -> None:
+    class Eager(Unused):
+        def forward(self, x: Tensor) -> Tensor:
+            h = self.act(self.first(x))
+            return self.head(h if len(x) == 25 else self.act(h))
+
+    with pytest.raises(SiteError, match=r"Site `act:2` appeared only at batch 4 of the training data"):
+        measure(Eager(), batches((X, Y)), sites=["act"])
+
+
+# --- devices
+
+
+def test_a_model_on_another_device_than_the_data() -> None:
+    data = [(x.to("meta"), y) for x, y in batches((X, Y))]
+    wanted = "The training data are on meta, the model on cpu. Move one of them, or pass `device='meta'`."
+    assert sentence(InputError, data) == wanted
+    assert sentence(InputError, batches((X, Y)), data).startswith("The test data are on meta, the model on cpu.")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has the device that should be missing")
+@pytest.mark.parametrize("device", ["cuda", "cuda:3", torch.device("cuda")])
+def test_a_device_that_this_machine_has_not(device: str | torch.device) -> None:
+    model = network()
+    with pytest.raises(InputError) as caught:
+        measure(model, (X, Y), device=device)
+    assert str(caught.value).startswith(f"`measure` was asked for device `{device}`, which cannot be used here: ")
+    assert str(caught.value).endswith("Pass a device that this machine has, such as `device='cpu'`.")
+    assert "\n" not in str(caught.value)
+    assert {p.device.type for p in model.parameters()} == {"cpu"}
+
+
+def test_a_device_that_does_not_exist_anywhere() -> None:
+    found = sentence(InputError, (X, Y), device="quantum")
+    assert found.startswith("`measure` was asked for device `quantum`, which cannot be used here: ")
+
+
+def test_a_device_that_would_swallow_the_weights() -> None:
+    model = network()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    with pytest.raises(InputError, match="`measure` was asked for device `meta`, which cannot be used here"):
+        measure(model, (X, Y), device="meta")
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+def test_the_device_where_the_model_is_already() -> None:
+    here = measure(network(), (X, Y))
+    for device in ("cpu", torch.device("cpu")):
+        assert measure(network(), (X, Y), device=device).sites == here.sites
+
+
+# --- data that cannot be read twice: see test_measure_data.py; options
+
+
+def test_only_modules_can_be_measured_and_words_must_be_known() -> None:
+    """In a process of its own: in these tests beartype would refuse wrong types and words before the library does."""
+    code = """
+import json, torch
+from equisep import Fnn, measure
+from equisep.errors import InputError
+found = []
+data = torch.randn(40, 100), torch.arange(40) % 10
+for model, options in (
+    (len, {}), (Fnn(), {"mode": "evel"}), (Fnn(), {"intervals": "boot"}), (Fnn(), {"weighting": "classes"}),
+):
+    try:
+        measure(model, data, **options)
+    except InputError as error:
+        found.append(str(error))
+print(json.dumps(found))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [
+        "`measure` needs a torch.nn.Module; found builtin_function_or_method.",
+        "No reading mode `evel`. Did you mean `eval`? Known: eval, batch.",
+        "No intervals `boot`. Did you mean `bootstrap`? Known: auto, bootstrap, jackknife, none.",
+        "No weighting `classes`. Did you mean `class`? Known: sample, class, mixed.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ({"metrics": ["fuzzines"]}, "No metric `fuzzines`. Did you mean `fuzziness`"),
+        ({"epsilon": 1.0}, "`epsilon` is a share of samples, 0 ≤ ε < 1; found 1.0."),
+        ({"epsilon": -0.1}, "`epsilon` is a share of samples, 0 ≤ ε < 1; found -0.1."),
+        ({"tol": 1.5}, "`tol` is relative to the largest singular value: 0 ≤ tol < 1; found 1.5."),
+        ({"resamples": 1}, "resamples=1"),
+        ({"level": 1.0}, "level=1.0"),
+        ({"memory": -1}, "memory=-1"),
+        ({"coordinates": -1}, "coordinates=-1"),
+    ],
+)
+def test_wrong_options_are_refused_before_any_work(options: dict[str, object], found: str) -> None:
+    class Untouched:
+        def __iter__(self) -> None:
+            raise AssertionError("the data were read")
+
+    assert found in sentence(InputError, Untouched(), **options)
+
+
+def test_batch_mode_refuses_batches_of_one_sample() -> None:
+    wanted = (
+        "`batch` mode needs at least 2 samples a batch; batch {} of the {} data holds 1. "
+        "Use another batch size, or `drop_last=True`."
+    )
+    data = batches((X, Y), 17)  # 120 = 7 · 17 + 1
+    assert sentence(InputError, data, mode="batch") == wanted.format(7, "training")
+    assert sentence(InputError, batches((X, Y), 1), mode="batch") == wanted.format(0, "training")
+    assert sentence(InputError, (X, Y), data, mode="batch") == wanted.format(7, "test")
+    assert measure(network(), data).counts == (30, 30, 30, 30)

@@ -1,0 +1,99 @@
+"""Intervals by bootstrap and by jackknife, from kept features and from folds of a stream."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from measured_by_hand import batches, codes, features, network, note, samples
+
+import equisep
+from equisep.law import student_quantile
+from equisep.measuring import measure
+from equisep.results import Profile
+
+LARGE = batches(samples([250] * 4), 50)  # 1000 samples × 30 features × 4 bytes = 120,000 bytes
+FOLDS_FIT = 3 * 8 * 10 * 4 * 30  # 28,800 bytes
+
+
+def widths(profile: Profile) -> list[float]:
+    return [site.fuzziness_interval.high / site.fuzziness_interval.low for site in profile.sites]
+
+
+@pytest.mark.parametrize("kind", ["bootstrap", "jackknife"])
+def test_intervals_hold_the_estimates(kind: str) -> None:
+    profile = measure(network(), LARGE, intervals=kind)  # type: ignore[arg-type]
+    assert profile.settings["intervals_by"] == kind
+    for site in profile.sites:
+        interval = site.fuzziness_interval
+        assert interval.low < site.fuzziness < interval.high
+        assert interval.high < 2 * interval.low
+        assert (interval.kind, interval.n, interval.level) == (kind, 200 if kind == "bootstrap" else 10, 0.95)
+    assert profile.law.intervals["rho"].low < profile.law.rho < profile.law.intervals["rho"].high
+    assert profile.law.intervals["r"].low <= profile.law.r <= profile.law.intervals["r"].high
+
+
+def test_bootstrap_is_reproducible_by_seed() -> None:
+    one, two, other = (measure(network(), LARGE, intervals="bootstrap", seed=seed, resamples=50) for seed in (1, 1, 2))
+    assert one.law.intervals == two.law.intervals
+    assert one.law.intervals != other.law.intervals
+    assert one.law.rho == other.law.rho
+
+
+def test_a_higher_level_is_wider() -> None:
+    narrow, wide = (measure(network(), LARGE, level=level) for level in (0.5, 0.99))
+    assert all(a < b for a, b in zip(widths(narrow), widths(wide), strict=True))
+
+
+def test_the_jackknife_of_a_stream_is_that_of_kept_features_up_to_the_choice_of_folds() -> None:
+    kept = measure(network(), LARGE, intervals="jackknife")
+    streamed = measure(network(), LARGE, intervals="jackknife", memory=FOLDS_FIT)
+    assert kept.settings["intervals_by"] == streamed.settings["intervals_by"] == "jackknife"
+    assert streamed.sites[0].coordinates is None  # the features were not kept
+    assert kept.sites[0].coordinates is not None
+    for a, b in zip(kept.sites, streamed.sites, strict=True):
+        assert a.fuzziness == pytest.approx(b.fuzziness, rel=1e-10)
+        ours, theirs = (s.fuzziness_interval.high - s.fuzziness_interval.low for s in (a, b))
+        assert 0.4 < ours / theirs < 2.5
+
+
+def test_each_fold_of_a_stream_leaves_out_every_tenth_sample() -> None:
+    """The standard error from D computed on the nine tenths that stay, one fold after the other."""
+    sites, y, _ = features(network(), LARGE)
+    fold = torch.arange(len(y)) % 10
+    profile = measure(network(), LARGE, memory=FOLDS_FIT)
+    for site, x in zip(profile.sites, sites, strict=True):
+        logs = np.log([equisep.fuzziness(x[fold != g], y[fold != g]) for g in range(10)])
+        reach = student_quantile(0.975, 9) * math.sqrt(0.9 * ((logs - logs.mean()) ** 2).sum())
+        assert site.fuzziness_interval.low == pytest.approx(site.fuzziness * math.exp(-reach), rel=1e-8)
+        assert site.fuzziness_interval.high == pytest.approx(site.fuzziness * math.exp(reach), rel=1e-8)
+
+
+def test_a_stream_that_was_asked_for_the_bootstrap_says_that_it_is_the_jackknife() -> None:
+    profile = measure(network(), LARGE, intervals="bootstrap", memory=FOLDS_FIT)
+    assert profile.settings["intervals_by"] == "jackknife"
+    assert note(profile, "jackknife").startswith("The features were not kept, so intervals are by jackknife")
+
+
+def test_folds_that_do_not_fit_the_budget_are_left_out_with_a_note() -> None:
+    profile = measure(network(), LARGE, memory=FOLDS_FIT - 1)
+    assert all(site.fuzziness_interval is None for site in profile.sites)
+    assert profile.settings["intervals_by"] is None
+    assert note(profile, "no-intervals") == (
+        "Intervals were left out: 10 folds need 28,800 bytes, the budget is 28,799 (`memory=`)."
+    )
+
+
+def test_too_few_samples_for_folds_are_a_note() -> None:
+    profile = measure(network(), batches(samples([5, 5, 5, 4]), 19), intervals="jackknife")
+    assert profile.law.intervals == {}
+    assert note(profile, "no-intervals") == "Intervals were left out: 10 folds of 19 samples are too small."
+
+
+@pytest.mark.parametrize("memory", [None, FOLDS_FIT])
+def test_none_means_none(memory: int | None) -> None:
+    profile = measure(network(), LARGE, intervals="none", memory=memory)
+    assert profile.law.intervals == {}
+    assert all(site.fuzziness_interval is None for site in profile.sites)
+    assert profile.settings["intervals_by"] is None
+    assert not {"no-intervals", "jackknife"} & set(codes(profile))
