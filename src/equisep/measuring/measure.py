@@ -97,12 +97,7 @@ def _measure(model: nn.Module, train: Any, test: Any, options: Options, *, name:
         seen = probe(model, x, options)
     layer = None if seen.classifier is None else model.get_submodule(seen.classifier)
     assert layer is None or isinstance(layer, nn.Linear)
-    states, read, kind, notes = _train(model, feed, seen, options, layer, progress)
-    reads = [read]
-    if feed_test is not None:
-        states, read, more = _test(model, feed_test, seen, options, layer, progress, states)
-        reads.append(read)
-        notes += more
+    states, reads, kind, notes = _states(model, feed, feed_test, seen, options, layer, progress)
     readings = [site_reading(index, state, seen, options) for index, state in enumerate(states)]
     stacked = [state.replicates for state in states if state.replicates is not None]
     replicates = torch.stack(stacked) if len(stacked) == len(states) else None
@@ -117,9 +112,6 @@ def _measure(model: nn.Module, train: Any, test: Any, options: Options, *, name:
         *site_notes(readings, states), *_batch_notes(model, reads, options), *law.notes,
         *_depth_notes(depth, options), *head_notes,
     ]  # fmt: skip
-    sizes = {"batch_sizes": sorted(feed.batch_sizes, reverse=True)}
-    if feed_test is not None:
-        sizes["batch_sizes_test"] = sorted(feed_test.batch_sizes, reverse=True)
     return Profile(
         model=name,
         classes=seen.classes,
@@ -132,10 +124,27 @@ def _measure(model: nn.Module, train: Any, test: Any, options: Options, *, name:
         classifier=head,
         accuracy_train=_accuracy(reads[0]),
         accuracy_test=_accuracy(reads[1]) if len(reads) > 1 else None,
-        settings=encode({**asdict(options), **sizes, "intervals_by": kind}),
+        settings=encode({**asdict(options), **_batch_sizes(feed, feed_test), "intervals_by": kind}),
         provenance=_provenance(place, dtype),
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _states(
+    model: nn.Module,
+    feed: Feed,
+    feed_test: Feed | None,
+    seen: Probe,
+    options: Options,
+    layer: nn.Linear | None,
+    progress: Progress,
+) -> tuple[list[SiteStates], list[Read], ResampleKind | None, list[Note]]:
+    """All statistics of both data sets."""
+    states, read, kind, notes = _train(model, feed, seen, options, layer, progress)
+    if feed_test is None:
+        return states, [read], kind, notes
+    states, read_test, more = _test(model, feed_test, seen, options, layer, progress, states)
+    return states, [read, read_test], kind, [*notes, *more]
 
 
 def _train(
@@ -214,6 +223,13 @@ def _home(model: nn.Module) -> tuple[torch.device, torch.dtype | None]:
     tensors = [*model.parameters(), *model.buffers()]
     place = tensors[0].device if tensors else torch.device("cpu")
     return place, next((tensor.dtype for tensor in tensors if tensor.is_floating_point()), None)
+
+
+def _batch_sizes(feed: Feed, feed_test: Feed | None) -> dict[str, list[int]]:
+    sizes = {"batch_sizes": sorted(feed.batch_sizes, reverse=True)}
+    if feed_test is not None:
+        sizes["batch_sizes_test"] = sorted(feed_test.batch_sizes, reverse=True)
+    return sizes
 
 
 def _accuracy(read: Read) -> float | None:
