@@ -69,14 +69,15 @@ def check_range(labels: Int[Tensor, " n"], classes: int, *, owner: str) -> None:
     if labels.numel() == 0:
         return
     low, high = int(labels.min()), int(labels.max())
-    if low < 0 or high >= classes:
-        outside = int(((labels < 0) | (labels >= classes)).sum())
-        raise LabelError(
-            f"Labels must lie in 0 … {classes - 1} ({owner}); found {low} … {high}, {outside} of {labels.numel()} outside. "
-            f"Pass `classes={max(high + 1, 2)}`, or check the labels."
-            if low >= 0
-            else f"Labels must lie in 0 … {classes - 1} ({owner}); found {low} … {high}. Check the labels."
-        )
+    if low >= 0 and high < classes:
+        return
+    outside = int(((labels < 0) | (labels >= classes)).sum())
+    found = f"found {low} … {high}, {outside} of {labels.numel()} outside"
+    if low >= 1 and high == classes:
+        advice = "If they are counted from 1, subtract 1."
+    else:
+        advice = f"Pass `classes={high + 1}`, or check the labels." if low >= 0 else "Check the labels."
+    raise LabelError(f"Labels must lie in 0 … {classes - 1} ({owner}); {found}. {advice}")
 
 
 def check_two_classes(counts: Int[Tensor, " k"], *, asked: str, names: Int[Tensor, " k"] | None = None) -> None:

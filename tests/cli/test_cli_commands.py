@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import equisep as library
-from cli.running import equisep
+from cli.running import equisep, equisep_process
 from equisep.data import load_data, prepare_split
 
 NETWORK = """
@@ -115,7 +115,7 @@ def test_sites_lists_modules_and_marks_the_chosen(place: Path) -> None:
     assert content["sites"] == ["input", "2", "4"]
     assert [row["name"] for row in content["modules"]] == ["0", "1", "2", "3", "4", "5"]
     text = equisep("sites", "--model", "mynet:small", "--sites", "1", "--sites", "3", folder=place).stdout
-    assert "3 sites are read" in text
+    assert "3 marked with * are read" in text
 
 
 def test_law_of_a_saved_profile(place: Path) -> None:
@@ -201,3 +201,58 @@ def test_a_newer_profile_is_refused_with_the_way_out(place: Path, tmp_path: Path
     cut = equisep("compare", tmp_path / "cut.json", "a.json", folder=place)
     assert cut.returncode == 2
     assert "is not valid JSON" in cut.stderr
+
+
+def test_the_seed_makes_the_factory_draw_the_same_weights(place: Path) -> None:
+    words = (
+        "measure",
+        "--model",
+        "equisep.models:Fnn",
+        "--data",
+        "mine.npz",
+        "--split",
+        "train",
+        "--json",
+        "-q",
+        "--seed",
+    )
+    runs = [json.loads(equisep(*words, seed, folder=place).stdout)["sites"] for seed in ("0", "0", "1")]
+    assert runs[0] == runs[1]
+    assert runs[0][1]["fuzziness"] != runs[2][1]["fuzziness"]
+
+
+def test_the_test_split_alone_says_so(place: Path) -> None:
+    words = ("measure", "--model", "mynet:small", "--data", "mine.npz", "--split", "test", "--json", "-q")
+    content = json.loads(equisep(*words, folder=place).stdout)
+    assert sum(content["counts"]) == len(np.load(place / "mine.npz")["y_test"])
+    assert "test-split" in [note["code"] for note in content["notes"]]
+
+
+@pytest.mark.parametrize(
+    ("flag", "path", "sentence"),
+    [
+        ("--out", "p.png", "`--out p.png` should end in .json."),
+        ("--out", "folder.json", "`--out folder.json` is a folder. Name a file."),
+        ("--out", "mine.npz/p.json", "cannot be written to"),
+        ("--plot", "law.xyz", "`--plot law.xyz` should end in .png, .svg, .pdf."),
+    ],
+)
+def test_unusable_paths_are_refused_before_the_work(flag: str, path: str, sentence: str, place: Path) -> None:
+    (place / "folder.json").mkdir(exist_ok=True)
+    done = equisep("measure", "--model", "mynet:small", "--data", "mine.npz", flag, path, folder=place)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert "Running the code" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [("law", "a.json"), ("measure", "--help"), ("sites", "--model", "mynet:small")])
+def test_a_terminal_without_greek_gets_no_traceback(words: tuple[str, ...], place: Path) -> None:
+    done = equisep_process(*words, folder=place, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+    assert done.stdout.isascii()
+
+
+def test_json_is_ascii_everywhere(place: Path) -> None:
+    words = ("measure", "--model", "mynet:small", "--data", "mine.npz", "--json", "-q")
+    assert equisep(*words, folder=place).stdout.isascii()

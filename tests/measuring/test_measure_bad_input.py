@@ -86,7 +86,7 @@ def test_labels_above_the_range(memory: int | None) -> None:
 def test_labels_below_the_range(memory: int | None) -> None:
     y = Y.clone()
     y[5] = -1
-    wanted = "Labels must lie in 0 … 3 (`Fnn` has 4 outputs); found -1 … 3. Check the labels."
+    wanted = "Labels must lie in 0 … 3 (`Fnn` has 4 outputs); found -1 … 3, 1 of 25 outside. Check the labels."
     assert sentence(LabelError, batches((X, y)), memory=memory) == wanted
 
 

@@ -29,7 +29,7 @@ def test_the_last_site_must_be_the_one_the_classifier_reads() -> None:
     assert profile.classifier is None
     assert note(profile, "no-classifier") == (
         "No linear layer with 4 outputs reads the last site `blocks.1` directly, so NC3 and NC4 do not exist; "
-        "name one with `classifier=` if it does."
+        "to have them, add the module whose output it reads (a pooling or flatten layer, say) to `sites`."
     )
 
 
@@ -42,7 +42,7 @@ def test_a_hidden_layer_as_wide_as_the_classes_is_no_classifier() -> None:
     assert measure(model, DATA).classifier.name == "head"
 
 
-def test_a_model_that_reshapes_before_its_classifier_has_none_unless_named() -> None:
+def test_a_classifier_that_reads_something_else_than_the_last_site_is_refused() -> None:
     class Scaled(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -55,7 +55,10 @@ def test_a_model_that_reshapes_before_its_classifier_has_none_unless_named() -> 
     torch.manual_seed(0)
     model = Scaled()
     assert measure(model, DATA).classifier is None
-    assert measure(model, DATA, classifier="head").classifier.name == "head"
+    with pytest.raises(
+        InputError, match="classifier `head` does not read the last site `act`: it is given something else"
+    ):
+        measure(model, DATA, classifier="head")
 
 
 def test_classifier_must_exist() -> None:

@@ -229,7 +229,7 @@ def test_site_zero_is_never_the_effective_depth() -> None:
 def test_no_separable_site_means_no_effective_depth_and_a_note() -> None:
     profile = measure(network(), batches(samples(spread=5.0)))
     assert profile.effective_depth is None
-    assert "training accuracy 100%" in note(profile, "no-effective-depth")
+    assert "training accuracy of 100 %" in note(profile, "no-effective-depth")
 
 
 def test_settings_hold_every_choice_and_the_batches() -> None:

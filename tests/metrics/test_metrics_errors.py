@@ -99,7 +99,7 @@ def test_a_label_above_the_range_is_refused_with_the_number_of_classes_to_ask_fo
 
 
 def test_a_label_below_the_range_is_refused() -> None:
-    sentence = "Labels must lie in 0 … 9 (`classes=10`); found -1 … 3. Check the labels."
+    sentence = "Labels must lie in 0 … 9 (`classes=10`); found -1 … 3, 1 of 3 outside. Check the labels."
     refuses(LabelError, sentence, check_range, torch.tensor([0, 3, -1]), 10, owner="`classes=10`")
 
 

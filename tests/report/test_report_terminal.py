@@ -121,7 +121,7 @@ def test_names_are_never_markup() -> None:
 
 
 def test_no_separable_site_is_said() -> None:
-    assert "none: no site is separable" in printed(replace(full_profile(), effective_depth=None))
+    assert "none: no site after the input is separable" in printed(replace(full_profile(), effective_depth=None))
 
 
 @pytest.mark.parametrize("curve", [[], [1.0], [4.0, 1.0], [1.0, 1.0, 1.0], [1.0, 2.0, 4.5], [4.0, 2.0, 0.0]])

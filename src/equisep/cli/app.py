@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from typing import Annotated
 
 import typer
@@ -42,4 +44,7 @@ app.command("compare")(compare.compare)
 
 def main() -> None:
     """The entry point that the package installs."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without ρ shows ?, and no traceback
     app()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import json
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, TypeVar
@@ -16,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
-from equisep.errors import EquisepError
+from equisep.errors import EquisepError, InputError
 from equisep.progress import Progress, silent
 
 P = ParamSpec("P")
@@ -60,12 +61,36 @@ def say(message: str = "", *, quiet: bool = False) -> None:
 
 def print_json(value: Any) -> None:
     """One JSON object on standard output."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n")
+    sys.stdout.write(json.dumps(value, allow_nan=False) + "\n")
 
 
 def saved(path: Path, what: str, *, quiet: bool) -> None:
     """Say where something was written."""
     say(f"{what}: {path}", quiet=quiet)
+
+
+def usable_folder(path: Path, *, flag: str) -> Path:
+    """A folder that can be written to, made where it is missing: asked before the work, not after."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            return path
+    except OSError as error:
+        raise InputError(
+            f"`{flag} {path}` cannot be written to: {error.strerror or error}. Name another folder."
+        ) from error
+
+
+def usable_file(path: Path | None, *, flag: str, endings: Sequence[str]) -> Path | None:
+    """A file that can be written, with an ending that says what it will hold."""
+    if path is None:
+        return None
+    if path.suffix.lower() not in endings:
+        raise InputError(f"`{flag} {path}` should end in {', '.join(endings)}.")
+    if path.is_dir():
+        raise InputError(f"`{flag} {path}` is a folder. Name a file.")
+    usable_folder(path.parent, flag=flag)
+    return path
 
 
 @contextmanager

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from rich.table import Table
 
-from equisep.cli.console import fail, out, print_json, progress_bars, reported, saved, say
+from equisep.cli.console import fail, out, print_json, progress_bars, reported, saved, say, usable_folder
 from equisep.cli.options import Device, Json, Quiet, Seed
+from equisep.cli.record import data_record
 from equisep.results.codec import encode
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 PREPARATION = "he2023-10x10"
 DATA = "embedded-10x10"
 PER_CLASS = 100
+DEPTH = 8
 SMOKE_EPOCHS, SMOKE_PER_CLASS = 20, 30
 
 # depth → what the paper and the authors' slides print for Adam on Fashion-MNIST (He & Su 2023, Fig. 1; Su's slides 2024)
@@ -42,7 +44,7 @@ class Sample:
 
 @reported
 def demo(
-    depth: Annotated[int, typer.Option("--depth", help="Linear layers, the classifier included.")] = 8,
+    depth: Annotated[int, typer.Option("--depth", help="Linear layers, the classifier included.")] = DEPTH,
     rate: Annotated[
         float | None, typer.Option("--rate", help="Adam's rate; 3e-3 if absent, 3e-4 from 15 layers on.")
     ] = None,
@@ -56,7 +58,9 @@ def demo(
     folder: Annotated[Path, typer.Option("--out", help="Folder for profile, plots and weights.")] = Path(
         "equisep-demo"
     ),
-    smoke: Annotated[bool, typer.Option("--smoke", help="Seconds instead of a minute; shows no law.")] = False,
+    smoke: Annotated[
+        bool, typer.Option("--smoke", help="A few seconds, on few samples and epochs: nothing to quote.")
+    ] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -69,7 +73,7 @@ def demo(
         rate=_clearest_rate(depth) if rate is None else rate, epochs=SMOKE_EPOCHS if smoke else epochs, seed=seed
     )
     sample = Sample(per_class=SMOKE_PER_CLASS if smoke else PER_CLASS, seed=seed if data_seed is None else data_seed)
-    folder.mkdir(parents=True, exist_ok=True)
+    usable_folder(folder, flag="--out")
     with progress_bars(quiet=quiet) as progress:
         say(f"Fashion-MNIST at 10×10, {sample.per_class} samples a class.", quiet=quiet)
         say(f"FNN of {depth} layers, Adam at {recipe.rate:g}, {recipe.epochs} epochs.", quiet=quiet)
@@ -82,7 +86,7 @@ def demo(
     if not smoke and recipe.epochs == Recipe().epochs:
         out.print(f"\nBeside He & Su 2023 (Fig. 1 and slides: Adam, {depth} layers)", style="bold", highlight=False)
         out.print(_beside_the_paper(profile, depth))
-    _what_next(folder, depth, quiet=quiet)
+    _what_next(folder, depth, sample.per_class, quiet=quiet)
 
 
 def _trained_and_measured(
@@ -102,12 +106,13 @@ def _trained_and_measured(
     network = build("fnn", seed=recipe.seed, depth=depth, inputs=x[0].numel(), classes=dataset.classes).to(place)
     history = train(network, x.to(place), y.to(place), recipe=recipe, progress=progress)
     torch.save(network.state_dict(), folder / "model.pt")  # before measuring: nothing trained is lost on an error
+    train_batches = Batches(x, y)
     profile = measure(
-        network, Batches(x, y), Batches(*test), mode=cast("Mode", mode), seed=recipe.seed, name=f"Fnn-{depth}",
+        network, train_batches, Batches(*test), mode=cast("Mode", mode), seed=recipe.seed, name=f"Fnn-{depth}",
         progress=progress,
     )  # fmt: skip
     record: dict[str, Any] = {
-        "data": {"name": DATA, "checksum": dataset.checksum, "preparation": PREPARATION, **asdict(sample)},
+        "data": data_record(dataset, preparation, split="train", batch_size=train_batches.batch_size, **asdict(sample)),
         "training": {**asdict(recipe), "final_loss": history.loss[-1] if history.loss else None},
     }
     profile = replace(profile, settings={**profile.settings, **encode(record)})
@@ -149,18 +154,22 @@ def _beside_the_paper(profile: Profile, depth: int) -> Table:
     return table
 
 
-def _what_next(folder: Path, depth: int, *, quiet: bool) -> None:
+def _what_next(folder: Path, depth: int, per_class: int, *, quiet: bool) -> None:
     saved(folder / "law.png", "the picture", quiet=quiet)
     saved(folder / "sites.png", "the classes, site by site", quiet=quiet)
     saved(folder / "profile.json", "all numbers", quiet=quiet)
-    say("\nTry next:", quiet=quiet)
-    other = 20 if depth != 20 else 8
-    lines = (
-        f"equisep demo --depth {other} --out equisep-demo-{other}      a deeper network separates less a layer",
-        f"equisep compare {folder}/profile.json equisep-demo-{other}/profile.json",
-        f"equisep measure --model equisep.models:Fnn --checkpoint {folder}/model.pt --data {DATA} \\\n"
-        f"      --prepare {PREPARATION} --per-class {PER_CLASS}         the same network in `eval` mode",
-        "equisep measure --help                              a model of yours",
+    other, words = (
+        (20, "a deeper network separates less a layer") if depth < 15 else (8, "a shallower one, more a layer")
     )
-    for line in lines:
+    say(f"\nTry next ({words}):", quiet=quiet)
+    lines = [
+        f"equisep demo --depth {other} --out equisep-demo-{other}",
+        f"equisep compare {folder}/profile.json equisep-demo-{other}/profile.json",
+    ]
+    if depth == DEPTH:  # the factory's own depth
+        lines += [
+            f"equisep measure --model equisep.models:Fnn --checkpoint {folder}/model.pt \\",
+            f"    --data {DATA} --prepare {PREPARATION} --per-class {per_class}",
+        ]
+    for line in (*lines, "equisep measure --help"):
         say(f"  {line}", quiet=quiet)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from equisep.cli.console import out, print_json, reported
 from equisep.cli.options import Json, ProfileFile
 from equisep.report.terminal import render_law
+from equisep.report.words import correlation, number
 from equisep.results import load_profile
 from equisep.results.codec import encode
 
@@ -15,12 +16,16 @@ def law(profile: ProfileFile, json: Json = False) -> None:
     content = load_profile(profile)
     if json:
         print_json(
-            {"law": encode(content.law), "laws": encode(content.laws), "effective_depth": content.effective_depth}
+            {
+                "law": {**encode(content.law), "verdict": content.law.verdict},
+                "laws": encode(content.laws),
+                "effective_depth": content.effective_depth,
+            }
         )
         return
     out.print(f"{content.model}, training data, `{content.settings.get('mode', '?')}` mode", markup=False)
     out.print(render_law(content.law))
+    symbol = "ρ" if out.encoding.startswith("utf") else "rho"
     for name, other in content.laws.items():
-        rho = "—" if other.rho is None else f"{other.rho:.3f}"
-        r = "—" if other.r is None else f"{other.r:.4f}"
-        out.print(f"{name:>10}  ρ {rho}  r {r}  {other.verdict}", markup=False, highlight=False)
+        line = f"{name:>10}  {symbol} {number(other.rho, 3, missing='-')}  r {correlation(other.r, missing='-')}  {other.verdict}"
+        out.print(line, markup=False, highlight=False)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from equisep.cli.console import out, print_json, progress_bars, reported, saved, say
-from equisep.cli.options import Checkpoint, Device, Json, Model, Quiet, Seed, parse_normalization, parse_size
+from equisep.cli.console import out, print_json, progress_bars, reported, saved, say, usable_file
+from equisep.cli.options import PICTURES, Checkpoint, Device, Json, Model, Quiet, parse_normalization, parse_size
+from equisep.cli.record import data_record
 from equisep.errors import InputError
+from equisep.results import Note
+from equisep.results.codec import encode
 
 if TYPE_CHECKING:
     from equisep.data import Preparation
@@ -31,11 +34,13 @@ def measure(
     prepare: Annotated[str | None, typer.Option("--prepare", help="A named preparation, such as he2023-10x10.")] = None,
     resize: Annotated[str | None, typer.Option("--resize", help="10 or 10x12 (height x width).")] = None,
     channels: Annotated[str | None, typer.Option("--channels", help="all, rgb, gray, red, green or blue.")] = None,
-    normalize: Annotated[str | None, typer.Option("--normalize", help="MEAN/STD, such as 0.5/0.5.")] = None,
-    per_class: Annotated[
-        int | None, typer.Option("--per-class", help="Draw this many training samples a class.")
+    normalize: Annotated[
+        str | None, typer.Option("--normalize", help="MEAN/STD: 0.5/0.5, or one a channel: .49,.48,.45/.25,.24,.26.")
     ] = None,
-    batch_size: Annotated[int, typer.Option("--batch-size", help="Samples a batch, in one class-mixed order.")] = 100,
+    per_class: Annotated[int | None, typer.Option("--per-class", min=1, help="Draw this many samples a class.")] = None,
+    batch_size: Annotated[
+        int, typer.Option("--batch-size", min=1, help="Samples a batch, in one class-mixed order.")
+    ] = 100,
     sites: Annotated[
         list[str] | None, typer.Option("--sites", help="auto, layers, blocks, a module name or a glob; repeatable.")
     ] = None,
@@ -49,8 +54,10 @@ def measure(
         float, typer.Option("--epsilon", help="1 − ε nearest-center accuracy counts as separated.")
     ] = 0.0,
     intervals: Annotated[str, typer.Option("--intervals", help="auto, bootstrap, jackknife or none.")] = "auto",
-    memory: Annotated[float, typer.Option("--memory", help="GiB of features to keep before reading twice.")] = 1.0,
-    seed: Seed = 0,
+    memory: Annotated[
+        float, typer.Option("--memory", min=0.0, help="GiB of features to keep before reading twice.")
+    ] = 1.0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the factory's weights, the sample, and resampling.")] = 0,
     device: Device = None,
     out_file: Annotated[Path | None, typer.Option("--out", help="Save the profile as JSON here.")] = None,
     plot: Annotated[Path | None, typer.Option("--plot", help="Draw the law here (PNG, SVG or PDF).")] = None,
@@ -58,6 +65,8 @@ def measure(
     quiet: Quiet = False,
 ) -> None:
     """Measure how a model of yours separates its classes, layer by layer."""
+    import torch
+
     from equisep.data import Batches, load_data, prepare_split
     from equisep.measuring import measure as measure_model
     from equisep.models import load_model
@@ -65,7 +74,10 @@ def measure(
 
     if split not in ("both", "train", "test"):
         raise InputError(f"`--split` takes both, train or test; found `{split}`.")
+    usable_file(out_file, flag="--out", endings=(".json",))
+    usable_file(plot, flag="--plot", endings=PICTURES)
     say(f"Running the code of `{model}`.", quiet=quiet)
+    torch.manual_seed(seed)  # a factory draws its weights from it
     network = load_model(model, checkpoint=checkpoint)
     if checkpoint is None:
         say("No --checkpoint: the model is measured with the weights its factory gives it.", quiet=quiet)
@@ -83,13 +95,9 @@ def measure(
             classes=classes, classifier=classifier, epsilon=epsilon, intervals=cast("Intervals", intervals),
             memory=int(memory * 2**30), seed=seed, device=device, progress=progress,
         )  # fmt: skip
-    record: dict[str, Any] = {
-        "name": dataset.name, "checksum": dataset.checksum, "split": first, "per_class": per_class,
-        "preparation": asdict(preparation), "batch_size": batch_size,
-    }  # fmt: skip
-    profile = replace(
-        profile, settings={**profile.settings, "data": record, "model": model, "checkpoint": _text(checkpoint)}
-    )
+    record = data_record(dataset, preparation, split=first, per_class=per_class, seed=seed, batch_size=batch_size)
+    settings = {**profile.settings, "data": record, "model": model, "checkpoint": checkpoint and str(checkpoint)}
+    profile = replace(profile, settings=encode(settings), notes=(*profile.notes, *_split_notes(split)))
     if out_file is not None:
         saved(profile.save(out_file), "profile", quiet=quiet)
     if plot is not None:
@@ -109,9 +117,11 @@ def _preparation(name: str | None, *, resize: str | None, channels: str | None, 
 
 
 def _words(preparation: Preparation, dataset: Any) -> str:
-    scaled = "bytes divided by 255, channels first" if dataset.x_train.dtype.kind in "ui" else "numbers as stored"
+    scaled = "bytes divided by 255, channels first" if dataset.x_train.dtype == "uint8" else "numbers as stored"
     return f"{scaled}, {preparation}"
 
 
-def _text(path: Path | None) -> str | None:
-    return None if path is None else str(path)
+def _split_notes(split: str) -> tuple[Note, ...]:
+    if split != "test":
+        return ()
+    return (Note("test-split", "The test split was measured by its own means: `train` stands for it in every number."),)

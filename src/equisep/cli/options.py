@@ -9,12 +9,13 @@ import typer
 
 from equisep.errors import InputError
 
+PICTURES = (".png", ".svg", ".pdf")
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of weights, batch order and resampling.")]
 Device = Annotated[str | None, typer.Option("--device", help="Where to compute: cpu, cuda, cuda:1, mps.")]
 Model = Annotated[
-    str, typer.Option("--model", help="pkg.module:factory — a function that makes the model. Its code is run.")
+    str, typer.Option("--model", help="pkg.module:factory, a function that makes the model. Its code is run.")
 ]
 Checkpoint = Annotated[Path | None, typer.Option("--checkpoint", help="Weights: a state dict that torch.save wrote.")]
 ProfileFile = Annotated[Path, typer.Argument(metavar="PROFILE", help="A profile that equisep saved.")]

@@ -43,8 +43,8 @@ def sites(
     table = Table(
         "read", "module", "kind", "parameters", title=f"{type(network).__name__}: {len(rows)} modules", box=None
     )
-    table.add_row("•", INPUT, "the raw input", "")
+    table.add_row("*", INPUT, "the raw input", "")
     for row in rows:
-        table.add_row("•" if row["site"] else "", str(row["name"]), str(row["kind"]), f"{row['parameters']:,}")
+        table.add_row("*" if row["site"] else "", str(row["name"]), str(row["kind"]), f"{row['parameters']:,}")
     out.print(table)
-    out.print(f"{len(chosen)} sites are read, marked •. Choose others with --sites.", highlight=False)
+    out.print(f"{len(chosen)} marked with * are read, once for each call. Choose others with --sites.", highlight=False)

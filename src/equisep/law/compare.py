@@ -62,7 +62,7 @@ class SiteDifference:
 
 @dataclass(frozen=True, slots=True)
 class SettingDifference:
-    """A setting under which the two profiles were read differently; `None` where a profile does not have it."""
+    """A setting that both profiles record, and in which they differ."""
 
     name: str
     a: Any
@@ -217,11 +217,9 @@ def _matched(
 
 def _settings(a: Profile, b: Profile) -> tuple[SettingDifference, ...]:
     left, right = _flat(a.settings), _flat(b.settings)
-    names = [*left, *(name for name in right if name not in left)]
+    shared = [name for name in left if name in right]  # what one of them does not record is not known to differ
     return tuple(
-        SettingDifference(name=name, a=left.get(name), b=right.get(name))
-        for name in names
-        if left.get(name) != right.get(name)
+        SettingDifference(name=name, a=left[name], b=right[name]) for name in shared if left[name] != right[name]
     )
 
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from equisep.data.feed import Feed
 from equisep.errors import DataError
 from equisep.law.intervals import ResampleKind
-from equisep.measuring.options import BOOTSTRAP_WORK, FOLDS, Options
+from equisep.measuring.options import BOOTSTRAP_WORK, FOLDS, PERMUTATIONS, Options
 from equisep.measuring.probe import Probe
 from equisep.measuring.reading import Read, Stop, read
 from equisep.measuring.states import SiteStates, Spread, TestStates, center_counts, same_for_collapse
@@ -138,11 +138,15 @@ def _centers(
 
 
 def _null(x: Shaped[Tensor, "n d"], y: Int[Tensor, " n"], classes: int, options: Options) -> float | None:
-    """D under permuted labels: what chance alone separates, given n and d."""
+    """D under permuted labels, the mean of several permutations: what chance alone separates, given n and d."""
     generator = torch.Generator().manual_seed(options.seed)
-    shuffled = y[torch.randperm(y.numel(), generator=generator).to(y.device)]
-    spread = _spread(x, shuffled, moments_of(x, shuffled, classes=classes), options.convention)
-    return fuzziness_of(spread.subspace, spread.projections, options.convention)
+    values = []
+    for _ in range(PERMUTATIONS):
+        shuffled = y[torch.randperm(y.numel(), generator=generator).to(y.device)]
+        spread = _spread(x, shuffled, moments_of(x, shuffled, classes=classes), options.convention)
+        values.append(fuzziness_of(spread.subspace, spread.projections, options.convention))
+    found = [value for value in values if value is not None]
+    return sum(found) / len(found) if len(found) == len(values) else None
 
 
 def _replicates(

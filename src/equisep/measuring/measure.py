@@ -39,7 +39,7 @@ def measure(
     *,
     sites: str | Sequence[str] = "auto",
     mode: Mode = "eval",
-    metrics: Sequence[str] | None = None,
+    metrics: str | Sequence[str] | None = None,
     classes: int | None = None,
     classifier: str | None = None,
     weighting: Weighting = "sample",
@@ -77,7 +77,7 @@ def measure(
     if not isinstance(model, nn.Module):
         raise InputError(f"`measure` needs a torch.nn.Module; found {type(model).__name__}.")
     options = Options(
-        sites=as_sites(sites), mode=mode, metrics=METRICS if metrics is None else tuple(metrics), classes=classes,
+        sites=as_sites(sites), mode=mode, metrics=_names(metrics), classes=classes,
         classifier=classifier, weighting=weighting, center=center, normalization=normalization, tol=tol, epsilon=epsilon,
         intervals=intervals, resamples=resamples, level=level, coordinates=coordinates, seed=seed,
         **({} if memory is None else {"memory": memory}),
@@ -85,6 +85,12 @@ def measure(
     _ = options.convention  # refuse a wrong convention before any work
     with _placed(model, device), random_state_kept(train, test):
         return _measure(model, train, test, options, name=name or type(model).__name__, progress=progress)
+
+
+def _names(metrics: str | Sequence[str] | None) -> tuple[str, ...]:
+    if metrics is None:
+        return METRICS
+    return (metrics,) if isinstance(metrics, str) else tuple(metrics)
 
 
 def _measure(model: nn.Module, train: Any, test: Any, options: Options, *, name: str, progress: Progress) -> Profile:
@@ -251,8 +257,8 @@ def _batch_notes(model: nn.Module, reads: Sequence[Read], options: Options) -> l
 def _depth_notes(depth: int | None, options: Options) -> list[Note]:
     if depth is None and options.wants("ncc"):
         text = (
-            f"No site is separable by nearest class centers (training accuracy {1 - options.epsilon:.0%}): there is no "
-            "effective depth. A larger `epsilon` accepts less."
+            f"No site after the input reaches a nearest-center training accuracy of {100 * (1 - options.epsilon):g} %: "
+            "there is no effective depth. A larger `epsilon` accepts less."
         )
         return [Note("no-effective-depth", text)]
     return []

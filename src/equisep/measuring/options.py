@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from equisep.errors import InputError, did_you_mean
 from equisep.stats import Center, Convention, Normalization, Weighting
@@ -15,6 +15,7 @@ Intervals = Literal["auto", "bootstrap", "jackknife", "none"]
 
 MEMORY = 2**30  # bytes of features kept, so that the data are read once
 FOLDS = 10
+PERMUTATIONS = 5  # of the labels, for the null, where features are kept; one where they are streamed
 BOOTSTRAP_WORK = 2e11  # operations up to which `auto` takes the bootstrap: seconds on two cores
 
 
@@ -44,6 +45,8 @@ class Options:
             raise InputError(
                 f"No reading mode `{self.mode}`.{did_you_mean(str(self.mode), get_args(Mode))} Known: eval, batch."
             )
+        if not isinstance(self.memory, int):
+            raise InputError(f"`memory` is a number of bytes; found {self.memory!r}.")
         for name in self.metrics:
             if name not in METRICS:
                 raise InputError(f"No metric `{name}`.{did_you_mean(name, METRICS)} Known: {', '.join(METRICS)}.")
@@ -70,6 +73,12 @@ class Options:
         return any(name in self.metrics for name in names)
 
 
-def as_sites(sites: str | Sequence[str]) -> tuple[str, ...] | str:
+def as_sites(sites: Any) -> tuple[str, ...] | str:
     """Site choices in a form that can be saved."""
-    return sites if isinstance(sites, str) else tuple(sites)
+    if isinstance(sites, str):
+        return sites
+    if not isinstance(sites, Sequence) or not all(isinstance(site, str) for site in sites):
+        raise InputError(
+            f"`sites` takes `auto`, `layers`, `blocks`, a module name, or a list of names; found {sites!r}."
+        )
+    return tuple(sites)

@@ -135,6 +135,11 @@ def _classifier(
                 f"The classifier `{asked}` maps {layer.in_features} → {layer.out_features}, but the last site "
                 f"`{sites[-1]}` has {width} features and there are {classes} classes."
             )
+        if fed.get(asked) != sites[-1]:
+            raise InputError(
+                f"The classifier `{asked}` does not read the last site `{sites[-1]}`: it is given something else. "
+                "NC3 and NC4 exist only at the site it reads; add that module to `sites`, or leave `classifier=` out."
+            )
         return asked, ()
     # the last of them: an earlier layer that happens to be K wide is no classifier
     last = next((name for name in reversed(fed) if linear[name].out_features == classes), None)
@@ -142,7 +147,7 @@ def _classifier(
         return last, ()
     text = (
         f"No linear layer with {classes} outputs reads the last site `{sites[-1]}` directly, so NC3 and NC4 do not exist; "
-        "name one with `classifier=` if it does."
+        "to have them, add the module whose output it reads (a pooling or flatten layer, say) to `sites`."
     )
     return None, (Note("no-classifier", text),)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pickle
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +16,8 @@ from torch import Tensor, nn
 
 from equisep.errors import ModelError, did_you_mean
 
-WRAPPERS = ("state_dict", "model_state_dict", "model")  # where trainers put the weights inside a checkpoint
+PREFIXES = ("module.", "_orig_mod.", "model.")  # what DataParallel, torch.compile and Lightning put before every name
+WRAPPERS = ("state_dict", "model_state_dict", "model", "net")  # where trainers put the weights inside a checkpoint
 
 
 def load_model(spec: str, *, checkpoint: str | Path | None = None) -> nn.Module:
@@ -51,10 +53,8 @@ def _imported(name: str) -> Any:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         missing = error.name or name
-        where = "itself" if missing == name or name.startswith(f"{missing}.") else "which it imports"
-        raise ModelError(
-            f"No module `{missing}` ({where}) while loading `{name}`. Run from the folder that holds it, or install it."
-        ) from error
+        needed = "" if missing == name or name.startswith(f"{missing}.") else f", which `{name}` imports"
+        raise ModelError(f"No module `{missing}`{needed}. Run from the folder that holds it, or install it.") from error
     except Exception as error:
         raise ModelError(f"Importing `{name}` failed: {type(error).__name__}: {error}") from error
 
@@ -91,13 +91,17 @@ def load_weights(model: nn.Module, path: str | Path) -> None:
     try:
         content = torch.load(source, map_location="cpu", weights_only=True)
     except (RuntimeError, EOFError, ValueError, pickle.UnpicklingError) as error:
-        first = str(error).splitlines()[0]
+        first = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines()[0].split(". ")[0]
         raise ModelError(
             f"`{source}` cannot be read as a checkpoint of plain weights ({first}). "
             "Save it again with `torch.save(model.state_dict(), path)`."
         ) from error
-    weights = _state_dict(content, source)
     expected = model.state_dict()
+    weights = _unprefixed(_state_dict(content, source), expected)
+    # checkpoints older than torch 1.0 do not count batches; torch itself fills the counts in
+    weights |= {
+        key: value for key, value in expected.items() if key.endswith(".num_batches_tracked") and key not in weights
+    }
     missing = [key for key in expected if key not in weights]
     strange = [key for key in weights if key not in expected]
     if missing or strange:
@@ -120,9 +124,15 @@ def _state_dict(content: Any, source: Path) -> dict[str, Tensor]:
             content = content[key]
     if not isinstance(content, Mapping) or not all(isinstance(value, Tensor) for value in content.values()):
         raise ModelError(f"`{source}` holds no state dict (names to tensors) but a {type(content).__name__}.")
-    names = list(content)
-    prefix = "module." if names and all(name.startswith("module.") for name in names) else ""  # DataParallel's
-    return {name.removeprefix(prefix): value for name, value in content.items()}
+    return dict(content)
+
+
+def _unprefixed(weights: dict[str, Tensor], expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    for prefix in PREFIXES:
+        foreign = not any(name.startswith(prefix) for name in expected)
+        if weights and foreign and all(name.startswith(prefix) for name in weights):
+            weights = {name.removeprefix(prefix): value for name, value in weights.items()}
+    return weights
 
 
 def _few(keys: list[str]) -> str:

@@ -13,6 +13,7 @@ from equisep.report.words import Glyphs, interval_words, limits, number, one_lin
 
 _CLEAR = {True: ("clear", "bold green"), False: ("unclear", "yellow"), None: ("", "")}
 _LEAST_NAME = 8
+_LEAST_SETTING = 8
 
 
 def law_comparison(difference: LawDifference, glyphs: Glyphs) -> Group:
@@ -44,8 +45,17 @@ def profile_comparison(difference: ProfileDifference, glyphs: Glyphs, width: int
     if difference.sites:
         yield _site_table(difference.sites, glyphs, width)
     if difference.settings:
-        rows = [[one_line(str(part)) for part in (entry.name, entry.a, entry.b)] for entry in difference.settings]
+        room = max(_LEAST_SETTING, (width - max(len(entry.name) for entry in difference.settings) - 8) // 2)
+        rows = [
+            [entry.name, *(_shortened(str(part), room, glyphs) for part in (entry.a, entry.b))]
+            for entry in difference.settings
+        ]
         yield plain_table(("setting", "a", "b"), rows, glyphs, left=("setting", "a", "b"))
+
+
+def _shortened(text: str, room: int, glyphs: Glyphs) -> str:
+    line = one_line(text)
+    return line if len(line) <= room else line[: room - 1] + glyphs.ellipsis
 
 
 def _whole_table(difference: ProfileDifference, glyphs: Glyphs) -> RenderableType:

@@ -70,8 +70,8 @@ def plot_law(
             _draw_test(axes, profile, color)
         if null:
             _draw_null(axes, profile)
-    if title is not None:
-        axes.set_title(_plain(title))
+    if title != "" and (title is not None or ax is None):
+        axes.set_title(_plain(title or _caption(profile)), fontsize="medium")
     _add_legend(axes, below_top=null)
     return axes
 
@@ -123,6 +123,11 @@ def _add_legend(axes: Axes, *, below_top: bool) -> None:
     # The null is a line along the top, which matplotlib's search for room runs the legend over: keep it below.
     place: dict[str, Any] = {"loc": "upper right", "bbox_to_anchor": (1, 0.95)} if below_top else {}
     axes.legend(fontsize="small", framealpha=0.8, edgecolor="none", borderaxespad=1, **place)
+
+
+def _caption(profile: Profile) -> str:
+    """What was measured, and in which mode: it stands beside every number."""
+    return f"{profile.model}, {profile.settings['mode']} mode" if "mode" in profile.settings else profile.model
 
 
 def _prepare(axes: Axes, metric: str) -> None:

@@ -170,7 +170,11 @@ def _other_laws(profile: Profile, glyphs: Glyphs) -> Iterable[tuple[str, str]]:
 def _depth_and_accuracy(profile: Profile, glyphs: Glyphs) -> Iterable[Text]:
     depth = profile.effective_depth
     last = profile.sites[-1].index if profile.sites else 0
-    reached = "none: no site is separable by nearest class centers" if depth is None else f"site {depth} of {last}"
+    reached = (
+        "none: no site after the input is separable by nearest class centers"
+        if depth is None
+        else f"site {depth} of {last}"
+    )
     if any(site.ncc_train is not None for site in profile.sites):
         yield Text.assemble(("Effective depth  ", "bold"), reached)
     shares = {"train": profile.accuracy_train, "test": profile.accuracy_test}
