@@ -161,3 +161,15 @@ def test_standard_errors_of_ln_d_are_within_a_factor_of_fresh_data_sets(kind, si
         )
         estimates.append(standard_error(reweighted(fresh(), weights.numpy()).log().numpy(), kind))
     assert 1 / 1.5 < np.mean(estimates) / truth < 1.5
+
+
+def test_many_replicates_in_fewer_dimensions_agree_with_each_alone() -> None:
+    """Wide features: many replicates are worked out after a QR, one by one directly; the numbers are the same."""
+    generator = torch.Generator().manual_seed(3)
+    y = torch.arange(30) % 3
+    x = torch.randn(30, 80, generator=generator, dtype=torch.float64) + 2 * torch.eye(3, 80, dtype=torch.float64)[y]
+    weights = bootstrap_weights(y, resamples=50, seed=0)
+    options = {"classes": 3, "rank": 2, "convention": PAPER}
+    together = reweighted_fuzziness(x, y, weights=weights, **options)
+    alone = torch.cat([reweighted_fuzziness(x, y, weights=row.unsqueeze(0), **options) for row in weights])
+    close(together, alone)

@@ -50,24 +50,33 @@ def reweighted_fuzziness(
     classes less one where it has lost some.
     """
     x = as_float64(features)
-    x = _fewest_dimensions(x - x.mean(dim=0))  # D does not change under translation and rotation
+    x = x - x.mean(dim=0)  # D does not change under translation …
+    n, d = x.shape
+    if _reduced_pays(n=n, d=d, classes=classes, replicates=len(weights)):
+        x = _fewest_dimensions(x)  # … and rotation
     y, weights = labels.to(x.device), weights.to(x.device)
-    per_replicate = 8 * max(classes * x.shape[1], x.shape[0] * max(rank, 1)) * 3
-    size = max(1, CHUNK_BYTES // per_replicate)
+    size = max(1, CHUNK_BYTES // (3 * 8 * classes * x.shape[1]))
     return torch.cat([_replicates(x, y, part, classes, rank, convention) for part in weights.split(size)])
 
 
 def resampling_cost(*, n: int, dims: list[int], classes: int, replicates: int) -> float:
     """Floating-point operations of `reweighted_fuzziness` over all sites, to choose between many and few replicates."""
-    return float(
-        sum(2.0 * replicates * n * min(d, n) * min(classes, d) + (2.0 * d * n * n if d > n else 0.0) for d in dims)
-    )
+    return sum(min(_costs(n=n, d=d, classes=classes, replicates=replicates)) for d in dims)
+
+
+def _costs(*, n: int, d: int, classes: int, replicates: int) -> tuple[float, float]:
+    """Operations on the features as they are, and in at most n dimensions after a QR."""
+    direct = 2.0 * replicates * n * d * min(classes, d)
+    return direct, 2.0 * d * n * n + direct * min(n, d) / d if d > n else float("inf")
+
+
+def _reduced_pays(*, n: int, d: int, classes: int, replicates: int) -> bool:
+    direct, reduced = _costs(n=n, d=d, classes=classes, replicates=replicates)
+    return reduced < direct
 
 
 def _fewest_dimensions(x: Float64[Tensor, "n d"]) -> Float64[Tensor, "n e"]:
     """The same points in at most n dimensions (QR keeps all distances; a Gram matrix would lose half the digits)."""
-    if x.shape[1] <= x.shape[0]:
-        return x
     triangle: Tensor = torch.linalg.qr(x.T, mode="r").R
     return triangle.T
 
@@ -99,8 +108,12 @@ def _replicates(
     s, v = s[:, :rank], vt[:, :rank]  # b r, b r d
     null = torch.arange(s.shape[1], device=s.device) >= present.sum(dim=1, keepdim=True) - 1  # b r
     scaled = v / s.masked_fill(null, torch.inf).unsqueeze(2)  # b r d
-    z = (x @ scaled.reshape(-1, d).T).T.reshape(size, -1, x.shape[0])  # b r n
-    z -= torch.einsum("brd,bkd->brk", scaled, means)[:, :, y]
+    centers = torch.einsum("brd,bkd->brk", scaled, means)
     share = (within / positive).gather(1, y.expand(size, -1)) * weights  # b n
-    value = torch.einsum("brn,bn->b", z.square(), share)
+    value = x.new_zeros(size)
+    rows_at_once = max(1, CHUNK_BYTES // (3 * 8 * size * max(1, scaled.shape[1])))
+    for part in torch.arange(len(y), device=x.device).split(rows_at_once):
+        z = (x[part] @ scaled.reshape(-1, d).T).T.reshape(size, -1, len(part))  # b r p
+        z -= centers[:, :, y[part]]
+        value += torch.einsum("brp,bp->b", z.square(), share[:, part])
     return value / present.sum(dim=1) if convention.normalization == "classes" else value
