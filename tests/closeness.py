@@ -21,7 +21,7 @@ def relative_error(actual: Any, expected: Any) -> float:
 
 
 def close(actual: Any, expected: Any, *, dtype: torch.dtype = torch.float64, rtol: float | None = None) -> None:
-    """Fail unless every number agrees to the tolerance of `dtype`, or to `rtol` where a line of the issue names one."""
+    """Fail unless every number agrees to the tolerance of `dtype`, or to `rtol` where a requirement names one."""
     tolerance = TOLERANCES[dtype] if rtol is None else rtol
     error = relative_error(actual, expected)
     assert error <= tolerance, f"relative error {error:.3g} > {tolerance:.0e}: {actual} against {expected}"

@@ -175,3 +175,34 @@ def test_the_version_is_told_once() -> None:
     changelog = (REPO / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f"version: {equisep.__version__}" in citation
     assert f"## {equisep.__version__}" in changelog
+
+
+def test_the_core_imports_and_measures_with_torch_and_numpy_alone() -> None:
+    """Accelerator machines often have nothing else."""
+    code = """
+import sys
+for name in ("matplotlib", "pandas", "pooch", "rich", "typer", "scipy", "jaxtyping", "beartype"):
+    sys.modules[name] = None
+import torch, equisep
+model = equisep.Fnn(3, width=5, inputs=4, classes=2)
+x, y = torch.randn(40, 4), torch.arange(40) % 2
+profile = equisep.measure(model, (x, y), (x, y))
+assert profile.law.rho is not None and repr(profile)
+equisep.load_data("embedded-10x10")
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_nothing_assumes_a_default_device() -> None:
+    """Under `torch.set_default_device` new tensors land elsewhere; what belongs on the CPU says so."""
+    code = """
+import torch, equisep
+from equisep.training import Recipe
+model = equisep.Fnn(3, width=5, inputs=4, classes=2)
+x, y = torch.randn(40, 4), torch.arange(40) % 2
+with torch.device("meta"):
+    equisep.train(model, x, y, recipe=Recipe(epochs=1, batch_size=16))
+    for memory in (2**30, 5_000, 0):
+        equisep.measure(model, [(x[:20], y[:20]), (x[20:], y[20:])], [(x, y)], memory=memory)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from rich.console import Console
 
 import equisep as library
 from cli.running import equisep, equisep_process
@@ -256,3 +258,59 @@ def test_a_terminal_without_greek_gets_no_traceback(words: tuple[str, ...], plac
 def test_json_is_ascii_everywhere(place: Path) -> None:
     words = ("measure", "--model", "mynet:small", "--data", "mine.npz", "--json", "-q")
     assert equisep(*words, folder=place).stdout.isascii()
+
+
+DAMAGED = {
+    "deep": '{"kind": ' + "[" * 100_000 + "]" * 100_000 + "}",
+    "digits": '{"kind": "equisep profile", "schema": 1, "classes": ' + "9" * 5000 + "}",
+    "infinite": '{"kind": "equisep profile", "schema": 1, "classes": Infinity}',
+    "schema": '{"kind": "equisep profile", "schema": true}',
+    "empty": "",
+    "list": "[]",
+}
+
+
+@pytest.mark.parametrize("case", DAMAGED)
+def test_damaged_profiles_are_refused_in_one_sentence(case: str, tmp_path: Path) -> None:
+    (tmp_path / "damaged.json").write_text(DAMAGED[case])
+    done = equisep("law", "damaged.json", folder=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("equisep: ")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("rho", -1.0), ("rho", 0.0), ("loads", [0.5]), ("residuals", [1.0] * 9), ("r", 10**400)]
+)
+def test_laws_that_cannot_be_are_refused(field: str, value: object, place: Path, tmp_path: Path) -> None:
+    content = json.loads((place / "a.json").read_text())
+    content["law"][field] = value
+    (tmp_path / "made.json").write_text(json.dumps(content))
+    done = equisep("law", "made.json", folder=tmp_path)
+    assert done.returncode == 2
+    assert f"law.{field}" in done.stderr
+
+
+def test_a_line_beyond_all_numbers_is_still_drawn(place: Path, tmp_path: Path) -> None:
+    content = json.loads((place / "a.json").read_text())
+    content["law"]["intercept"] = 1e308
+    (tmp_path / "made.json").write_text(json.dumps(content))
+    printed = io.StringIO()
+    Console(file=printed, width=80).print(library.Profile.load(tmp_path / "made.json"))
+    assert "D over depth" in printed.getvalue()
+
+
+def test_one_hot_labels_in_a_file_are_noted(place: Path, tmp_path: Path) -> None:
+    data = np.load(place / "mine.npz")
+    hot = {name: np.eye(10, dtype=np.int64)[data[name]] for name in ("y_train", "y_test")}
+    np.savez(tmp_path / "hot.npz", x_train=data["x_train"], x_test=data["x_test"], **hot)
+    words = ("measure", "--model", "mynet:small", "--data", tmp_path / "hot.npz", "--json", "-q")
+    content = json.loads(equisep(*words, folder=place).stdout)
+    assert [note["code"] for note in content["notes"]].count("one-hot") == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 no zip", bytes(range(256)) * 8])
+def test_damaged_checkpoints_are_refused_in_one_sentence(content: bytes, place: Path, tmp_path: Path) -> None:
+    (tmp_path / "damaged.pt").write_bytes(content)
+    done = equisep(*MEASURE, "mynet:small", "--checkpoint", tmp_path / "damaged.pt", folder=place)
+    assert done.returncode == 2
+    assert "cannot be read as a checkpoint of plain weights" in done.stderr

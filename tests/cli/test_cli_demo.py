@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -88,3 +92,23 @@ def test_divergence_is_a_numerical_failure_with_exit_code_3(tmp_path: Path) -> N
     assert done.returncode == 3
     assert "diverged" in done.stderr
     assert "Lower the rate" in done.stderr
+
+
+def test_an_interrupt_leaves_in_one_sentence_with_exit_code_130(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "equisep", "demo", "--epochs", "100000"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "epochs" in line:  # said just before training begins
+            break
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    assert "Stopped. What was saved stays." in process.stderr.read()
+    assert process.wait(60) == 130
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_training(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    done = equisep("demo", "--out", "file", folder=tmp_path)
+    assert done.returncode == 2
+    assert "`--out file` cannot be written to" in done.stderr

@@ -10,10 +10,12 @@ from measured_by_hand import batches, codes, features, network, note, samples
 import equisep
 from equisep.law import student_quantile
 from equisep.measuring import measure
+from equisep.models import Fnn
 from equisep.results import Profile
 
 LARGE = batches(samples([250] * 4), 50)  # 1000 samples × 30 features × 4 bytes = 120,000 bytes
 FOLDS_FIT = 3 * 8 * 10 * 4 * 30  # 28,800 bytes
+FOLDS_OF_TEN = 3 * 8 * 10 * 10 * 48  # of ten classes: 115,200 bytes, where 1000 samples × 48 features need 192,000
 
 
 def widths(profile: Profile) -> list[float]:
@@ -57,10 +59,11 @@ def test_the_jackknife_of_a_stream_is_that_of_kept_features_up_to_the_choice_of_
         assert 0.4 < ours / theirs < 2.5
 
 
-def test_each_fold_of_a_stream_leaves_out_every_tenth_sample() -> None:
+def test_each_fold_of_a_stream_leaves_out_a_tenth_of_every_class() -> None:
     """The standard error from D computed on the nine tenths that stay, one fold after the other."""
     sites, y, _ = features(network(), LARGE)
-    fold = torch.arange(len(y)) % 10
+    rank = torch.stack([(y[:i] == k).sum() for i, k in enumerate(y)])  # how many of its class came before
+    fold = (rank + y) % 10
     profile = measure(network(), LARGE, memory=FOLDS_FIT)
     for site, x in zip(profile.sites, sites, strict=True):
         logs = np.log([equisep.fuzziness(x[fold != g], y[fold != g]) for g in range(10)])
@@ -97,3 +100,19 @@ def test_none_means_none(memory: int | None) -> None:
     assert all(site.fuzziness_interval is None for site in profile.sites)
     assert profile.settings["intervals_by"] is None
     assert not {"no-intervals", "jackknife"} & set(codes(profile))
+
+
+def test_labels_in_step_with_the_folds_do_not_widen_the_interval() -> None:
+    """Labels 0 1 … 9 0 1 … 9 …: folds by position would each leave out a whole class."""
+    x, y = samples([100] * 10)
+    order = y.argsort(stable=True).reshape(10, 100).T.flatten()
+    assert y[order].tolist() == list(range(10)) * 100
+    torch.manual_seed(0)
+    model = Fnn(widths=[20, 20], inputs=8, classes=10)
+    data = batches((x[order], y[order]), 50)
+    streamed = measure(model, data, memory=FOLDS_OF_TEN)
+    kept = measure(model, data, intervals="jackknife")
+    assert streamed.settings["intervals_by"] == kept.settings["intervals_by"] == "jackknife"
+    # ten folds know a standard error to a factor of two or so; leaving whole classes out is off by far more
+    ratio = np.log(widths(streamed)) / np.log(widths(kept))
+    assert (ratio > 1 / 4).all() and (ratio < 4).all()

@@ -114,10 +114,21 @@ def test_one_class_batches_without_batchnorm_are_no_trouble() -> None:
     assert "pure-batches" not in codes(profile)
 
 
-def test_a_stream_of_one_class_batches_has_no_null() -> None:
+@pytest.mark.parametrize("size", [15, 30, 60])
+def test_a_stream_of_class_sorted_batches_has_no_null(size: int) -> None:
     order = Y.argsort()
-    profile = measure(network(), batches((X[order], Y[order]), 30), memory=0)
-    assert note(profile, "null-pure") == "Most batches hold one class only, so permuting labels inside them is no null."
+    profile = measure(network(), batches((X[order], Y[order]), size), memory=0)
+    assert note(profile, "no-null").startswith(
+        "The batches are not class-mixed, so permuting labels inside them is no null"
+    )
+    assert all(site.null is None for site in profile.sites)
+
+
+@pytest.mark.parametrize("size", [6, 15, 60])
+def test_a_stream_of_mixed_batches_has_a_null(size: int) -> None:
+    profile = measure(network(), batches((X, Y), size), memory=0)
+    assert "no-null" not in codes(profile)
+    assert all(site.null is not None for site in profile.sites)
 
 
 @ways

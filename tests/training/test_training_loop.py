@@ -1,13 +1,14 @@
 """The training loop does what a loop written by hand does, to the bit."""
 
 import inspect
+import re
 from itertools import chain
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from equisep.errors import InputError, NumericalError
+from equisep.errors import EquisepError, InputError, NumericalError
 from equisep.models import Fnn, build
 from equisep.training import Recipe, train
 
@@ -184,3 +185,16 @@ def test_a_batch_of_one_sample_is_refused_where_batchnorm_would_fail(batch_size:
 def test_a_batch_of_one_sample_is_fine_without_batchnorm() -> None:
     model = Fnn(2, width=4, inputs=6, classes=3, norm=False)
     assert len(train(model, *data(), recipe=Recipe(epochs=1, batch_size=1)).loss) == 1
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "sentence"),
+    [
+        (torch.randn(8, 3), torch.arange(8), "Labels must lie in 0 … 1 (`Fnn` has 2 outputs)"),
+        (torch.randn(8, 3), torch.zeros(8), "`train` takes one integer label a sample; found torch.float32"),
+        (torch.randn(8, 3), torch.zeros(8, device="meta", dtype=torch.int64), "y on meta. Move them to one device."),
+    ],
+)
+def test_what_cannot_be_trained_on_is_refused_in_one_sentence(x: Tensor, y: Tensor, sentence: str) -> None:
+    with pytest.raises(EquisepError, match=re.escape(sentence)):
+        train(Fnn(3, width=4, inputs=3, classes=2), x, y, recipe=Recipe(epochs=1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -44,6 +45,7 @@ app.command("compare")(compare.compare)
 
 def main() -> None:
     """The entry point that the package installs."""
+    sys.path.insert(0, str(Path.cwd()))  # a model of the user's lies there, and may import as late as in its forward
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without ρ shows ?, and no traceback

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from equisep.cli.console import out, print_json, reported
-from equisep.cli.options import Json
+from equisep.cli.options import Json, Quiet
 from equisep.law import compare_profiles
 from equisep.report.terminal import render_comparison
 from equisep.results import load_profile
@@ -20,6 +20,7 @@ def compare(
     first: Annotated[Path, typer.Argument(metavar="A", help="A saved profile.")],
     second: Annotated[Path, typer.Argument(metavar="B", help="Another.")],
     json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Print what differs from profile A to profile B: the law, the depth, and D site by site, with intervals."""
     difference = compare_profiles(load_profile(first), load_profile(second))

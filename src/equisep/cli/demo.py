@@ -52,7 +52,8 @@ def demo(
     mode: Annotated[str, typer.Option("--mode", help="batch, as the paper's figures were read, or eval.")] = "batch",
     seed: Seed = 0,
     data_seed: Annotated[
-        int | None, typer.Option("--data-seed", help="Seed that draws the samples; --seed if absent.")
+        int | None,
+        typer.Option("--data-seed", min=0, max=2**32 - 1, help="Seed that draws the samples; --seed if absent."),
     ] = None,
     device: Device = None,
     folder: Annotated[Path, typer.Option("--out", help="Folder for profile, plots and weights.")] = Path(
@@ -83,7 +84,7 @@ def demo(
         print_json(profile.to_dict())
         return
     out.print(profile)
-    if not smoke and recipe.epochs == Recipe().epochs:
+    if not smoke and recipe.epochs == Recipe().epochs and mode == "batch":  # as the printed numbers were read
         out.print(f"\nBeside He & Su 2023 (Fig. 1 and slides: Adam, {depth} layers)", style="bold", highlight=False)
         out.print(_beside_the_paper(profile, depth))
     _what_next(folder, depth, sample.per_class, quiet=quiet)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from equisep.cli.console import out, print_json, reported
-from equisep.cli.options import Json, ProfileFile
+from equisep.cli.options import Json, ProfileFile, Quiet
 from equisep.report.terminal import render_law
 from equisep.report.words import correlation, number
 from equisep.results import load_profile
@@ -11,7 +11,7 @@ from equisep.results.codec import encode
 
 
 @reported
-def law(profile: ProfileFile, json: Json = False) -> None:
+def law(profile: ProfileFile, json: Json = False, quiet: Quiet = False) -> None:
     """Print the law of equi-separation of a saved profile, on training data, test data and class by class."""
     content = load_profile(profile)
     if json:

@@ -55,9 +55,13 @@ def measure(
     ] = 0.0,
     intervals: Annotated[str, typer.Option("--intervals", help="auto, bootstrap, jackknife or none.")] = "auto",
     memory: Annotated[
-        float, typer.Option("--memory", min=0.0, help="GiB of features to keep before reading twice.")
+        float, typer.Option("--memory", min=0.0, max=2.0**20, help="GiB of features to keep before reading twice.")
     ] = 1.0,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the factory's weights, the sample, and resampling.")] = 0,
+    coordinates: Annotated[int, typer.Option("--coordinates", min=0, help="Samples kept for plots; 0: none.")] = 300,
+    seed: Annotated[
+        int,
+        typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of the factory's weights, the sample, and resampling."),
+    ] = 0,
     device: Device = None,
     out_file: Annotated[Path | None, typer.Option("--out", help="Save the profile as JSON here.")] = None,
     plot: Annotated[Path | None, typer.Option("--plot", help="Draw the law here (PNG, SVG or PDF).")] = None,
@@ -93,11 +97,11 @@ def measure(
             sites=(sites[0] if sites and len(sites) == 1 else sites) or "auto", mode=cast("Mode", mode),
             weighting=cast("Weighting", weighting),
             classes=classes, classifier=classifier, epsilon=epsilon, intervals=cast("Intervals", intervals),
-            memory=int(memory * 2**30), seed=seed, device=device, progress=progress,
+            memory=int(memory * 2**30), seed=seed, coordinates=coordinates, device=device, progress=progress,
         )  # fmt: skip
     record = data_record(dataset, preparation, split=first, per_class=per_class, seed=seed, batch_size=batch_size)
     settings = {**profile.settings, "data": record, "model": model, "checkpoint": checkpoint and str(checkpoint)}
-    profile = replace(profile, settings=encode(settings), notes=(*profile.notes, *_split_notes(split)))
+    profile = replace(profile, settings=encode(settings), notes=(*dataset.notes, *profile.notes, *_split_notes(split)))
     if out_file is not None:
         saved(profile.save(out_file), "profile", quiet=quiet)
     if plot is not None:

@@ -12,7 +12,7 @@ from equisep.errors import InputError
 PICTURES = (".png", ".svg", ".pdf")
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of weights, batch order and resampling.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of weights, batch order and resampling.")]
 Device = Annotated[str | None, typer.Option("--device", help="Where to compute: cpu, cuda, cuda:1, mps.")]
 Model = Annotated[
     str, typer.Option("--model", help="pkg.module:factory, a function that makes the model. Its code is run.")

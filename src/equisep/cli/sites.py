@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from equisep.cli.console import out, print_json, reported
-from equisep.cli.options import Checkpoint, Json, Model
+from equisep.cli.options import Checkpoint, Json, Model, Quiet
 
 
 @reported
@@ -19,6 +19,7 @@ def sites(
         list[str] | None, typer.Option("--sites", help="auto, layers, blocks, a module name or a glob; repeatable.")
     ] = None,
     json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """List the modules of a model and mark the ones that `equisep measure` would read."""
     from equisep.models import load_model
@@ -47,4 +48,7 @@ def sites(
     for row in rows:
         table.add_row("*" if row["site"] else "", str(row["name"]), str(row["kind"]), f"{row['parameters']:,}")
     out.print(table)
-    out.print(f"{len(chosen)} marked with * are read, once for each call. Choose others with --sites.", highlight=False)
+    if not quiet:
+        out.print(
+            f"{len(chosen)} marked with * are read, once for each call. Choose others with --sites.", highlight=False
+        )

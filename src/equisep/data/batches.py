@@ -11,6 +11,7 @@ import torch
 from equisep.data.labels import label_vector
 from equisep.data.sampling import ORDER, permutation
 from equisep.errors import InputError
+from equisep.labels import as_tensor
 
 ORDERS = ("given", "mixed")
 
@@ -38,14 +39,16 @@ class Batches:
             raise InputError(f"`batch_size` was {batch_size}; at least 1 is needed.")
         if order not in ORDERS:
             raise InputError(f"`order` was {order!r}; known are {', '.join(ORDERS)}.")
-        self.x = torch.as_tensor(x)
-        self.y = torch.from_numpy(label_vector(y)[0]).to(self.x.device)
+        self.x = x if isinstance(x, torch.Tensor) else as_tensor(x, what="The samples")
+        labels, note = label_vector(y)
+        self.y = torch.from_numpy(labels).to(self.x.device)
+        self.notes = () if note is None else (note,)
         self.batch_size = batch_size
         self.seed = seed
         self.order = order
         n = len(self.x)
         drawn = permutation(n, seed=seed, use=ORDER)
-        self._index = (torch.from_numpy(drawn) if order == "mixed" else torch.arange(n)).to(self.x.device)
+        self._index = (torch.from_numpy(drawn) if order == "mixed" else torch.arange(n, device="cpu")).to(self.x.device)
         self._starts = [s for s in range(0, n, batch_size) if s == 0 or batch_size == 1 or s != n - 1]
 
     def __len__(self) -> int:

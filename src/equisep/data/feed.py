@@ -29,7 +29,8 @@ class Feed:
         self.what = what
         self.source, note = _as_batches(data, what=what)
         self.again = not isinstance(self.source, Iterator)
-        self.notes: dict[str, Note] = {} if note is None else {note.code: note}
+        known = (*((note,) if note else ()), *getattr(self.source, "notes", ()))
+        self.notes: dict[str, Note] = {entry.code: entry for entry in known if isinstance(entry, Note)}
         self.batch_sizes: set[int] = set()
         self._device, self._dtype = device, dtype
         self._begun: Iterator[Any] | None = None

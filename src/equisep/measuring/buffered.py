@@ -13,7 +13,7 @@ from equisep.law.intervals import ResampleKind
 from equisep.measuring.options import BOOTSTRAP_WORK, FOLDS, PERMUTATIONS, Options
 from equisep.measuring.probe import Probe
 from equisep.measuring.reading import Read, Stop, read
-from equisep.measuring.states import SiteStates, Spread, TestStates, center_counts, same_for_collapse
+from equisep.measuring.states import HeldOut, SiteStates, Spread, center_counts, same_for_collapse
 from equisep.metrics.arrays import moments_of, projections_of
 from equisep.metrics.fuzziness import fuzziness_of
 from equisep.progress import Progress
@@ -62,7 +62,7 @@ def keep(model: nn.Module, feed: Feed, probe: Probe, options: Options, *, progre
 
 def _foreseen(feed: Feed, probe: Probe) -> float:
     """Bytes that the features will need, as far as the loader tells its size (4 bytes a number)."""
-    size = getattr(feed.source, "batch_size", None) or max(feed.batch_sizes, default=1)
+    size = max(feed.batch_sizes, default=1)  # of the first batch, which the probe has seen
     return 4.0 * (feed.batches or 0) * size * sum(probe.dims)
 
 
@@ -80,7 +80,8 @@ def plan_replicates(kept: Kept, probe: Probe, options: Options) -> tuple[Replica
         return None, []
     n = kept.labels.numel()
     cost = resampling_cost(n=n, dims=list(probe.dims), classes=probe.classes, replicates=options.resamples)
-    if options.intervals == "bootstrap" or (options.intervals == "auto" and cost <= BOOTSTRAP_WORK):
+    fits = 3 * 8 * options.resamples * n <= options.memory  # the weights of all resamples are held at once
+    if options.intervals == "bootstrap" or (options.intervals == "auto" and fits and cost <= BOOTSTRAP_WORK):
         weights = bootstrap_weights(kept.labels, resamples=options.resamples, seed=options.seed)
         return Replicates("bootstrap", weights), []
     if n < 2 * FOLDS:
@@ -110,14 +111,14 @@ def train_states(
     )
 
 
-def test_states(
+def held_out_states(
     index: int, *, kept: Kept, train: ClassSubspace, probe: Probe, options: Options, layer: nn.Linear | None
-) -> TestStates:
+) -> HeldOut:
     """The test data at one site: D by their own means, nearest centers by the training means."""
     x, y = kept.features.take(probe.sites[index]), kept.labels
     spread = _spread(x, y, moments_of(x, y, classes=probe.classes), options.convention)
     hits, disagreements = _centers(x, y, train, layer)
-    return TestStates(spread=spread, hits=hits, disagreements=disagreements)
+    return HeldOut(spread=spread, hits=hits, disagreements=disagreements)
 
 
 def _spread(x: Shaped[Tensor, "n d"], y: Int[Tensor, " n"], moments: ClassMoments, convention: Convention) -> Spread:
@@ -139,10 +140,10 @@ def _centers(
 
 def _null(x: Shaped[Tensor, "n d"], y: Int[Tensor, " n"], classes: int, options: Options) -> float | None:
     """D under permuted labels, the mean of several permutations: what chance alone separates, given n and d."""
-    generator = torch.Generator().manual_seed(options.seed)
+    generator = torch.Generator("cpu").manual_seed(options.seed)
     values = []
     for _ in range(PERMUTATIONS):
-        shuffled = y[torch.randperm(y.numel(), generator=generator).to(y.device)]
+        shuffled = y[torch.randperm(y.numel(), generator=generator, device="cpu").to(y.device)]
         spread = _spread(x, shuffled, moments_of(x, shuffled, classes=classes), options.convention)
         values.append(fuzziness_of(spread.subspace, spread.projections, options.convention))
     found = [value for value in values if value is not None]
@@ -168,7 +169,11 @@ def principal_components(x: Shaped[Tensor, "n d"], y: Int[Tensor, " n"], *, most
     """At most `most` samples on their first two principal components, for plots only."""
     if most < 3 or x.shape[0] < 3:
         return None
-    chosen = torch.randperm(x.shape[0], generator=torch.Generator().manual_seed(seed))[:most].sort().values
+    chosen = (
+        torch.randperm(x.shape[0], generator=torch.Generator("cpu").manual_seed(seed), device="cpu")[:most]
+        .sort()
+        .values
+    )
     points = x[chosen.to(x.device)].cpu().to(torch.float64)  # m d
     points = points - points.mean(dim=0)
     # the m×m Gram matrix costs half the digits and saves the d×d one: enough for a picture

@@ -15,10 +15,10 @@ from torch import nn
 from equisep._version import __version__
 from equisep.data.feed import Feed
 from equisep.errors import InputError
-from equisep.labels import check_two_classes
+from equisep.labels import check_range, check_two_classes
 from equisep.law.intervals import ResampleKind
 from equisep.measuring.assemble import class_notes, classifier_reading, laws_of, site_notes, site_reading
-from equisep.measuring.buffered import keep, plan_replicates, test_states, train_states
+from equisep.measuring.buffered import held_out_states, keep, plan_replicates, train_states
 from equisep.measuring.options import METRICS, Intervals, Options, as_sites
 from equisep.measuring.probe import Probe, check_batch, probe
 from equisep.measuring.reading import Read
@@ -101,6 +101,8 @@ def _measure(model: nn.Module, train: Any, test: Any, options: Options, *, name:
     check_batch(model, len(labels), options, index=0, what="training")
     with random_state_kept():
         seen = probe(model, x, options)
+    if feed_test is not None:  # a wrong label there should not cost the reading of the training data
+        check_range(feed_test.first()[1], seen.classes, owner=seen.owner)
     layer = None if seen.classifier is None else model.get_submodule(seen.classifier)
     assert layer is None or isinstance(layer, nn.Linear)
     states, reads, kind, notes = _states(model, feed, feed_test, seen, options, layer, progress)
@@ -189,7 +191,7 @@ def _test(
     else:
         read, last, notes = kept.read, len(spaces) - 1, []
         found = [
-            test_states(i, kept=kept, train=space, probe=seen, options=options, layer=layer if i == last else None)
+            held_out_states(i, kept=kept, train=space, probe=seen, options=options, layer=layer if i == last else None)
             for i, space in enumerate(spaces)
         ]
     return [replace(state, test=entry) for state, entry in zip(states, found, strict=True)], read, notes

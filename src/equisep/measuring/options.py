@@ -45,6 +45,8 @@ class Options:
             raise InputError(
                 f"No reading mode `{self.mode}`.{did_you_mean(str(self.mode), get_args(Mode))} Known: eval, batch."
             )
+        if not isinstance(self.seed, int) or not 0 <= self.seed < 2**32:
+            raise InputError(f"`seed` is a whole number, 0 ≤ seed < 2³²; found {self.seed!r}.")
         if not isinstance(self.memory, int):
             raise InputError(f"`memory` is a number of bytes; found {self.memory!r}.")
         for name in self.metrics:

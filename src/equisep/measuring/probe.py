@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from equisep.errors import EquisepError, InputError, ModelError, SiteError, did_you_mean
+from equisep.errors import EquisepError, FeatureError, InputError, ModelError, SiteError, did_you_mean
 from equisep.measuring.options import Options
 from equisep.results import Note
 from equisep.taps import GRAINS, INPUT, batch_norms, first_tensor, module_names, resolve_sites, tap
@@ -35,6 +35,7 @@ def probe(model: nn.Module, x: Tensor, options: Options) -> Probe:
     fed: dict[str, str | None] = {}  # linear layer, in call order → the site whose features it was given unchanged
 
     def consume(site: str, features: Tensor) -> None:
+        check_finite(features, site=site, where="batch 0 of the training data")
         dims[site] = features.shape[1]
         latest[:] = site, features.clone()
 
@@ -78,6 +79,16 @@ def _reached(
     shown = ", ".join(f"`{name}`" for name in missing[:3]) + (", …" if len(missing) > 3 else "")
     text = f"{len(missing)} of {len(names) - 1} sites found in the module tree are never called and were left out: {shown}."
     return kept, (Note("unreached", text),)
+
+
+def check_finite(features: Tensor, *, site: str, where: str) -> None:
+    """Raise where a site gives anything but numbers."""
+    if not bool(torch.isfinite(features).all()):
+        bad = int((~torch.isfinite(features)).sum())
+        raise FeatureError(
+            f"Site `{site}` gives {bad} NaN or Inf among {features.numel()} numbers at {where}. "
+            "Check the inputs and the weights."
+        )
 
 
 def run_model(model: nn.Module, x: Tensor, *, what: str) -> Any:

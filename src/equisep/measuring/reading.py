@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from equisep.data.feed import Feed
-from equisep.errors import FeatureError, SiteError
+from equisep.errors import SiteError
 from equisep.labels import check_range
 from equisep.measuring.options import Options
-from equisep.measuring.probe import Probe, check_batch, run_model
+from equisep.measuring.probe import Probe, check_batch, check_finite, run_model
 from equisep.progress import Progress
 from equisep.shapes import Int
 from equisep.taps import tap
@@ -31,6 +31,14 @@ class Read:
     hits: int | None
     batches: int
     pure: int
+    kept: float
+
+    @property
+    def sortedness(self) -> float:
+        """How much likelier than by chance a label permuted inside its batch stays right; 1 for class-mixed batches."""
+        by_chance = float((self.counts / self.n).square().sum())
+        small = self.batches * (1 - by_chance) / self.n  # a sample is always found in its own batch: 1/b on average
+        return (self.kept / self.n - small) / by_chance
 
     @property
     def n(self) -> int:
@@ -56,7 +64,8 @@ def read(
     """Run all batches; `start(index, labels)` before each, `take(site index, features, labels)` for each activation."""
     position = {site: index for index, site in enumerate(probe.sites)}
     state = _State(probe=probe, position=position)
-    counts = torch.zeros(probe.classes, dtype=torch.int64)
+    counts = torch.zeros(probe.classes, dtype=torch.int64, device="cpu")
+    kept = 0.0
     order, hits, pure, index = 0, 0, 0, -1
     scored = True
     total = feed.batches
@@ -74,7 +83,9 @@ def read(
             output = run_model(model, x, what=f"batch {index} of the {feed.what} data")
             state.finish()
             local = labels.cpu()
-            counts += torch.bincount(local, minlength=probe.classes)
+            here = torch.bincount(local, minlength=probe.classes)
+            counts += here
+            kept += float(here.square().sum()) / len(local)
             order = zlib.crc32(local.numpy().tobytes(), order)
             pure += int(local.unique().numel() == 1)
             scored = scored and isinstance(output, Tensor) and output.ndim == 2 and output.shape[1] == probe.classes
@@ -82,7 +93,7 @@ def read(
             progress(what, index + 1, total)
     if index < 0:
         raise feed.nothing()
-    return Read(counts=counts, order=order, hits=hits if scored else None, batches=index + 1, pure=pure)
+    return Read(counts=counts, order=order, hits=hits if scored else None, batches=index + 1, pure=pure, kept=kept)
 
 
 class _State:
@@ -90,7 +101,7 @@ class _State:
 
     def __init__(self, *, probe: Probe, position: dict[str, int]) -> None:
         self.probe, self.position = probe, position
-        self.labels: Tensor = torch.zeros(0, dtype=torch.int64)
+        self.labels: Tensor = torch.zeros(0, dtype=torch.int64, device="cpu")
         self.seen: set[str] = set()
         self.where = ""
 
@@ -114,12 +125,7 @@ class _State:
                 f"Site `{site}` gives {features.shape[1]} features at {self.where}, {self.probe.dims[index]} before. "
                 "Features of changing width have no class means."
             )
-        if not bool(torch.isfinite(features).all()):
-            bad = int((~torch.isfinite(features)).sum())
-            raise FeatureError(
-                f"Site `{site}` gives {bad} NaN or Inf among {features.numel()} numbers at {self.where}. "
-                "Check the inputs and the weights."
-            )
+        check_finite(features, site=site, where=self.where)
         return index
 
     def finish(self) -> None:

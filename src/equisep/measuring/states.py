@@ -23,7 +23,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class TestStates:
+class HeldOut:
     """The test data at one site: their own spread; nearest *training* centers hit; classifier disagreements."""
 
     spread: Spread
@@ -40,7 +40,7 @@ class SiteStates:
     null: float | None = None
     hits: int | None = None
     disagreements: int | None = None
-    test: TestStates | None = None
+    test: HeldOut | None = None
     replicates: Float64[Tensor, " m"] | None = None
     drift: float = 0.0
     coordinates: Coordinates | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +14,7 @@ from equisep.law.intervals import ResampleKind
 from equisep.measuring.options import FOLDS, Options
 from equisep.measuring.probe import Probe
 from equisep.measuring.reading import Read, read
-from equisep.measuring.states import SiteStates, Spread, TestStates, center_counts, same_for_collapse
+from equisep.measuring.states import HeldOut, SiteStates, Spread, center_counts, same_for_collapse
 from equisep.metrics.fuzziness import fuzziness_of
 from equisep.progress import Progress
 from equisep.results import Note
@@ -22,6 +22,7 @@ from equisep.shapes import Int, Shaped
 from equisep.stats import PHD20, ClassMoments, ClassSubspace, Convention, Projections, merge_all, project
 from equisep.taps import random_state_kept
 
+MIXED = 1.5  # labels permuted inside batches stay right this many times as often as by chance, at the most
 DRIFT = 1e-6  # class means that moved by more than this share of the spread moved by more than rounding
 
 
@@ -52,17 +53,26 @@ class Marks:
 
     folds: int
     seed: int
-    position: int = 0
+    seen: Tensor
     permuted: Tensor | None = None
     fold: Tensor | None = None
 
     def start(self, index: int, labels: Int[Tensor, " b"]) -> None:
-        """Marks depend on the position in the reading alone, so a second reading in the same order repeats them."""
-        size, device = len(labels), labels.device
-        generator = torch.Generator().manual_seed(self.seed * 1_000_003 + index)
-        self.permuted = labels[torch.randperm(size, generator=generator).to(device)]
-        self.fold = (torch.arange(self.position, self.position + size, device=device)) % max(self.folds, 1)
-        self.position += size
+        """Marks depend on the labels read so far alone, so a second reading in the same order repeats them.
+
+        The i-th sample of class k goes to fold i + k: every fold leaves out its share of every class, however the
+        labels are ordered.
+        """
+        y = labels.cpu()
+        generator = torch.Generator("cpu").manual_seed((self.seed * 1_000_003 + index) % 2**63)
+        self.permuted = labels[torch.randperm(len(y), generator=generator, device="cpu").to(labels.device)]
+        order = y.argsort(stable=True)
+        counts = torch.bincount(y, minlength=len(self.seen))
+        before = counts.cumsum(0) - counts  # where each class begins in the sorted batch
+        rank = torch.empty_like(y)
+        rank[order] = torch.arange(len(y), device="cpu") - before[y[order]]
+        self.fold = ((self.seen[y] + rank + y) % max(self.folds, 1)).to(labels.device)
+        self.seen = self.seen + counts
 
 
 class StreamedSite:
@@ -138,7 +148,7 @@ def stream_train(
     folds, notes = _affordable_folds(probe, options)
     sites = [StreamedSite(classes=probe.classes, folds=folds, options=options) for _ in probe.sites]
     last = len(sites) - 1
-    marks = Marks(folds=folds, seed=options.seed)
+    marks = _marks(folds, probe, options)
     feed.restart()
     with random_state_kept(feed.source):
         one = read(
@@ -148,7 +158,7 @@ def stream_train(
     check_two_classes(one.counts, asked="`measure`")
     for site in sites:
         site.turn()
-    marks = Marks(folds=folds, seed=options.seed)
+    marks = _marks(folds, probe, options)
     with random_state_kept(feed.source):
         two = read(
             model, feed, probe, options, start=marks.start,
@@ -158,8 +168,14 @@ def stream_train(
     steady = check_same(one, two, feed)
     states = [site.states(steady=steady, layer=layer if i == last else None) for i, site in enumerate(sites)]
     notes += _changes(max(state.drift for state in states), steady=steady, what=feed.what)
-    if options.wants("null") and one.pure * 2 > one.batches:
-        notes.append(Note("null-pure", "Most batches hold one class only, so permuting labels inside them is no null."))
+    if options.wants("null") and one.sortedness > MIXED:
+        states = [replace(state, null=None) for state in states]
+        notes.append(
+            Note(
+                "no-null",
+                "The batches are not class-mixed, so permuting labels inside them is no null; it is left out.",
+            )
+        )
     return states, one, "jackknife" if states[0].replicates is not None else None, notes
 
 
@@ -172,8 +188,9 @@ def stream_test(
     train: list[ClassSubspace],
     progress: Progress,
     layer: nn.Linear | None,
-) -> tuple[list[TestStates], Read, list[Note]]:
+) -> tuple[list[HeldOut], Read, list[Note]]:
     """Both passes over the test data: its own D, and nearest *training* centers."""
+    feed.restart()
     moments: list[ClassMoments | None] = [None] * len(train)
     counts = [[0, 0] for _ in train]
     last = len(train) - 1
@@ -196,7 +213,7 @@ def stream_test(
         two = read(model, feed, probe, options, take=second, progress=progress, what="second reading of the test data")
     steady = check_same(one, two, feed)
     found = [
-        TestStates(lens.spread(), hits, wrong if layer is not None and i == last else None)
+        HeldOut(lens.spread(), hits, wrong if layer is not None and i == last else None)
         for i, (lens, (hits, wrong)) in enumerate(zip(lenses, counts, strict=True))
     ]
     moved = max(entry.spread.projections.drift() for entry in found)
@@ -211,6 +228,10 @@ def check_same(one: Read, two: Read, feed: Feed) -> bool:
             f"classes {one.counts.tolist()[:10]} and {two.counts.tolist()[:10]}. Pass data that repeat, or more `memory`."
         )
     return one.order == two.order
+
+
+def _marks(folds: int, probe: Probe, options: Options) -> Marks:
+    return Marks(folds=folds, seed=options.seed, seen=torch.zeros(probe.classes, dtype=torch.int64, device="cpu"))
 
 
 def _affordable_folds(probe: Probe, options: Options) -> tuple[int, list[Note]]:

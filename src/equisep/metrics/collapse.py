@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from equisep.shapes import Float, Float64
+from equisep.shapes import Float, Float64, Int
 from equisep.stats import ClassSubspace
+
+ROWS = 512  # rows of a K×K matrix held at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +36,36 @@ def geometry_of(vectors: Float[Tensor, "k d"]) -> Geometry | None:
     norms = v.norm(dim=1)
     if k < 2 or not bool((norms > k * torch.finfo(torch.float64).eps * norms.max()).all()):
         return None
-    off = ~torch.eye(k, dtype=torch.bool, device=v.device)
     unit = v / norms.unsqueeze(1)
-    cosines = (unit @ unit.T)[off]
-    gram = v @ v.T
-    etf = (torch.eye(k, dtype=torch.float64, device=v.device) - 1 / k) / (k - 1) ** 0.5
+    size = float(torch.linalg.matrix_norm(v.T @ v if v.shape[1] < k else v @ v.T))  # both Gram matrices have one norm
+    pairs = k * (k - 1)
+    mean = (float(unit.sum(dim=0).square().sum()) - k) / pairs  # ‖Σu‖² = K + the cosines of all pairs
+    blocks = torch.arange(k, device=v.device).split(ROWS)
+    spread, gap, residual = (
+        sum(parts) for parts in zip(*(_block_sums(v, unit, rows, mean, size) for rows in blocks), strict=True)
+    )
     return Geometry(
         norm_spread=float(norms.std(correction=0) / norms.mean()),
-        angle_spread=float(cosines.std(correction=0)),
-        angle_gap=float((cosines + 1 / (k - 1)).abs().mean()),
-        etf_distance=float((gram / gram.norm() - etf).norm()),
+        angle_spread=(spread / pairs) ** 0.5,
+        angle_gap=gap / pairs,
+        etf_distance=residual**0.5,
     )
+
+
+def _block_sums(
+    v: Float64[Tensor, "k d"], unit: Float64[Tensor, "k d"], rows: Int[Tensor, " b"], mean: float, size: float
+) -> tuple[float, float, float]:
+    """Σ (cos − mean)², Σ |cos + 1/(K−1)| and Σ (G/‖G‖ − ETF)² over some rows of the K×K matrices: memory stays O(K·d)."""
+    k = len(v)
+    diagonal = torch.arange(len(rows), device=v.device), rows
+    cosines = unit[rows] @ unit.T  # b k
+    around, gaps = cosines - mean, cosines + 1 / (k - 1)
+    around[diagonal] = 0
+    gaps[diagonal] = 0
+    etf = torch.full_like(cosines, -1 / k)
+    etf[diagonal] += 1
+    residual = v[rows] @ v.T / size - etf / (k - 1) ** 0.5
+    return float(around.square().sum()), float(gaps.abs().sum()), float(residual.square().sum())
 
 
 def centered_means(subspace: ClassSubspace) -> Float64[Tensor, "p r"]:

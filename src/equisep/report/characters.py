@@ -114,6 +114,7 @@ def _canvas(frame: _Frame, line: tuple[float, float] | None, ascii: bool) -> lis
 
 def _ticks(low: float, high: float) -> dict[float, str]:
     """Round values of D inside the range with their labels; its two ends where no round value lies inside."""
+    low, high = max(low, -700.0), min(high, 700.0)  # what a float can hold: a damaged file may ask for more
     decades = (high - low) / math.log(10)
     steps = (1, 2, 5) if decades < 3 else (1,)
     every = max(1, math.ceil(decades / 8))

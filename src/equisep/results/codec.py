@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import types
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -55,6 +56,7 @@ def decode(kind: Any, value: Any, *, where: str) -> Any:
         return _decode_record(kind, value, where=where)
     if kind is float:
         _expect(isinstance(value, int | float) and not isinstance(value, bool), where, "a number", value)
+        _expect(abs(value) <= sys.float_info.max, where, "a finite number", value)
         return float(value)
     _expect(type(value) is kind, where, f"a value of type {kind.__name__}", value)
     return value
@@ -95,7 +97,7 @@ def profile_from_dict(content: Mapping[str, Any], *, where: str = "profile") -> 
     if content.get("kind") != KIND:
         raise ProfileError(f"{where} is no equisep profile: its field `kind` is {content.get('kind')!r}.")
     schema = content.get("schema")
-    if not isinstance(schema, int):
+    if type(schema) is not int or schema < 1:
         raise ProfileError(f"{where} has no schema number. The file is damaged or hand-made.")
     if schema > SCHEMA:
         raise ProfileError(
@@ -105,7 +107,15 @@ def profile_from_dict(content: Mapping[str, Any], *, where: str = "profile") -> 
     body = {key: value for key, value in content.items() if key not in ("kind", "schema")}
     profile = decode(Profile, body, where="profile")
     assert isinstance(profile, Profile)
+    for law in (profile.law, *profile.laws.values()):
+        _expect(law.rho is None or law.rho > 0, "law.rho", "above 0", law.rho)
+        _expect(len(law.loads) in (0, max(len(law.curve) - 1, 0)), "law.loads", "one a step of the curve", law.loads)
+        _expect(len(law.residuals) in (0, len(law.curve)), "law.residuals", "one a site of the curve", law.residuals)
     return profile
+
+
+def _refuse_constant(name: str) -> None:
+    raise ProfileError(f"A profile holds no {name}. The file is damaged or hand-made.")
 
 
 def save_profile(profile: Profile, path: str | Path) -> Path:
@@ -132,15 +142,17 @@ def load_profile(path: str | Path) -> Profile:
     """Read a profile that `save_profile` wrote."""
     source = Path(path)
     try:
-        content = json.loads(source.read_text(encoding="utf-8"))
+        content = json.loads(source.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
     except FileNotFoundError:
         raise ProfileError(f"No profile at `{source}`. Write one with `equisep measure … --out FILE`.") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeDecodeError, RecursionError) as error:
         raise ProfileError(f"`{source}` cannot be read as a profile: {error}.") from error
     except json.JSONDecodeError as error:
         raise ProfileError(
             f"`{source}` is not valid JSON (line {error.lineno}: {error.msg}); it is truncated or no profile."
         ) from error
+    except ValueError as error:  # a number of thousands of digits
+        raise ProfileError(f"`{source}` cannot be read as a profile: {error}.") from error
     if not isinstance(content, dict):
         raise ProfileError(f"`{source}` is no equisep profile: it holds a {type(content).__name__}, not an object.")
     return profile_from_dict(content, where=f"`{source}`")

@@ -63,7 +63,7 @@ class ClassMoments:
 
     @property
     def dim(self) -> int:
-        """D."""
+        """The number of features."""
         return self.means.shape[1]
 
     @property

@@ -14,24 +14,24 @@ CHUNK_BYTES = 128 * 2**20
 
 def bootstrap_weights(labels: Int[Tensor, " n"], *, resamples: int, seed: int) -> Float64[Tensor, "m n"]:
     """How often each sample is drawn, one row a resample: n_k draws with replacement inside every class k."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator("cpu").manual_seed(seed)
     y = labels.cpu()
-    weights = torch.zeros(resamples, y.numel(), dtype=torch.float64)
+    weights = torch.zeros(resamples, y.numel(), dtype=torch.float64, device="cpu")
     for k in y.unique().tolist():
         members = (y == k).nonzero().flatten()  # n_k
-        draws = torch.randint(members.numel(), (resamples, members.numel()), generator=generator)
+        draws = torch.randint(members.numel(), (resamples, members.numel()), generator=generator, device="cpu")
         weights.scatter_add_(1, members[draws], torch.ones_like(draws, dtype=torch.float64))
     return weights
 
 
 def fold_weights(labels: Int[Tensor, " n"], *, folds: int, seed: int) -> Float64[Tensor, "m n"]:
     """Row g is 0 on fold g and 1 elsewhere; folds share every class out as evenly as they can."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator("cpu").manual_seed(seed)
     y = labels.cpu()
-    order = torch.randperm(y.numel(), generator=generator)
+    order = torch.randperm(y.numel(), generator=generator, device="cpu")
     by_class = order[y[order].argsort(stable=True)]
-    weights = torch.ones(folds, y.numel(), dtype=torch.float64)
-    weights[torch.arange(y.numel()) % folds, by_class] = 0
+    weights = torch.ones(folds, y.numel(), dtype=torch.float64, device="cpu")
+    weights[torch.arange(y.numel(), device="cpu") % folds, by_class] = 0
     return weights
 
 

@@ -23,7 +23,7 @@ _WILD = {"**.": r"(?:.*\.)?", "**": ".*", "*": "[^.]*", "?": "[^.]"}
 
 
 def resolve_sites(model: nn.Module, sites: Sites = "auto") -> tuple[str, ...]:
-    """Module names to read, in the order of the module tree, the raw input first.
+    """Module names to read, the raw input first; a measurement orders them as the forward pass calls them.
 
     A grain (`auto`, `layers`, `blocks`) asks the model's own `sites`, or the module tree where it declares none.
     Otherwise each entry is a module name or a glob: `*` stands for one part of a dotted name, `**` for any number.

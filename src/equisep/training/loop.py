@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from equisep.errors import InputError, NumericalError
+from equisep.errors import InputError, LabelError, NumericalError
+from equisep.labels import check_range
 from equisep.progress import Progress, silent
-from equisep.shapes import Float, Int
+from equisep.shapes import Float, Shaped
 from equisep.training.recipe import Recipe
 
 
@@ -25,7 +26,7 @@ class History:
 def train(
     model: nn.Module,
     x: Float[Tensor, "n ..."],
-    y: Int[Tensor, " n"],
+    y: Shaped[Tensor, " n"],
     *,
     recipe: Recipe | None = None,
     progress: Progress = silent,
@@ -38,7 +39,7 @@ def train(
     recipe = recipe or Recipe()
     _check(model, x, y, recipe)
     optimizer = recipe.make_optimizer(model.parameters())
-    order = torch.Generator().manual_seed(recipe.seed)
+    order = torch.Generator("cpu").manual_seed(recipe.seed)
     model.train()
     losses: list[float] = []
     accuracies: list[float] = []
@@ -47,8 +48,10 @@ def train(
             group["lr"] = recipe.rate_at(epoch)
         loss_sum = torch.zeros((), device=x.device)
         hits = torch.zeros((), dtype=torch.int64, device=x.device)
-        for batch in torch.randperm(len(y), generator=order).to(x.device).split(recipe.batch_size):
+        for batch in torch.randperm(len(y), generator=order, device="cpu").to(x.device).split(recipe.batch_size):
             logits = model(x[batch])
+            if epoch == 0:
+                check_range(y[batch], logits.shape[1], owner=f"`{type(model).__name__}` has {logits.shape[1]} outputs")
             loss = nn.functional.cross_entropy(logits, y[batch])
             optimizer.zero_grad()
             loss.backward()
@@ -67,6 +70,17 @@ def train(
 
 
 def _check(model: nn.Module, x: Tensor, y: Tensor, recipe: Recipe) -> None:
+    if not isinstance(x, Tensor) or not isinstance(y, Tensor):
+        raise InputError(
+            f"`train` takes tensors; found {type(x).__name__} and {type(y).__name__}. Use `torch.as_tensor`."
+        )
+    if y.ndim != 1 or y.is_floating_point():
+        raise LabelError(f"`train` takes one integer label a sample; found {y.dtype} of shape {tuple(y.shape)}.")
+    home = next((parameter.device for parameter in model.parameters()), x.device)
+    if x.device != home or y.device != home:
+        raise InputError(
+            f"`train` found the model on {home}, x on {x.device} and y on {y.device}. Move them to one device."
+        )
     if len(x) != len(y) or len(y) == 0:
         raise InputError(f"`train` needs one label a sample and at least one sample; found {len(x)} and {len(y)}.")
     normalized = any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.modules())

@@ -37,6 +37,8 @@ class Recipe:
         if self.optimizer not in get_args(OptimizerName):
             hint = did_you_mean(str(self.optimizer), get_args(OptimizerName))
             raise InputError(f"No optimizer `{self.optimizer}`.{hint} Known: {', '.join(get_args(OptimizerName))}.")
+        if not isinstance(self.seed, int) or not 0 <= self.seed < 2**32:
+            raise InputError(f"`seed` is a whole number, 0 ≤ seed < 2³²; found {self.seed!r}.")
         for name in ("rate", "factor"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0):
