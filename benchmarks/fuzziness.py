@@ -30,13 +30,13 @@ def by_matrices(x: Tensor, y: Tensor) -> float:
     return float(torch.trace(within @ torch.linalg.pinv(between, hermitian=True)))
 
 
-def data(n: int, d: int, k: int, *, decades: float) -> tuple[Tensor, Tensor]:
+def data(n: int, d: int, k: int, *, decades: float, spread: float = 1e-2) -> tuple[Tensor, Tensor]:
     """K Gaussian classes whose means have singular values spread over some decades."""
     generator = torch.Generator().manual_seed(0)
     y = torch.arange(n) % k
     basis = torch.linalg.qr(torch.randn(d, k, generator=generator, dtype=torch.float64)).Q
     means = torch.randn(k, k, generator=generator, dtype=torch.float64) * torch.logspace(0, -decades, k) @ basis.T
-    noise = 1e-2 * torch.randn(n, d, generator=generator, dtype=torch.float64)
+    noise = spread * torch.randn(n, d, generator=generator, dtype=torch.float64)
     return means[y] + noise, y
 
 
@@ -55,7 +55,7 @@ def main() -> None:
             repeats=5 if d <= 1000 else 3,
         )
         right = by_matrices(x32.to(torch.float64), y)
-        hard, labels = data(n, d, k, decades=3)
+        hard, labels = data(n, d, k, decades=3, spread=1e-4)
         hard32 = hard.to(torch.float32)
         truth = equisep.fuzziness(hard, labels)
         rows.append(
