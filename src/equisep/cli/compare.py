@@ -23,8 +23,13 @@ def compare(
     quiet: Quiet = False,
 ) -> None:
     """Print what differs from profile A to profile B: the law, the depth, and D site by site, with intervals."""
-    difference = compare_profiles(load_profile(first), load_profile(second))
+    a, b = load_profile(first), load_profile(second)
+    difference = compare_profiles(a, b)
     if json:
         print_json(encode(difference))
-    else:
-        out.print(render_comparison(difference))
+        return
+    if not quiet:
+        for letter, path, profile in (("a", first, a), ("b", second, b)):
+            line = f"{letter}: {path}, read in `{profile.settings.get('mode', '?')}` mode"
+            out.print(line, markup=False, highlight=False, soft_wrap=True)
+    out.print(render_comparison(difference))
