@@ -217,7 +217,7 @@ def _usable(device: str | torch.device) -> torch.device:
     try:
         place = torch.device(device)
         torch.zeros(1, device=place).cpu()
-    except (RuntimeError, AssertionError) as error:  # NotImplementedError is a RuntimeError
+    except (RuntimeError, AssertionError) as error:
         reason = str(error).split("\n")[0].split(". ")[0].rstrip(".")
         raise InputError(
             f"`measure` was asked for device `{device}`, which cannot be used here: {reason}. "
