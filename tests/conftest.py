@@ -6,6 +6,13 @@ from jaxtyping import install_import_hook
 SHAPED = ("data", "labels", "law", "measuring", "metrics", "models", "stats", "taps", "training")
 hook = install_import_hook([f"equisep.{name}" for name in SHAPED], "beartype.beartype")
 
+import os  # noqa: E402
+
 import torch  # noqa: E402
+from hypothesis import settings  # noqa: E402
 
 torch.set_num_threads(1)  # the tensors are small; threads would only wait for each other
+
+# no deadline: timing never decides a test; in CI the same examples every time, so that a red run can be repeated
+settings.register_profile("house", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("house")
