@@ -21,9 +21,14 @@ from difflib import get_close_matches
 
 
 class EquisepError(Exception):
-    """Base of all errors raised on purpose."""
+    """Base of all errors raised on purpose.
+
+    `profile` holds what was computed before the error, where there is something: `measure` that fails on the test data
+    leaves the whole profile of the training data there.
+    """
 
     exit_code = 2
+    profile: object | None = None
 
 
 class InputError(EquisepError, ValueError):

@@ -314,3 +314,16 @@ def test_damaged_checkpoints_are_refused_in_one_sentence(content: bytes, place: 
     done = equisep(*MEASURE, "mynet:small", "--checkpoint", tmp_path / "damaged.pt", folder=place)
     assert done.returncode == 2
     assert "cannot be read as a checkpoint of plain weights" in done.stderr
+
+
+def test_an_error_in_the_test_data_saves_the_profile_of_the_training_data(place: Path, tmp_path: Path) -> None:
+    data = dict(np.load(place / "mine.npz"))
+    data["x_test"] = data["x_test"].astype(np.float32)
+    data["x_test"][-1] = np.nan
+    data["x_train"] = data["x_train"].astype(np.float32)
+    np.savez(tmp_path / "bad.npz", **data)
+    words = ("measure", "--model", "mynet:small", "--data", tmp_path / "bad.npz", "--batch-size", "20", "--out")
+    done = equisep(*words, tmp_path / "kept.json", folder=place)
+    assert done.returncode == 2
+    assert "of the test data" in done.stderr
+    assert library.Profile.load(tmp_path / "kept.json").law.rho is not None

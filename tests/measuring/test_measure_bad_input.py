@@ -352,3 +352,16 @@ def test_batch_mode_refuses_batches_of_one_sample() -> None:
     assert sentence(InputError, batches((X, Y), 1), mode="batch") == wanted.format(0, "training")
     assert sentence(InputError, (X, Y), data, mode="batch") == wanted.format(7, "test")
     assert measure(network(), data).counts == (30, 30, 30, 30)
+
+
+@ways
+def test_an_error_in_the_test_data_keeps_the_profile_of_the_training_data(memory: int | None) -> None:
+    wrong = [*batches((X, Y)), (torch.full_like(X[:5], torch.nan), Y[:5])]
+    with pytest.raises(FeatureError, match="of the test data") as caught:
+        measure(network(), batches((X, Y)), wrong, memory=memory)
+    kept = caught.value.profile
+    assert kept is not None
+    alone = measure(network(), batches((X, Y)), memory=memory)
+    assert kept.curve() == alone.curve()
+    assert kept.law == alone.law
+    assert kept.counts_test is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -11,8 +13,8 @@ import typer
 from equisep.cli.console import out, print_json, progress_bars, reported, saved, say, usable_file
 from equisep.cli.options import PICTURES, Checkpoint, Device, Json, Model, Quiet, parse_normalization, parse_size
 from equisep.cli.record import data_record
-from equisep.errors import InputError
-from equisep.results import Note
+from equisep.errors import EquisepError, InputError
+from equisep.results import Note, Profile
 from equisep.results.codec import encode
 
 if TYPE_CHECKING:
@@ -92,13 +94,14 @@ def measure(
         first = "test" if split == "test" else "train"
         train = prepare_split(dataset, preparation, per_class=per_class, seed=seed, split=first)
         test = prepare_split(dataset, preparation, split="test") if split == "both" and len(dataset.y_test) else None
-        profile = measure_model(
-            network, Batches(*train, batch_size=batch_size), None if test is None else Batches(*test, batch_size=batch_size),
-            sites=(sites[0] if sites and len(sites) == 1 else sites) or "auto", mode=cast("Mode", mode),
-            weighting=cast("Weighting", weighting),
-            classes=classes, classifier=classifier, epsilon=epsilon, intervals=cast("Intervals", intervals),
-            memory=int(memory * 2**30), seed=seed, coordinates=coordinates, device=device, progress=progress,
-        )  # fmt: skip
+        with _rescued(out_file, quiet=quiet):
+            profile = measure_model(
+                network, Batches(*train, batch_size=batch_size), None if test is None else Batches(*test, batch_size=batch_size),
+                sites=(sites[0] if sites and len(sites) == 1 else sites) or "auto", mode=cast("Mode", mode),
+                weighting=cast("Weighting", weighting),
+                classes=classes, classifier=classifier, epsilon=epsilon, intervals=cast("Intervals", intervals),
+                memory=int(memory * 2**30), seed=seed, coordinates=coordinates, device=device, progress=progress,
+            )  # fmt: skip
     record = data_record(dataset, preparation, split=first, per_class=per_class, seed=seed, batch_size=batch_size)
     settings = {**profile.settings, "data": record, "model": model, "checkpoint": checkpoint and str(checkpoint)}
     profile = replace(profile, settings=encode(settings), notes=(*dataset.notes, *profile.notes, *_split_notes(split)))
@@ -107,6 +110,17 @@ def measure(
     if plot is not None:
         saved(save_figure(plot_law(profile), plot), "plot", quiet=quiet)
     print_json(profile.to_dict()) if json else out.print(profile)
+
+
+@contextmanager
+def _rescued(path: Path | None, *, quiet: bool) -> Iterator[None]:
+    """Save what was measured before an error: the training data's profile, where the test data fail."""
+    try:
+        yield
+    except EquisepError as error:
+        if isinstance(error.profile, Profile) and path is not None:
+            saved(error.profile.save(path), "profile of the training data alone", quiet=quiet)
+        raise
 
 
 def _preparation(name: str | None, *, resize: str | None, channels: str | None, normalize: str | None) -> Preparation:

@@ -14,7 +14,7 @@ from torch import nn
 
 from equisep._version import __version__
 from equisep.data.feed import Feed
-from equisep.errors import InputError
+from equisep.errors import EquisepError, InputError
 from equisep.labels import check_range, check_two_classes
 from equisep.law.intervals import ResampleKind
 from equisep.measuring.assemble import class_notes, classifier_reading, laws_of, site_notes, site_reading
@@ -105,7 +105,7 @@ def _measure(model: nn.Module, train: Any, test: Any, options: Options, *, name:
         check_range(feed_test.first()[1], seen.classes, owner=seen.owner)
     layer = None if seen.classifier is None else model.get_submodule(seen.classifier)
     assert layer is None or isinstance(layer, nn.Linear)
-    states, reads, kind, notes = _states(model, feed, feed_test, seen, options, layer, progress)
+    states, reads, kind, notes, failure = _states(model, feed, feed_test, seen, options, layer, progress)
     readings = [site_reading(index, state, seen, options) for index, state in enumerate(states)]
     stacked = [state.replicates for state in states if state.replicates is not None]
     replicates = torch.stack(stacked) if len(stacked) == len(states) else None
@@ -120,7 +120,7 @@ def _measure(model: nn.Module, train: Any, test: Any, options: Options, *, name:
         *site_notes(readings, states), *_batch_notes(model, reads, options), *law.notes,
         *_depth_notes(depth, options), *head_notes,
     ]  # fmt: skip
-    return Profile(
+    profile = Profile(
         model=name,
         classes=seen.classes,
         counts=tuple(reads[0].counts.tolist()),
@@ -136,6 +136,10 @@ def _measure(model: nn.Module, train: Any, test: Any, options: Options, *, name:
         provenance=_provenance(place, dtype),
         notes=tuple(dict.fromkeys(notes)),
     )
+    if failure is not None:
+        failure.profile = profile
+        raise failure
+    return profile
 
 
 def _states(
@@ -146,13 +150,16 @@ def _states(
     options: Options,
     layer: nn.Linear | None,
     progress: Progress,
-) -> tuple[list[SiteStates], list[Read], ResampleKind | None, list[Note]]:
-    """All statistics of both data sets."""
+) -> tuple[list[SiteStates], list[Read], ResampleKind | None, list[Note], EquisepError | None]:
+    """All statistics of both data sets; an error in the test data comes back beside those of the training data."""
     states, read, kind, notes = _train(model, feed, seen, options, layer, progress)
     if feed_test is None:
-        return states, [read], kind, notes
-    states, read_test, more = _test(model, feed_test, seen, options, layer, progress, states)
-    return states, [read, read_test], kind, [*notes, *more]
+        return states, [read], kind, notes, None
+    try:
+        states, read_test, more = _test(model, feed_test, seen, options, layer, progress, states)
+    except EquisepError as error:
+        return states, [read], kind, notes, error
+    return states, [read, read_test], kind, [*notes, *more], None
 
 
 def _train(
