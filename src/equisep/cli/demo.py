@@ -122,7 +122,10 @@ def _trained_and_measured(
 
 
 def _clearest_rate(depth: int) -> float:
-    """Of the papers' grid, the rate with the most negative r at this depth (their own rule of choice)."""
+    """The rate with the most negative mean r over three seeds, of those tried: the papers' rule of choice.
+
+    Tried at 8 layers 1e-3 and 3e-3, at 20 layers 1e-4 to 3e-3; other depths take the rate of the nearer of the two.
+    """
     return 3e-3 if depth < 15 else 3e-4
 
 
