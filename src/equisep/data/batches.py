@@ -49,7 +49,7 @@ class Batches:
         n = len(self.x)
         drawn = permutation(n, seed=seed, use=ORDER)
         self._index = (torch.from_numpy(drawn) if order == "mixed" else torch.arange(n, device="cpu")).to(self.x.device)
-        self._starts = [s for s in range(0, n, batch_size) if s == 0 or batch_size == 1 or s != n - 1]
+        self._starts = batch_starts(n, batch_size)
 
     def __len__(self) -> int:
         return len(self._starts)
@@ -61,3 +61,8 @@ class Batches:
 
     def __repr__(self) -> str:
         return f"Batches({len(self.x)} samples, batch_size={self.batch_size}, seed={self.seed}, order={self.order!r})"
+
+
+def batch_starts(n: int, batch_size: int) -> list[int]:
+    """Where each batch begins; a last batch of one sample joins the one before it."""
+    return [start for start in range(0, n, batch_size) if start == 0 or batch_size == 1 or start != n - 1]

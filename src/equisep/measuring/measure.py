@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any
 
-import numpy
 import torch
 from torch import nn
 
-from equisep._version import __version__
 from equisep.data.feed import Feed
 from equisep.errors import EquisepError, InputError
 from equisep.labels import check_range, check_two_classes
@@ -26,6 +23,7 @@ from equisep.measuring.states import SiteStates
 from equisep.measuring.streamed import stream_test, stream_train
 from equisep.metrics.centers import effective_depth
 from equisep.progress import Progress, silent
+from equisep.provenance import provenance
 from equisep.results import Note, Profile
 from equisep.results.codec import encode
 from equisep.stats import Center, Normalization, Weighting
@@ -133,7 +131,7 @@ def _measure(model: nn.Module, train: Any, test: Any, options: Options, *, name:
         accuracy_train=_accuracy(reads[0]),
         accuracy_test=_accuracy(reads[1]) if len(reads) > 1 else None,
         settings=encode({**asdict(options), **_batch_sizes(feed, feed_test), "intervals_by": kind}),
-        provenance=_provenance(place, dtype),
+        provenance=provenance(place, dtype),
         notes=tuple(dict.fromkeys(notes)),
     )
     if failure is not None:
@@ -271,15 +269,3 @@ def _depth_notes(depth: int | None, options: Options) -> list[Note]:
         )
         return [Note("no-effective-depth", text)]
     return []
-
-
-def _provenance(place: torch.device, dtype: torch.dtype | None) -> dict[str, Any]:
-    return {
-        "equisep": __version__,
-        "torch": torch.__version__,
-        "numpy": numpy.__version__,
-        "python": platform.python_version(),
-        "device": torch.cuda.get_device_name(place) if place.type == "cuda" else place.type,
-        "dtype": str(dtype).removeprefix("torch."),
-        "threads": torch.get_num_threads(),
-    }

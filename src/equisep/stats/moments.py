@@ -96,7 +96,7 @@ def class_sums(x: Float64[Tensor, "n d"], y: Int[Tensor, " n"], *, classes: int)
     return x.new_zeros(classes, x.shape[1]).index_add_(0, y, x)
 
 
-def as_float64(features: Shaped[Tensor, "n d"]) -> Float64[Tensor, "n d"]:
+def as_float64(features: Shaped[Tensor, "*m n d"]) -> Float64[Tensor, "*m n d"]:
     """Features in float64, on the CPU where the device has no float64."""
     if features.device.type == "mps":
         features = features.cpu()

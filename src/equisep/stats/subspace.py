@@ -39,7 +39,7 @@ class ClassSubspace:
     @staticmethod
     def of(moments: ClassMoments, convention: Convention) -> ClassSubspace:
         """The class-mean subspace of these moments under a convention."""
-        by_sample, by_class = _weights(moments.counts)
+        by_sample, by_class = class_weights(moments.counts)
         between = by_sample if convention.weighting == "sample" else by_class
         within = by_class if convention.weighting == "class" else by_sample
         towards = by_sample if convention.centered_on == "samples" else by_class
@@ -52,7 +52,8 @@ class ClassSubspace:
         top = float(s[0]) if s.numel() else 0.0
         floor = EPS64 * max(rows.shape) * top
         kept = int((s > floor).sum())
-        cut = _cut(moments, between, top=top, floor=floor, tol=convention.tol)
+        rounding = rounding_cut(moments.counts, moments.means, moments.traces, between, eps=moments.eps)
+        cut = max(floor, float(rounding)) if convention.tol is None else convention.tol * top
         directions = vt[:kept].T.contiguous().to(rows.device)  # d r
         return ClassSubspace(
             counts=moments.counts,
@@ -68,15 +69,20 @@ class ClassSubspace:
         )
 
 
-def _weights(counts: Int[Tensor, " k"]) -> tuple[Float64[Tensor, " k"], Float64[Tensor, " k"]]:
+def class_weights(counts: Int[Tensor, "*m k"]) -> tuple[Float64[Tensor, "*m k"], Float64[Tensor, "*m k"]]:
     """Weights by sample, n_k/n, and by class, 1/K over the classes that have samples."""
     present = (counts > 0).to(torch.float64)
-    return counts.to(torch.float64) / counts.sum(), present / present.sum()
+    return counts.to(torch.float64) / counts.sum(dim=-1, keepdim=True), present / present.sum(dim=-1, keepdim=True)
 
 
-def _cut(
-    moments: ClassMoments, between: Float64[Tensor, " k"], *, top: float, floor: float, tol: float | None
-) -> float:
+def rounding_cut(
+    counts: Int[Tensor, "*m k"],
+    means: Float64[Tensor, "*m k d"],
+    traces: Float64[Tensor, "*m k"],
+    between: Float64[Tensor, "*m k"],
+    *,
+    eps: float,
+) -> Float64[Tensor, "*m"]:
     """Where a singular value of the means is indistinguishable from zero.
 
     Below it, exactly dependent means would make D blow up on noise: within-class noise over between-class noise.
@@ -84,14 +90,12 @@ def _cut(
     averages them over its samples, except where the class is so tight that all of them round alike; our own sums add
     eps64·√n_k. Errors e_k spread evenly over d features give B a noise of norm max √w_k e_k + (Σ w_k e_k²/d)^½.
     """
-    if tol is not None:
-        return tol * top
-    n = moments.counts.clamp(min=1).to(torch.float64)  # k
-    variance = moments.traces / n
-    size = moments.means.square().sum(dim=1) + variance  # k
+    n = counts.clamp(min=1).to(torch.float64)  # … k
+    variance = traces / n
+    size = means.square().sum(dim=-1) + variance  # … k
     # half precision is rounded once, from float32 sums; wider features carry the rounding of every layer before them
-    steps = 2 if moments.eps > 1e-5 else 64
-    alike = moments.eps**2 * size / variance.clamp(min=torch.finfo(torch.float64).tiny)
+    steps = 2 if eps > 1e-5 else 64
+    alike = eps**2 * size / variance.clamp(min=torch.finfo(torch.float64).tiny)
     share = torch.maximum(alike, 1 / n.clamp(max=AVERAGED)).clamp(max=1)
-    error = between * size * ((steps * moments.eps) ** 2 * share + EPS64**2 * n)  # k
-    return max(floor, float(error.max().sqrt() + (error.sum() / moments.dim).sqrt()))
+    error = between * size * ((steps * eps) ** 2 * share + EPS64**2 * n)  # … k
+    return error.amax(dim=-1).sqrt() + (error.sum(dim=-1) / means.shape[-1]).sqrt()

@@ -1,6 +1,27 @@
-"""Training a network the way the papers do."""
+"""Training networks the way the papers do: one alone, or many of one shape side by side."""
 
+from equisep.training.ensemble import Engine, train_ensemble
 from equisep.training.loop import History, train
+from equisep.training.member import FrozenNorm, Member, Stage
+from equisep.training.memory import bytes_per_member
 from equisep.training.recipe import OptimizerName, Recipe
+from equisep.training.shape import Shape
+from equisep.training.trained import Ensemble
+from equisep.training.watch import Reading, Watch
 
-__all__ = ["History", "OptimizerName", "Recipe", "train"]
+__all__ = [
+    "Engine",
+    "Ensemble",
+    "FrozenNorm",
+    "History",
+    "Member",
+    "OptimizerName",
+    "Reading",
+    "Recipe",
+    "Shape",
+    "Stage",
+    "Watch",
+    "bytes_per_member",
+    "train",
+    "train_ensemble",
+]

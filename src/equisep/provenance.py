@@ -1,0 +1,24 @@
+"""Which machine and which libraries made a number."""
+
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+import numpy
+import torch
+
+from equisep._version import __version__
+
+
+def provenance(place: torch.device, dtype: torch.dtype | None) -> dict[str, Any]:
+    """Versions, device and number type, as saved beside results."""
+    return {
+        "equisep": __version__,
+        "torch": torch.__version__,
+        "numpy": numpy.__version__,
+        "python": platform.python_version(),
+        "device": torch.cuda.get_device_name(place) if place.type == "cuda" else place.type,
+        "dtype": str(dtype).removeprefix("torch."),
+        "threads": torch.get_num_threads(),
+    }

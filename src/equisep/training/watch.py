@@ -1,0 +1,244 @@
+"""Reading all members and sites of an ensemble at chosen epochs, on the device they train on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from equisep.data.batches import batch_starts
+from equisep.data.sampling import ORDER, permutation
+from equisep.errors import InputError, did_you_mean
+from equisep.shapes import Float, Int
+from equisep.stats.stacked import StackedCenters, read_stacked, stacked_hits
+from equisep.taps import Mode
+from equisep.training.passes import Vectors, linear, normalize, vectors_of
+from equisep.training.samples import Samples
+from equisep.training.stack import Stack
+
+READ_BYTES = 2**30  # features and their float64 copies held at once while reading
+TestReading = Literal["accuracy", "sites"]
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """When and how an ensemble is read while it trains; after the last epoch it always is.
+
+    epochs       counted over all stages; 0 is before the first step.
+    modes        `batch`, `eval`, or both: see `equisep.measure`.
+    sites        whether every site is read (D, D_k, CDNV, nearest centers), or loss and accuracy alone.
+    test         what is read of test data: `accuracy`, or `sites` as well.
+    batch_size, seed      the batches of `batch` mode: one fixed class-mixed order, as `equisep.data.Batches`.
+    """
+
+    epochs: tuple[int, ...] = ()
+    modes: tuple[Mode, ...] = ("batch",)
+    sites: bool = True
+    test: TestReading = "accuracy"
+    batch_size: int = 100
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        strange = [mode for mode in self.modes if mode not in get_args(Mode)]
+        if strange or not self.modes:
+            found = strange[0] if strange else "none"
+            raise InputError(
+                f"No reading mode `{found}`.{did_you_mean(str(found), get_args(Mode))} Known: {', '.join(get_args(Mode))}."
+            )
+        if self.test not in get_args(TestReading):
+            hint = did_you_mean(str(self.test), get_args(TestReading))
+            raise InputError(f"Test data are read for `accuracy` or `sites`; found `{self.test}`.{hint}")
+        if self.batch_size < 2:
+            raise InputError(f"BatchNorm cannot normalize batches of {self.batch_size}. Read batches of 2 or more.")
+        if any(epoch < 0 for epoch in self.epochs):
+            raise InputError(f"Epochs are counted from 0; found {min(self.epochs)}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Every member at one epoch in one mode; NaN (a rank of 0) where a number does not exist, as for a diverged member.
+
+    Arrays begin with the member; those of sites go on with the site, 0 being the input. What was not asked for is None.
+    """
+
+    epoch: int
+    mode: Mode
+    loss: Array
+    accuracy: Array
+    fuzziness: Array | None = None
+    class_fuzziness: Array | None = None
+    cdnv: Array | None = None
+    ncc: Array | None = None
+    rank: Array | None = None
+    accuracy_test: Array | None = None
+    fuzziness_test: Array | None = None
+    cdnv_test: Array | None = None
+    ncc_test: Array | None = None
+
+    def taken(self, members: Sequence[int]) -> Reading:
+        """The reading of some members."""
+        return self._mapped(lambda value: value[list(members)])
+
+    def joined(self, *others: Reading) -> Reading:
+        """The reading of these members and others'."""
+        found = {
+            name: np.concatenate([getattr(reading, name) for reading in (self, *others)])
+            for name in ARRAYS
+            if getattr(self, name) is not None
+        }
+        return Reading(epoch=self.epoch, mode=self.mode, **found)
+
+    def _mapped(self, change: Any) -> Reading:
+        found = {name: change(getattr(self, name)) for name in ARRAYS if getattr(self, name) is not None}
+        return Reading(epoch=self.epoch, mode=self.mode, **found)
+
+
+ARRAYS = tuple(entry.name for entry in fields(Reading) if entry.name not in ("epoch", "mode"))
+
+
+@torch.no_grad()
+def read_ensemble(
+    stack: Stack, samples: Samples, test: tuple[Tensor, Tensor] | None, watch: Watch, *, epoch: int, mode: Mode
+) -> Reading:
+    """Loss, accuracy and all sites of every member in one mode; members in as large groups as memory allows."""
+    n = samples.n if test is None else max(samples.n, len(test[1]))
+    widest = max(stack.shape.inputs, *stack.shape.widths, stack.shape.classes)
+    group = max(1, READ_BYTES // (n * widest * (2 * stack.theta.element_size() + 4 * 8)))
+    parts = [
+        _read_group(stack, samples, test, watch, members=slice(start, start + group), mode=mode)
+        for start in range(0, stack.members, group)
+    ]
+    found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return Reading(epoch=epoch, mode=mode, **found)
+
+
+def _read_group(
+    stack: Stack, samples: Samples, test: tuple[Tensor, Tensor] | None, watch: Watch, *, members: slice, mode: Mode
+) -> dict[str, Array]:
+    rows, labels = samples.rows[members], samples.labels[members]  # m n
+    order = _order(samples.n, watch, rows.device)
+    inputs, y = samples.pool[rows[:, order].t()], labels[:, order]  # n m i, m n
+    found: dict[str, Tensor] = {}
+    centers: list[StackedCenters] = []
+    sites: dict[str, list[Tensor]] = {}
+    for site, features in _sites(stack, inputs, members, mode, watch):
+        if site == stack.shape.depth:
+            found["loss"], found["accuracy"] = _scored(features, y)
+        elif watch.sites:
+            across = features.transpose(0, 1)  # m n d
+            reading, here = read_stacked(across, y, classes=stack.shape.classes)
+            hits = _share(stacked_hits(across, y, centers=here), across, sound=here.sound)
+            entries = (reading.fuzziness, reading.class_fuzziness, reading.cdnv, hits, reading.rank)
+            for name, value in zip(("fuzziness", "class_fuzziness", "cdnv", "ncc", "rank"), entries, strict=True):
+                sites.setdefault(name, []).append(value)
+            if test is not None and watch.test == "sites":
+                centers.append(here)
+    if test is not None:
+        _read_test(stack, test, watch, centers, members=members, mode=mode, found=found, sites=sites)
+    found |= {name: torch.stack(values, dim=1) for name, values in sites.items()}
+    return {name: value.cpu().numpy() for name, value in found.items()}
+
+
+def _read_test(
+    stack: Stack,
+    test: tuple[Tensor, Tensor],
+    watch: Watch,
+    centers: Sequence[StackedCenters],
+    *,
+    members: slice,
+    mode: Mode,
+    found: dict[str, Tensor],
+    sites: dict[str, list[Tensor]],
+) -> None:
+    """The test data: accuracy; and, where asked, D and CDNV of their own means, nearest centers of the training's."""
+    width = len(stack.theta[members])
+    order = _order(len(test[1]), watch, test[1].device)
+    inputs = test[0][order].unsqueeze(1).expand(-1, width, -1)  # n m i
+    y = test[1][order].expand(width, -1)  # m n
+    for site, features in _sites(stack, inputs, members, mode, watch):
+        if site == stack.shape.depth:
+            found["accuracy_test"] = _scored(features, y)[1]
+        elif centers:
+            across = features.transpose(0, 1)
+            reading, _ = read_stacked(across, y, classes=stack.shape.classes)
+            hits = _share(stacked_hits(across, y, centers=centers[site]), across, sound=centers[site].sound)
+            for name, value in zip(
+                ("fuzziness_test", "cdnv_test", "ncc_test"), (reading.fuzziness, reading.cdnv, hits), strict=True
+            ):
+                sites.setdefault(name, []).append(value)
+
+
+def _sites(
+    stack: Stack, x: Float[Tensor, "n m i"], members: slice, mode: Mode, watch: Watch
+) -> Iterator[tuple[int, Float[Tensor, "n m d"]]]:
+    """Features of site 0 (the input), 1, …, and at last the class scores; one site is held at a time."""
+    vectors = vectors_of(stack)
+    starts = batch_starts(len(x), watch.batch_size)
+    edges = list(zip(starts, [*starts[1:], len(x)], strict=True))
+    h = x
+    yield 0, h
+    for layer in range(stack.shape.depth):
+        h = linear(stack, layer, h, vectors[layer].bias[members], members=members)
+        if layer < stack.shape.depth - 1:
+            h = _normalized(stack, layer, h, vectors[layer], members, edges if mode == "batch" else None)
+            if stack.shape.activation:
+                h = h.relu_()
+        yield layer + 1, h
+
+
+def _normalized(
+    stack: Stack, layer: int, z: Tensor, vectors: Vectors, members: slice, edges: list[tuple[int, int]] | None
+) -> Tensor:
+    """BatchNorm by each batch between `edges`, or by running statistics where there are none."""
+    if not stack.shape.norm:
+        return z
+
+    def own(channels: Tensor) -> Tensor:
+        return channels.view(stack.members, -1)[members].reshape(-1)
+
+    assert vectors.scale is not None and vectors.shift is not None
+    mine = Vectors(vectors.bias, own(vectors.scale), own(vectors.shift))
+    if edges is None:
+        running = (own(stack.running_mean[layer]), own(stack.running_var[layer]))
+        return normalize(z, mine, running, by_batch=False)[0]
+    return _by_batch(z, mine, edges)
+
+
+def _by_batch(z: Float[Tensor, "n m o"], vectors: Vectors, edges: list[tuple[int, int]]) -> Float[Tensor, "n m o"]:
+    """BatchNorm of every batch by itself; those of equal size at once, as more channels of one batch."""
+    assert vectors.scale is not None and vectors.shift is not None
+    size = edges[0][1] - edges[0][0]
+    equal = sum(stop - start == size for start, stop in edges)  # all but the last at most
+    whole = z[: equal * size].view(equal, size, *z.shape[1:]).transpose(0, 1)  # size batches m o
+    wider = Vectors(vectors.bias, vectors.scale.repeat(equal), vectors.shift.repeat(equal))
+    found = normalize(whole.contiguous(), wider, None, by_batch=True)[0]
+    parts = [found.transpose(0, 1).flatten(0, 1)]
+    if equal < len(edges):
+        start, stop = edges[-1]
+        parts.append(normalize(z[start:stop], vectors, None, by_batch=True)[0])
+    return torch.cat(parts)
+
+
+def _scored(scores: Float[Tensor, "n m k"], labels: Int[Tensor, "m n"]) -> tuple[Tensor, Tensor]:
+    """Mean cross-entropy and accuracy of each member."""
+    y = labels.t().unsqueeze(2)  # n m 1
+    loss = -scores.to(torch.float64).log_softmax(dim=2).gather(2, y).squeeze(2).mean(dim=0)
+    hits = (scores.argmax(dim=2) == labels.t()).sum(dim=0)
+    return loss, _share(hits, scores.transpose(0, 1))
+
+
+def _share(hits: Int[Tensor, " m"], features: Float[Tensor, "m n d"], *, sound: Tensor | None = None) -> Tensor:
+    """Hits as a share of the samples; NaN for a member whose features (or centers) are not finite."""
+    finite = features.isfinite().flatten(1).all(dim=1).to(hits.device)
+    known = finite if sound is None else finite & sound
+    return torch.where(known, hits.to(torch.float64) / features.shape[1], torch.nan)
+
+
+def _order(n: int, watch: Watch, device: torch.device) -> Int[Tensor, " n"]:
+    return torch.from_numpy(permutation(n, seed=watch.seed, use=ORDER)).to(device)
