@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from torch import Tensor, nn
 
 from equisep.errors import InputError
+from equisep.models.parts import linear_layer
 from equisep.shapes import Float
 
 
@@ -41,7 +41,7 @@ class Fnn(nn.Module):
                 f"widths={list(hidden)}, inputs={inputs}, classes={classes}."
             )
         self.blocks = nn.Sequential(
-            *(_block(a, b, norm=norm, activation=activation) for a, b in pairwise((inputs, *hidden)))
+            *(linear_layer(a, b, norm=norm, activation=activation) for a, b in pairwise((inputs, *hidden)))
         )
         self.head = nn.Linear((inputs, *hidden)[-1], classes)
 
@@ -60,12 +60,3 @@ class Fnn(nn.Module):
         """Class scores of a batch of any shape."""
         logits: Tensor = self.head(self.blocks(x.flatten(1)))
         return logits
-
-
-def _block(inputs: int, outputs: int, *, norm: bool, activation: bool) -> nn.Sequential:
-    parts: OrderedDict[str, nn.Module] = OrderedDict(linear=nn.Linear(inputs, outputs))
-    if norm:
-        parts["norm"] = nn.BatchNorm1d(outputs)
-    if activation:
-        parts["relu"] = nn.ReLU()
-    return nn.Sequential(parts)
