@@ -33,10 +33,10 @@ def interleaved(contestants: Mapping[str, Callable[[], Any]], *, repeats: int) -
     return {name: statistics.median(values) for name, values in times.items()}
 
 
-def machine() -> dict[str, Any]:
+def machine(device: str = "cpu") -> dict[str, Any]:
     """Hardware and versions, for the result and for its file name."""
     return {
-        "device": "cpu",
+        "device": device,
         "processor": platform.machine(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
@@ -47,17 +47,18 @@ def machine() -> dict[str, Any]:
     }
 
 
-def finish(name: str, result: Mapping[str, Any]) -> None:
+def finish(name: str, result: Mapping[str, Any], *, device: str = "cpu") -> None:
     """Print the result, as JSON with `--json`; keep it in benchmarks/results with `--save`."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--save", action="store_true", help="keep the result in benchmarks/results")
     asked = parser.parse_args()
-    record = {"benchmark": name, **result, "machine": machine()}
+    record = {"benchmark": name, **result, "machine": machine(device)}
     text = json.dumps(record, indent=None if asked.json else 1, ensure_ascii=False)
     print(text)
     if asked.save:
         known = record["machine"]
-        target = RESULTS / f"{name}-{known['device']}-{known['processor']}-torch{known['torch'].split('+')[0]}.json"
+        place = known["device"].lower().replace(" ", "-")
+        target = RESULTS / f"{name}-{place}-{known['processor']}-torch{known['torch'].split('+')[0]}.json"
         RESULTS.mkdir(exist_ok=True)
         target.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -37,6 +37,23 @@ def test_json_is_one_object_with_the_promised_fields(smoke: tuple[Path, str, str
     assert len(content["settings"]["data"]["checksum"]) == 64
 
 
+def test_all_rates_of_the_paper_are_tried_and_the_most_negative_r_is_shown(smoke: tuple[Path, str, str]) -> None:
+    content = json.loads(smoke[1])
+    training = content["settings"]["training"]
+    tried = {row["rate"]: row["r"] for row in training["rates_tried"]}
+    assert list(tried) == [3e-5, 1e-4, 3e-4, 1e-3, 3e-3]  # He & Su 2023, Adam
+    assert tried[training["rate"]] == min(tried.values())
+    assert content["law"]["r"] == pytest.approx(tried[training["rate"]], abs=1e-9)
+    assert training["rate_chosen_by"] == "most negative r after the last epoch"
+
+
+def test_a_given_rate_is_the_only_one_tried(tmp_path: Path) -> None:
+    done = equisep("demo", "--smoke", "--json", "--quiet", "--rate", "1e-3", folder=tmp_path)
+    training = json.loads(done.stdout)["settings"]["training"]
+    assert [row["rate"] for row in training["rates_tried"]] == [1e-3] == [training["rate"]]
+    assert training["rate_chosen_by"] == "given"
+
+
 def test_profile_plots_and_weights_are_saved(smoke: tuple[Path, str, str]) -> None:
     folder = smoke[0] / "equisep-demo"
     profile = Profile.load(folder / "profile.json")
@@ -73,7 +90,7 @@ def test_quiet_says_nothing_but_the_result(tmp_path: Path) -> None:
     ("words", "sentence"),
     [
         (("--rate", "-1"), "`rate` must be a positive number; found -1.0."),
-        (("--depth", "0"), "needs depth, widths, inputs and classes of at least 1; found depth=0"),
+        (("--depth", "0"), "A network needs a depth of at least 1; found 0."),
         (("--device", "cuda:77"), "`--device cuda:77` cannot be used here"),
         (("--mode", "bach"), "No reading mode `bach`. Did you mean `batch`?"),
     ],

@@ -1,7 +1,8 @@
-"""`equisep demo`: the 8-layer network of He & Su's Fig. 1, trained on the embedded data, measured, and shown."""
+"""`equisep demo`: the 8-layer network of He & Su's Fig. 1, at all rates of its grid, trained side by side and shown."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -12,19 +13,21 @@ from rich.table import Table
 from equisep.cli.console import fail, out, print_json, progress_bars, reported, saved, say, usable_folder
 from equisep.cli.options import Device, Json, Quiet, Seed
 from equisep.cli.record import data_record
+from equisep.errors import NumericalError
 from equisep.results.codec import encode
 
 if TYPE_CHECKING:
     from equisep.progress import Progress
     from equisep.results import Profile
     from equisep.taps import Mode
-    from equisep.training import Recipe
+    from equisep.training import Ensemble, Recipe
 
 PREPARATION = "he2023-10x10"
 DATA = "embedded-10x10"
 PER_CLASS = 100
 DEPTH = 8
 SMOKE_EPOCHS, SMOKE_PER_CLASS = 20, 30
+RATES = (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)  # Adam's in He & Su 2023; shown is the one with the most negative r
 
 # depth → what the paper and the authors' slides print for Adam on Fashion-MNIST (He & Su 2023, Fig. 1; Su's slides 2024)
 PRINTED: dict[int, dict[str, float]] = {
@@ -46,7 +49,7 @@ class Sample:
 def demo(
     depth: Annotated[int, typer.Option("--depth", help="Linear layers, the classifier included.")] = DEPTH,
     rate: Annotated[
-        float | None, typer.Option("--rate", help="Adam's rate; 3e-3 if absent, 3e-4 from 15 layers on.")
+        float | None, typer.Option("--rate", help="Adam's rate; if absent, the paper's five are tried.")
     ] = None,
     epochs: Annotated[int, typer.Option("--epochs", help="As in the paper.")] = 600,
     mode: Annotated[str, typer.Option("--mode", help="batch, as the paper's figures were read, or eval.")] = "batch",
@@ -70,20 +73,24 @@ def demo(
     from equisep.training import Recipe
 
     Options(mode=cast("Mode", mode), seed=seed)  # refuse what cannot be measured before training for it
-    recipe = Recipe(
-        rate=_clearest_rate(depth) if rate is None else rate, epochs=SMOKE_EPOCHS if smoke else epochs, seed=seed
-    )
+    recipe = Recipe(epochs=SMOKE_EPOCHS if smoke else epochs, seed=seed)
+    recipes = [replace(recipe, rate=each) for each in (RATES if rate is None else (rate,))]
     sample = Sample(per_class=SMOKE_PER_CLASS if smoke else PER_CLASS, seed=seed if data_seed is None else data_seed)
     usable_folder(folder, flag="--out")
     with progress_bars(quiet=quiet) as progress:
         say(f"Fashion-MNIST at 10×10, {sample.per_class} samples a class.", quiet=quiet)
-        say(f"FNN of {depth} layers, Adam at {recipe.rate:g}, {recipe.epochs} epochs.", quiet=quiet)
-        profile = _trained_and_measured(depth, recipe, sample, mode, _device(device), folder, progress)
+        rates = ", ".join(f"{each.rate:g}" for each in recipes)
+        together = " side by side" if len(recipes) > 1 else ""
+        say(f"FNN of {depth} layers, Adam at {rates}{together}, {recipe.epochs} epochs.", quiet=quiet)
+        profile = _trained_and_measured(depth, recipes, sample, mode, _device(device), folder, progress)
     _draw(profile, folder)
     if json:
         print_json(profile.to_dict())
         return
     out.print(profile)
+    if len(recipes) > 1:
+        out.print("\nAll rates tried; shown above is the one with the most negative r", style="bold", highlight=False)
+        out.print(_rate_table(profile))
     if not smoke and recipe.epochs == Recipe().epochs and mode == "batch":  # as the printed numbers were read
         out.print(f"\nBeside He & Su 2023 (Fig. 1 and slides: Adam, {depth} layers)", style="bold", highlight=False)
         out.print(_beside_the_paper(profile, depth))
@@ -91,42 +98,98 @@ def demo(
 
 
 def _trained_and_measured(
-    depth: int, recipe: Recipe, sample: Sample, mode: str, place: Any, folder: Path, progress: Progress
+    depth: int, recipes: list[Recipe], sample: Sample, mode: str, place: Any, folder: Path, progress: Progress
 ) -> Profile:
+    """Train one network a rate, all at once, and measure the one that the paper's rule chooses."""
     import torch
 
     from equisep.data import PREPARATIONS, Batches, load_data, prepare_split
     from equisep.measuring import measure
-    from equisep.models import build
-    from equisep.training import train
+    from equisep.training import Member, Shape, Watch, train_ensemble
 
-    torch.set_num_threads(1)  # as fast for layers this small, and the same numbers whatever the number of cores
     dataset, preparation = load_data(DATA), PREPARATIONS[PREPARATION]
     x, y = prepare_split(dataset, preparation, per_class=sample.per_class, seed=sample.seed)
     test = prepare_split(dataset, preparation, split="test")
-    network = build("fnn", seed=recipe.seed, depth=depth, inputs=x[0].numel(), classes=dataset.classes).to(place)
-    history = train(network, x.to(place), y.to(place), recipe=recipe, progress=progress)
+    shape = Shape.deep(depth, inputs=x[0].numel(), classes=dataset.classes)
+    ensemble = train_ensemble(
+        [Member(recipe, shape, data_seed=sample.seed) for recipe in recipes], x, y, test=test,
+        watch=Watch(modes=(cast("Mode", mode),)), device=place, progress=progress,
+    )  # fmt: skip
+    tried = _tried(ensemble)
+    chosen = _chosen(tried)
+    network = ensemble.network(chosen)
     torch.save(network.state_dict(), folder / "model.pt")  # before measuring: nothing trained is lost on an error
     train_batches = Batches(x, y)
     profile = measure(
-        network, train_batches, Batches(*test), mode=cast("Mode", mode), seed=recipe.seed, name=f"Fnn-{depth}",
-        progress=progress,
+        network.to(place), train_batches, Batches(*test), mode=cast("Mode", mode), seed=recipes[chosen].seed,
+        name=f"Fnn-{depth}", progress=progress,
     )  # fmt: skip
     record: dict[str, Any] = {
         "data": data_record(dataset, preparation, split="train", batch_size=train_batches.batch_size, **asdict(sample)),
-        "training": {**asdict(recipe), "final_loss": history.loss[-1] if history.loss else None},
+        "training": {
+            **asdict(recipes[chosen]),
+            "final_loss": tried[chosen]["final_loss"],
+            "rates_tried": tried,
+            "rate_chosen_by": "most negative r after the last epoch" if len(tried) > 1 else "given",
+        },
     }
     profile = replace(profile, settings={**profile.settings, **encode(record)})
     profile.save(folder / "profile.json")
     return profile
 
 
-def _clearest_rate(depth: int) -> float:
-    """The rate with the most negative mean r over three seeds, of those tried: the papers' rule of choice.
+def _tried(ensemble: Ensemble) -> list[dict[str, Any]]:
+    """What became of every rate; a rate that diverged has no law."""
+    from equisep.law import fit_law
 
-    Tried at 8 layers 1e-3 and 3e-3, at 20 layers 1e-4 to 3e-3; other depths take the rate of the nearer of the two.
-    """
-    return 3e-3 if depth < 15 else 3e-4
+    reading = ensemble.reading()
+    found: list[dict[str, Any]] = []
+    for index, (member, diverged) in enumerate(zip(ensemble.members, ensemble.diverged, strict=True)):
+        row: dict[str, Any] = {"rate": member.recipe.rate, "diverged_at": diverged, "r": None, "rho": None}
+        row |= {"final_fuzziness": None, "accuracy_test": None, "final_loss": None}
+        curve = ensemble.curve(index)
+        if diverged is None and all(math.isfinite(value) for value in curve):
+            law = fit_law(curve)
+            assert reading.accuracy_test is not None
+            row |= {"r": law.r, "rho": law.rho, "final_fuzziness": curve[-1]}
+            row |= {"accuracy_test": float(reading.accuracy_test[index])}
+            row |= {"final_loss": float(ensemble.loss[index, -1]) if ensemble.loss.shape[1] else None}
+        found.append(row)
+    return found
+
+
+def _chosen(tried: list[dict[str, Any]]) -> int:
+    """He & Su's rule: the rate whose r is most negative after the last epoch."""
+    lawful = [index for index, row in enumerate(tried) if row["r"] is not None]
+    if lawful:
+        return min(lawful, key=lambda index: float(tried[index]["r"]))
+    whole = [index for index, row in enumerate(tried) if row["diverged_at"] is None]
+    if whole:  # too few sites for an r
+        return whole[-1]
+    rates = ", ".join(f"{row['rate']:g}" for row in tried)
+    raise NumericalError(
+        f"Training with adam at rate {rates} diverged: the loss of epoch {tried[0]['diverged_at']} is not finite. "
+        "Lower the rate."
+    )
+
+
+def _rate_table(profile: Profile) -> Table:
+    training = profile.settings["training"]
+    table = Table("rate", "r", "decay ρ", "last D", "test accuracy", "", box=None)
+    for row in training["rates_tried"]:
+        if row["diverged_at"] is not None:
+            table.add_row(f"{row['rate']:g}", "diverged", *[""] * 4)
+            continue
+        r, rho, last = (row[name] for name in ("r", "rho", "final_fuzziness"))
+        table.add_row(
+            f"{row['rate']:g}",
+            "—" if r is None else f"{r:.4f}",
+            "—" if rho is None else f"{rho:.3f}",
+            "—" if last is None else f"{last:.3g}",
+            "—" if row["accuracy_test"] is None else f"{100 * row['accuracy_test']:.1f} %",
+            "← shown" if row["rate"] == training["rate"] else "",
+        )
+    return table
 
 
 def _device(name: str | None) -> Any:
