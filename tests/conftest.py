@@ -3,7 +3,7 @@
 from jaxtyping import install_import_hook
 
 # where tensors have shapes; the command line is typer's to check, and records are checked by their reader
-SHAPED = ("data", "labels", "law", "measuring", "metrics", "models", "stats", "taps", "training")
+SHAPED = ("data", "labels", "law", "measuring", "metrics", "models", "peeled", "stats", "taps", "training")
 hook = install_import_hook([f"equisep.{name}" for name in SHAPED], "beartype.beartype")
 
 import os  # noqa: E402

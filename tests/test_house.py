@@ -19,7 +19,7 @@ REPO = SOURCE.parents[1]
 RANKS = [
     ["_version", "errors", "shapes", "progress"],
     ["results"],
-    ["labels"],
+    ["labels", "provenance"],
     ["data", "models", "taps", "stats"],
     ["training", "metrics", "peeled"],
     ["law"],
@@ -147,9 +147,11 @@ def test_public_names() -> None:
         "load_data",
         "measure",
         "ncc_accuracy",
+        "peeled",
         "summarize_laws",
         "tap",
         "train",
+        "train_ensemble",
     ]
     assert sorted(equisep.__all__) == equisep.__all__ == dir(equisep)
     with pytest.raises(AttributeError, match="no attribute 'fuzzyness'"):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from equisep._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from equisep import peeled as peeled
     from equisep.data import load_data as load_data
     from equisep.law import fit_law as fit_law
     from equisep.law import summarize_laws as summarize_laws
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from equisep.results import Profile as Profile
     from equisep.taps import tap as tap
     from equisep.training import train as train
+    from equisep.training import train_ensemble as train_ensemble
 
 # name → module; loaded on first use (PEP 562), so that `import equisep` costs nothing and imports no framework
 _HOMES = {
@@ -39,9 +41,11 @@ _HOMES = {
     "load_data": "equisep.data",
     "measure": "equisep.measuring",
     "ncc_accuracy": "equisep.metrics",
+    "peeled": "equisep.peeled",  # the wing itself
     "summarize_laws": "equisep.law",
     "tap": "equisep.taps",
     "train": "equisep.training",
+    "train_ensemble": "equisep.training",
 }
 
 __all__ = [
@@ -56,16 +60,19 @@ __all__ = [
     "load_data",
     "measure",
     "ncc_accuracy",
+    "peeled",
     "summarize_laws",
     "tap",
     "train",
+    "train_ensemble",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'equisep' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
+    home = importlib.import_module(_HOMES[name])
+    value = home if _HOMES[name] == f"equisep.{name}" else getattr(home, name)
     globals()[name] = value
     return value
 

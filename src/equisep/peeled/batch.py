@@ -1,0 +1,102 @@
+"""Many problems of one number of groups as stacked arrays, and their loss and gradient in the reduced form.
+
+b problems, g (and h) groups. The unknowns of one problem are s (g numbers) and M (g × g); see `ReducedForm`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from equisep.peeled.problem import Problem
+from equisep.shapes import Bool, Float64, Int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """k_g, ω_g and τ of each problem; `free` where s_g may move: groups of two classes or more that are not held at 0."""
+
+    k: Float64[np.ndarray, "b g"]
+    omega: Float64[np.ndarray, "b g"]
+    tau: Float64[np.ndarray, " b"]
+    free: Bool[np.ndarray, "b g"]
+
+    @classmethod
+    def of(cls, problems: Sequence[Problem], held: Sequence[int | None] | None = None) -> Batch:
+        """Problems of one number of groups; `held` names for each problem the group whose s_g is held at 0, if any."""
+        k = np.array([problem.group_sizes for problem in problems], dtype=np.float64)
+        free = k > 1
+        for row, group in enumerate(held or ()):
+            if group is not None:
+                free[row, group] = False
+        omega = np.array([problem.weights for problem in problems], dtype=np.float64)
+        return cls(k, omega, np.array([problem.budget for problem in problems], dtype=np.float64), free)
+
+    def select(self, rows: Bool[np.ndarray, " b"] | Int[np.ndarray, " c"] | slice) -> Batch:
+        """Some of the problems."""
+        return Batch(self.k[rows], self.omega[rows], self.tau[rows], self.free[rows])
+
+    @property
+    def roots(self) -> Float64[np.ndarray, "b g g"]:
+        """√(k_g k_h)."""
+        root = np.sqrt(self.k)
+        return np.asarray(root[:, :, None] * root[:, None, :])
+
+    def spent(self, s: Float64[np.ndarray, "b g"], sigma: Float64[np.ndarray, "b m"]) -> Float64[np.ndarray, " b"]:
+        """Σ (k_g−1) s_g + Σ σ_i, the nuclear norm of Z."""
+        return np.asarray(((self.k - 1) * np.abs(s)).sum(axis=1) + sigma.sum(axis=1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Softmax:
+    """Cross entropy and probabilities of one sample of each group.
+
+    `p[g, h]` is the probability, on a sample of group g, of *one* class of group h (h = g: one other class of g).
+    """
+
+    loss: Float64[np.ndarray, "b g"]
+    own: Float64[np.ndarray, "b g"]
+    p: Float64[np.ndarray, "b g g"]
+
+    def value(self, batch: Batch) -> Float64[np.ndarray, " b"]:
+        """Σ_k ω_k CE_k = Σ_g k_g ω_g CE_g."""
+        return np.asarray((batch.k * batch.omega * self.loss).sum(axis=1))
+
+
+def softmax(batch: Batch, s: Float64[np.ndarray, "b g"], M: Float64[np.ndarray, "b g g"]) -> Softmax:
+    """The rows of Z through softmax: own logit s_g + c_gg, k_g − 1 times c_gg, k_h times c_gh.
+
+    Everything is relative to the own logit, so that a loss of e⁻³⁰ keeps all its digits.
+    """
+    g = np.arange(s.shape[1])
+    margins = M / batch.roots
+    own = margins[:, g, g] + s * (1 - 1 / batch.k)
+    margins -= own[:, :, None]
+    margins[:, g, g] = -s
+    times = np.repeat(batch.k[:, None, :], len(g), axis=1)
+    times[:, g, g] -= 1
+    margins = np.where(times > 0, margins, -np.inf)  # a group of one class has no other class
+    top = np.maximum(margins.max(axis=2), 0.0)
+    others = (times * np.exp(margins - top[:, :, None])).sum(axis=2)
+    loss = top + np.where(top > 0, np.log(np.exp(-top) + others), np.log1p(others))
+    return Softmax(loss=loss, own=np.exp(-loss), p=np.exp(margins - loss[:, :, None]))
+
+
+def gradient(
+    batch: Batch, p: Float64[np.ndarray, "b g g"]
+) -> tuple[Float64[np.ndarray, "b g"], Float64[np.ndarray, "b g g"]]:
+    """γ and Γ: df = Σ (k_g−1) γ_g ds_g + ⟨Γ, dM⟩.
+
+    γ_g = −ω_g Σ_h k_h p_gh (k_g p_gg included), Γ_gh = ω_g p_gh √(k_g k_h) for h ≠ g, Γ_gg = −ω_g Σ_{h≠g} k_h p_gh.
+    Linear in p, so that it also turns a change of p into the change of the gradient.
+    """
+    g = np.arange(p.shape[1])
+    inside = batch.k * p[:, g, g]
+    elsewhere = p.copy()
+    elsewhere[:, g, g] = 0.0
+    outside = (elsewhere @ batch.k[:, :, None])[:, :, 0]
+    big = batch.omega[:, :, None] * elsewhere * batch.roots
+    big[:, g, g] = -batch.omega * outside
+    return -batch.omega * (inside + outside), big

@@ -1,0 +1,155 @@
+"""The Layer-Peeled problem (Fang, He, Long & Su 2021): classes in groups of equal weight, and two energies."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from equisep.errors import InputError
+from equisep.peeled.inputs import (
+    Number,
+    Numbers,
+    Whole,
+    checked_class_count,
+    checked_count,
+    checked_energy,
+    checked_list,
+    checked_ratio,
+    checked_sizes,
+    checked_weights,
+)
+from equisep.shapes import Float64, Int
+
+# weights that differ by no more than the rounding of n_k · loss weight / N are one weight
+SAME = 1e-13
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """min_Z Σ_k ω_k CE(z_k, k)  subject to  ‖Z‖_* ≤ τ = K √(E_W E_H), for classes in groups of equal ω.
+
+    `weights` are the ω of *one* class of each group: loss weight · n_k/N, or any positive numbers. A weight of 0 stands
+    for a group that is absent from the loss (an infinite imbalance ratio). `membership` is the group of each class in
+    the order the classes were given; `None` where they stand in the order of the groups.
+    """
+
+    group_sizes: tuple[int, ...]
+    weights: tuple[float, ...]
+    feature_energy: float
+    weight_energy: float
+    membership: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        checked_energy(self.feature_energy, "feature_energy")
+        checked_energy(self.weight_energy, "weight_energy")
+        checked_class_count(sum(self.group_sizes))
+        if len(self.weights) != len(self.group_sizes):
+            raise InputError(
+                f"A problem needs one weight a group; found {len(self.weights)} weights for {len(self.group_sizes)} "
+                "groups. Pass lists of one length."
+            )
+        if not all(0 <= weight < math.inf for weight in self.weights) or max(self.weights) == 0:
+            raise InputError(
+                f"The weights of a problem must be finite, not negative and not all 0; found {list(self.weights)}. "
+                "Pass loss weight · class size / samples for each group."
+            )
+        if not (0 < self.budget < math.inf):
+            raise InputError(
+                f"The budget K·√(E_W·E_H) must be a finite number above 0; found {self.budget:g}. "
+                "Pass energies of ordinary size."
+            )
+
+    @property
+    def classes(self) -> int:
+        """K, the number of classes."""
+        return sum(self.group_sizes)
+
+    @property
+    def groups(self) -> int:
+        """G, the number of groups."""
+        return len(self.group_sizes)
+
+    @property
+    def budget(self) -> float:
+        """τ = K √(E_W E_H), the largest nuclear norm of the logits."""
+        return self.classes * math.sqrt(self.weight_energy) * math.sqrt(self.feature_energy)
+
+    @property
+    def class_groups(self) -> Int[np.ndarray, " k"]:
+        """The group of each class, in the order the classes were given."""
+        if self.membership is None:
+            return np.repeat(np.arange(self.groups), self.group_sizes)
+        return np.asarray(self.membership)
+
+    @property
+    def class_weights(self) -> Float64[np.ndarray, " k"]:
+        """ω_k of each class, in the order the classes were given."""
+        omegas: Float64[np.ndarray, " g"] = np.asarray(self.weights, dtype=np.float64)
+        return np.take(omegas, self.class_groups)
+
+    @classmethod
+    def of_sizes(
+        cls, sizes: Numbers, *, feature_energy: Number, weight_energy: Number, loss_weights: Numbers | None = None
+    ) -> Problem:
+        """Class sizes n_k (and loss weights): ω_k = loss weight · n_k/N; classes of equal ω form one group."""
+        counts = np.asarray(checked_sizes(sizes), dtype=np.float64)
+        checked_class_count(len(counts))
+        factors = np.ones(len(counts))
+        if loss_weights is not None:
+            factors = np.asarray(
+                checked_weights(loss_weights, "Loss weights", "The loss weight of class", count=len(counts))
+            )
+        return _grouped(factors * counts / counts.sum(), feature_energy, weight_energy)
+
+    @classmethod
+    def of_weights(cls, weights: Numbers, *, feature_energy: Number, weight_energy: Number) -> Problem:
+        """Weights ω_k as they are, one a class; classes of equal ω form one group."""
+        omegas = np.asarray(checked_weights(weights, "Class weights", "The weight of class"))
+        checked_class_count(len(omegas))
+        return _grouped(omegas, feature_energy, weight_energy)
+
+    @classmethod
+    def of_groups(
+        cls, group_sizes: Numbers, weights: Numbers, *, feature_energy: Number, weight_energy: Number
+    ) -> Problem:
+        """Groups as they are: k_g classes of weight ω_g each, in this order, joined or not."""
+        advice = "Pass the number of classes of each group, [5, 5] say."
+        entries = checked_list(group_sizes, "Group sizes", advice)
+        counts = tuple(checked_count(size, f"The size of group {place}", advice) for place, size in enumerate(entries))
+        omegas = checked_weights(weights, "Group weights", "The weight of group", count=len(counts))
+        return cls(counts, omegas, *_energies(feature_energy, weight_energy))
+
+    @classmethod
+    def two_groups(
+        cls, majority: Whole, minority: Whole, ratio: Number, *, feature_energy: Number, weight_energy: Number
+    ) -> Problem:
+        """`majority` classes of weight 1 and `minority` classes of weight 1/R; R = inf leaves those out of the loss."""
+        advice = "Pass the number of classes, 5 say."
+        counts = (
+            checked_count(majority, "The number of majority classes", advice),
+            checked_count(minority, "The number of minority classes", advice),
+        )
+        return cls(counts, (1.0, 1.0 / checked_ratio(ratio)), *_energies(feature_energy, weight_energy))
+
+
+def _energies(feature_energy: Number, weight_energy: Number) -> tuple[float, float]:
+    return checked_energy(feature_energy, "feature_energy"), checked_energy(weight_energy, "weight_energy")
+
+
+def _grouped(omegas: Float64[np.ndarray, " k"], feature_energy: Number, weight_energy: Number) -> Problem:
+    """One group for each distinct weight, the largest first."""
+    order = np.argsort(-omegas, kind="stable")
+    falling = omegas[order]
+    starts = np.concatenate(([True], falling[1:] < falling[:-1] * (1 - SAME)))
+    group_of_sorted = np.cumsum(starts) - 1
+    membership = np.empty(len(omegas), dtype=np.int64)
+    membership[order] = group_of_sorted
+    return Problem(
+        group_sizes=tuple(np.bincount(group_of_sorted).tolist()),
+        weights=tuple(falling[starts].tolist()),
+        feature_energy=checked_energy(feature_energy, "feature_energy"),
+        weight_energy=checked_energy(weight_energy, "weight_energy"),
+        membership=tuple(membership.tolist()),
+    )

@@ -1,0 +1,136 @@
+"""What a solver returns: logits, the value, a verdict, and the certificate that proves it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from equisep.errors import InputError, NumericalError
+from equisep.peeled.problem import Problem
+from equisep.peeled.recover import (
+    GroupGeometry,
+    expand,
+    factors_of_dense,
+    factors_of_reduced,
+    geometry_of_factors,
+    geometry_of_reduced,
+)
+from equisep.shapes import Float64
+
+Result = Literal["solved", "stopped"]
+SolverName = Literal["reduced", "general", "cvxpy", "nonconvex"]
+
+DENSE_LIMIT = 4096  # classes: one K×K matrix of float64 is then 128 MiB
+COLLAPSED = 1e-3  # a solver without groups is right to about the root of its gap, so classifiers this near coincide
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """The proof that a value is near the least one: f − f* ≤ ⟨∇f, Z⟩ + τ‖∇f‖_op for any Z with ‖Z‖_* ≤ τ.
+
+    feasibility         (‖Z‖_* − τ)/τ where that is positive, otherwise 0
+    gap                 the bound on f − f*
+    relative_gap        gap/f
+    multiplier          μ = ‖∇f‖_op, at the optimum the multiplier of the constraint
+    distance_to_convex  f minus the least value of the convex form, for the nonconvex solver
+    stationarity        how far a projected gradient step still moves W and H, for the nonconvex solver; 0 where stationary
+    """
+
+    feasibility: float
+    gap: float
+    relative_gap: float
+    multiplier: float
+    distance_to_convex: float | None = None
+    stationarity: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReducedForm:
+    """Z by groups: s_g on the sum-zero vectors of group g, M on the vectors 1_g/√k_g."""
+
+    s: Float64[np.ndarray, " g"]
+    M: Float64[np.ndarray, "g g"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Factors:
+    """Classifiers W and class-mean features H, classes in rows, so that Z = H Wᵀ."""
+
+    W: Float64[np.ndarray, "k p"]
+    H: Float64[np.ndarray, "k p"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """A solved (or not quite solved) Layer-Peeled problem; `form` is what the solver found, the rest follows on demand.
+
+    `value` is Σ_k ω_k CE with the ω of the problem. Row k of `Z` holds the logits of class k; the rows of `W` are the
+    classifiers and the rows of `H` the class-mean features, Z = H Wᵀ. `result` is `solved` only where the certificate
+    says so, otherwise `stopped`. `form` is a `ReducedForm`, `Factors`, or Z itself.
+    """
+
+    problem: Problem
+    value: float
+    result: Result
+    certificate: Certificate
+    solver: SolverName
+    iterations: int
+    form: ReducedForm | Factors | Float64[np.ndarray, "k k"]
+
+    @property
+    def Z(self) -> Float64[np.ndarray, "k k"]:  # noqa: N802
+        """The logits, one class a row."""
+        if isinstance(self.form, ReducedForm):
+            self._dense_or_refuse("Z")
+            return expand(self.problem, self.form.s, self.form.M)
+        if isinstance(self.form, Factors):
+            product: Float64[np.ndarray, "k k"] = self.form.H @ self.form.W.T
+            return product
+        return self.form
+
+    @property
+    def W(self) -> Float64[np.ndarray, "k p"]:  # noqa: N802
+        """The classifiers, one class a row."""
+        return self._factors("W").W
+
+    @property
+    def H(self) -> Float64[np.ndarray, "k p"]:  # noqa: N802
+        """The class-mean features, one class a row."""
+        return self._factors("H").H
+
+    @property
+    def geometry(self) -> GroupGeometry:
+        """Norms, cosines, duality and distance to the simplex ETF, by group; exists for any number of classes."""
+        if isinstance(self.form, ReducedForm):
+            return geometry_of_reduced(self.problem, self.form.s, self.form.M)
+        factors = self._factors("geometry")
+        return geometry_of_factors(self.problem, factors.W, factors.H, tolerance=COLLAPSED)
+
+    def or_raise(self) -> Solution:
+        """The solution itself where it is solved, otherwise a `NumericalError` that names the gap."""
+        if self.result == "solved":
+            return self
+        raise NumericalError(
+            f"The {self.solver} solver was asked for a proven optimum; it stopped after {self.iterations} iterations "
+            f"with a duality gap of {self.certificate.gap:.3g} ({self.certificate.relative_gap:.3g} of the value "
+            f"{self.value:.6g}) and the constraint exceeded by {self.certificate.feasibility:.3g}. "
+            "Use another solver or less extreme energies and weights."
+        )
+
+    def _factors(self, asked: str) -> Factors:
+        if isinstance(self.form, Factors):
+            return self.form
+        if isinstance(self.form, ReducedForm):
+            self._dense_or_refuse(asked)
+            return Factors(*factors_of_reduced(self.problem, self.form.s, self.form.M))
+        return Factors(*factors_of_dense(self.problem, self.form))
+
+    def _dense_or_refuse(self, asked: str) -> None:
+        classes = self.problem.classes
+        if classes > DENSE_LIMIT:
+            raise InputError(
+                f"`{asked}` was asked for {classes} classes, a matrix of {classes} × {classes}; at most {DENSE_LIMIT} "
+                "classes are written out. Read `geometry`, which is by group, or `form.s` and `form.M`."
+            )

@@ -1,0 +1,161 @@
+"""Two groups: the imbalance ratio from which the minority collapses, and the one from which it vanishes.
+
+At the threshold of collapse s_B = 0 and μ = ω_B (1/R* where the majority has weight 1), so that on a minority sample all
+minority classes share 1 − q_B with q_B = sin θ √(k_A/K); here (a_A, a_B) = t (cos θ, sin θ) is the direction of M, as in
+`two_groups`. One number is left to find. Given θ,
+
+    a_B = k_B √(k_A/K) log(p_BB/p_BA),   a_A = a_B/tan θ,   t = a_B/sin θ,   s_A = (τ − t)/(k_A − 1),
+
+and |γ_A| = μ asks for log(p_AA/p_AB) = log((√(k_B K)/cos θ − k_B)/k_A) with log(p_AA/p_AB) = (a_A √(K/k_B) − s_A)/k_A. The left
+side falls in θ and the right side rises, from opposite signs of their difference where t = τ to where t = 0: there is
+exactly one root, so every minority of two classes or more has a finite threshold, whatever the energies. With one
+majority class s_A does not exist, and t = τ is the equation.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from equisep.errors import InputError
+from equisep.peeled.inputs import Number, Whole, checked_count, checked_energy
+from equisep.peeled.roots import bracketed_roots
+from equisep.shapes import Float64
+
+LARGEST = math.log(float(np.finfo(np.float64).max))
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """The imbalance ratios at which two groups change their geometry, energies given.
+
+    collapse      R*: from here on the minority classifiers coincide; `inf` where it is beyond the greatest float, `None` for
+                  a minority of one class, which has nothing to coincide with
+    log_collapse  log R*, which exists there too
+    vanishing     R₀ ≥ R*: from here on the minority vectors are zero; `None` where that never happens
+    multiplier    μ = 1/R* at the threshold of collapse, the majority having weight 1
+    residual      what is left of the equation for R*, which is in units of logits
+    """
+
+    majority: int
+    minority: int
+    feature_energy: float
+    weight_energy: float
+    collapse: float | None
+    log_collapse: float | None
+    vanishing: float | None
+    multiplier: float | None
+    residual: float | None
+
+
+def threshold(majority: Whole, minority: Whole, feature_energy: Number, weight_energy: Number) -> float:
+    """R*, the imbalance ratio from which on minority collapse is the optimum: the minority classifiers coincide.
+
+    It is finite for every energy, above 1, and grows with E_W·E_H, about as e^{c√(E_W E_H)}; `inf` is returned where it
+    is beyond the greatest float. A minority of one class cannot collapse, which is an `InputError`.
+    """
+    found = thresholds_of(majority, minority, feature_energy, weight_energy)
+    if found.collapse is None:
+        raise InputError(
+            "The threshold of minority collapse needs at least 2 minority classes; found 1, which has no other to "
+            "coincide with. `thresholds_of` gives the ratio at which it vanishes."
+        )
+    return found.collapse
+
+
+def thresholds_of(majority: Whole, minority: Whole, feature_energy: Number, weight_energy: Number) -> Thresholds:
+    """R* and R₀ of `majority` classes against `minority` classes, with the residual of the root."""
+    advice = "Pass the number of classes, 5 say."
+    k = checked_count(majority, "The number of majority classes", advice)
+    m = checked_count(minority, "The number of minority classes", advice)
+    energies = checked_energy(feature_energy, "feature_energy"), checked_energy(weight_energy, "weight_energy")
+    root_energy = math.sqrt(energies[0]) * math.sqrt(energies[1])
+    gone = vanishing_ratio(k, m, root_energy)
+    if m == 1:
+        return Thresholds(k, m, *energies, None, None, gone, None, None)
+    logs, residuals = log_collapse_ratios(*(np.array([float(value)]) for value in (k, m, root_energy)))
+    log_ratio = float(logs[0])
+    ratio = math.exp(log_ratio) if log_ratio < LARGEST else math.inf
+    return Thresholds(k, m, *energies, ratio, log_ratio, gone, math.exp(-log_ratio), float(residuals[0]))
+
+
+def log_collapse_ratios(
+    majority: Float64[np.ndarray, " b"], minority: Float64[np.ndarray, " b"], root_energy: Float64[np.ndarray, " b"]
+) -> tuple[Float64[np.ndarray, " b"], Float64[np.ndarray, " b"]]:
+    """Log R* for arrays of k_A, k_B ≥ 2 and √(E_W E_H), and the residuals of the equation in θ."""
+    curve = _Curve(majority, minority, (majority + minority) * root_energy)
+    top = np.arcsin(np.sqrt(majority / (majority + minority)))  # where t = 0
+    rows = np.arange(len(top))
+    low = 0.5 * top
+    while (short := curve.reach(low, rows) <= curve.tau).any():  # t grows beyond every bound as θ → 0
+        low = np.where(short, 0.5 * low, low)
+    full = bracketed_roots(lambda theta, r: curve.reach(theta, r) / curve.tau[r] - 1, low, top)  # where t = τ
+    single = majority == 1
+    theta = full
+    if not single.all():
+        several = np.flatnonzero(~single)
+        inner = bracketed_roots(lambda theta, r: curve.excess(theta, several[r]), full[several], top[several])
+        theta = full.copy()
+        theta[several] = inner
+    residual = np.where(single, curve.reach(theta, rows) - curve.tau, curve.excess(theta, rows))
+    return -curve.log_weight(theta, rows), residual
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Curve:
+    """Everything as a function of θ where s_B = 0 and μ = ω_B."""
+
+    k: Float64[np.ndarray, " b"]
+    m: Float64[np.ndarray, " b"]
+    tau: Float64[np.ndarray, " b"]
+
+    def _second(self, theta: np.ndarray, r: np.ndarray) -> Float64[np.ndarray, " r"]:
+        """a_B, from q_B = sin θ √(k_A/K): p_BB = (1 − q_B)/k_B and p_BA = q_B/k_A."""
+        k, m = self.k[r], self.m[r]
+        q = np.sin(theta) * np.sqrt(k / (k + m))
+        return np.asarray(np.maximum(m * np.sqrt(k / (k + m)) * np.log((1 - q) * k / (m * q)), 0.0))
+
+    def reach(self, theta: np.ndarray, r: np.ndarray) -> Float64[np.ndarray, " r"]:
+        """The length t = ‖M‖_*."""
+        return np.asarray(self._second(theta, r) / np.sin(theta))
+
+    def _first(self, theta: np.ndarray, r: np.ndarray) -> tuple[Float64[np.ndarray, " r"], Float64[np.ndarray, " r"]]:
+        """s_A and log(p_AA/p_AB) (for one majority class: its own logit over one of the minority)."""
+        k, m = self.k[r], self.m[r]
+        t = self.reach(theta, r)
+        s = np.where(k > 1, np.maximum(self.tau[r] - t, 0.0) / np.maximum(k - 1, 1.0), 0.0)
+        return s, np.asarray((t * np.cos(theta) * np.sqrt((k + m) / m) - s) / k)
+
+    def excess(self, theta: np.ndarray, r: np.ndarray) -> Float64[np.ndarray, " r"]:
+        """The two sides of |γ_A| = μ as logits, left minus right."""
+        k, m = self.k[r], self.m[r]
+        right = np.log((np.sqrt(m * (k + m)) / np.cos(theta) - m) / k)
+        return np.asarray(self._first(theta, r)[1] - right)
+
+    def log_weight(self, theta: np.ndarray, r: np.ndarray) -> Float64[np.ndarray, " r"]:
+        """Log ω_B = log μ = log p_AB + log(√(k_B K)/cos θ)."""
+        k, m = self.k[r], self.m[r]
+        s, ahead = self._first(theta, r)
+        others = np.logaddexp(np.log(m), np.where(k > 1, np.log(np.maximum(k - 1, 1.0)) + ahead, -np.inf))
+        return np.asarray(0.5 * np.log(m * (k + m)) - np.log(np.cos(theta)) - np.logaddexp(others, ahead + s))
+
+
+def vanishing_ratio(majority: int, minority: int, root_energy: float) -> float | None:
+    """R₀ = √(k_A/K)/√(μ₀² − K k_B p_B²), from which on the minority vectors are zero; `None` where that never happens.
+
+    With M = 0 and s_A = τ/(k_A−1), p is the softmax of {s_A(1−1/k_A), −s_A/k_A, 0} with multiplicities {1, k_A−1, k_B} and
+    μ₀ = k_A p_A + k_B p_B. The root is real, as p_A/p_B = e^{−s_A/k_A}, iff √(E_W E_H) < (k_A(k_A−1)/K) log(1 + √(K/k_B)).
+    """
+    k, m, K = majority, minority, majority + minority
+    if k == 1:
+        return None
+    s = K * root_energy / (k - 1)
+    inside = math.exp(-s / k)
+    square = (k * inside + m) ** 2 - K * m  # (μ₀² − K k_B p_B²)/p_B²
+    if square <= 0:
+        return None
+    log_p = -float(np.logaddexp(s * (1 - 1 / k), math.log((k - 1) * inside + m)))
+    log_ratio = 0.5 * math.log(k / K) - log_p - 0.5 * math.log(square)
+    return math.exp(log_ratio) if log_ratio < LARGEST else math.inf

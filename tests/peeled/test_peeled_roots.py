@@ -1,0 +1,59 @@
+"""Bracketed roots against scipy's, many at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import optimize
+
+from closeness import close
+from equisep.errors import NumericalError
+from equisep.peeled.roots import bracketed_roots
+
+FUNCTIONS = [
+    lambda x: x**3 - 2,
+    lambda x: np.exp(x) - 10,
+    lambda x: np.where(x < 1.3, -1e-8, 1.0),  # a step: only halving helps
+    lambda x: (x - 1.5) ** 9,
+    lambda x: np.log(x / 2),
+    lambda x: 1e-300 * (x - 1.25),
+]
+
+
+def together(x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    return np.array([FUNCTIONS[row](value) for value, row in zip(x, rows, strict=True)], dtype=np.float64)
+
+
+def test_many_roots_at_once_are_scipys() -> None:
+    count = len(FUNCTIONS)
+    found = bracketed_roots(together, np.full(count, 0.5), np.full(count, 3.0))
+    expected = [optimize.bisect(function, 0.5, 3.0, xtol=1e-15, rtol=1e-15) for function in FUNCTIONS]
+    simple = [0, 1, 2, 4, 5]
+    close(found[simple], np.array(expected)[simple], rtol=1e-14)
+    assert found[3] == pytest.approx(1.5, abs=1e-3)  # so flat that its values underflow nearby
+
+
+def test_finished_functions_are_not_called_again() -> None:
+    calls = np.zeros(2, dtype=int)
+
+    def function(x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        np.add.at(calls, rows, 1)
+        return np.where(rows == 0, x - 1.0, np.where(x < 1.3, -1e-8, 1.0))
+
+    bracketed_roots(function, np.array([0.0, 0.5]), np.array([2.0, 3.0]))
+    assert calls[0] < 6 < 30 < calls[1]
+
+
+def test_a_wide_tolerance_stops_early() -> None:
+    low, high = np.array([0.5]), np.array([3.0])
+    (root,) = bracketed_roots(lambda x, rows: x**3 - 2, low, high, within=1e-2)
+    assert root == pytest.approx(2 ** (1 / 3), abs=1e-2)
+
+
+def test_a_root_at_an_end_is_found() -> None:
+    assert bracketed_roots(lambda x, rows: x - 1.0, np.array([1.0]), np.array([2.0])) == pytest.approx([1.0], abs=0)
+
+
+def test_equal_signs_are_told() -> None:
+    with pytest.raises(NumericalError, match="the signs do not differ"):
+        bracketed_roots(lambda x, rows: x**2 + 1, np.array([0.0]), np.array([1.0]))

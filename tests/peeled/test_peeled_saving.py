@@ -1,0 +1,143 @@
+"""Who collapses or vanishes in any list of classes, and the least weight that saves them, checked by solving again."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from closeness import close
+from equisep.errors import NumericalError
+from equisep.peeled import Problem, fates, solve_reduced, thresholds_of
+from equisep.peeled.saving import collapse_weights, vanishing_weights
+
+E = {"feature_energy": 5, "weight_energy": 1}
+SHOWN = Problem.of_groups((3, 4, 3), (1, 0.3, 0.05), **E)
+
+
+def reweighted(problem: Problem, group: int, weight: float) -> Problem:
+    return replace(problem, weights=tuple(weight if g == group else w for g, w in enumerate(problem.weights)))
+
+
+def test_reference_least_weight_of_three_groups() -> None:
+    """Reference values: today's multiplier 0.110935, the least saving weight 0.119763."""
+    found = fates(SHOWN)
+    close(found.solution.certificate.multiplier, 0.110935, rtol=5e-6)
+    assert [fate.state for fate in found.groups] == ["separate", "separate", "collapsed"]
+    third = found.groups[2]
+    close(third.least_weight, 0.119763, rtol=5e-6)
+    close(third.factor, third.least_weight / 0.05)
+    assert third.checked is True
+    assert [fate.least_weight for fate in found.groups[:2]] == [None, None]  # they need no saving
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+@pytest.mark.parametrize("distance", [1e-2, 1e-3, 1e-4, 1e-5])
+def test_slightly_above_the_least_weight_saves_and_slightly_below_does_not(side: int, distance: float) -> None:
+    weight = collapse_weights(SHOWN, [2])[0]
+    solution = solve_reduced([reweighted(SHOWN, 2, weight * (1 + side * distance))])[0].or_raise()
+    assert solution.geometry.collapsed[2] is (side < 0)
+    assert (solution.form.s[2] > 0) == (side > 0)
+
+
+def test_two_groups_have_the_threshold_of_their_own_equation() -> None:
+    problem = Problem.two_groups(5, 5, 100, **E)
+    minority, majority = (fates(problem, every=True).groups[g] for g in (1, 0))
+    close(minority.least_weight, 1 / thresholds_of(5, 5, 5, 1).collapse, rtol=1e-12)
+    close(majority.least_weight, 0.01 / thresholds_of(5, 5, 5, 1).collapse, rtol=1e-12)
+    assert minority.checked is True and majority.checked is True
+    assert minority.state == "collapsed" and majority.state == "separate"
+
+
+def test_two_equal_groups_beside_a_third_agree_with_the_joined_problem() -> None:
+    """Splitting the majority in two groups of one weight changes nothing, and takes another way to the same root."""
+    split = Problem.of_groups((2, 3, 5), (1, 1, 0.01), **E)
+    close(collapse_weights(split, [2])[0], 1 / thresholds_of(5, 5, 5, 1).collapse, rtol=1e-8)
+    low = Problem.of_groups((2, 3, 5), (1, 1, 0.01), feature_energy=1, weight_energy=1)
+    close(vanishing_weights(low, [2])[0], 1 / thresholds_of(5, 5, 1, 1).vanishing, rtol=1e-6)
+
+
+def test_a_vanished_minority_is_told_with_both_weights() -> None:
+    fate = fates(Problem.two_groups(5, 5, 3, feature_energy=1, weight_energy=1)).groups[1]
+    limits = thresholds_of(5, 5, 1, 1)
+    assert fate.state == "vanished" and fate.checked is True
+    close(fate.collapse_weight, 1 / limits.collapse)
+    close(fate.vanishing_weight, 1 / limits.vanishing)
+    close(fate.factor, 3 / limits.collapse)
+
+
+def test_one_class_alone_is_saved_from_vanishing() -> None:
+    problem = Problem.of_groups((4, 1, 3), (1, 0.2, 0.1), feature_energy=0.3, weight_energy=1)
+    fate = fates(problem).groups[1]
+    assert fate.state == "vanished" and fate.collapse_weight is None
+    assert fate.least_weight == fate.vanishing_weight > 0.2 and fate.checked is True
+    for side, gone in ((1 - 1e-4, True), (1 + 1e-4, False)):
+        solution = solve_reduced([reweighted(problem, 1, fate.least_weight * side)])[0].or_raise()
+        assert solution.geometry.vanished[1] is gone
+
+
+def test_one_class_that_never_vanishes_needs_no_weight() -> None:
+    fate = fates(Problem.of_weights([1, 0.5, 0.01], **E), every=True).groups[2]
+    assert fate.state == "separate" and fate.least_weight == 0 and fate.factor == 0 and fate.checked is None
+
+
+def test_class_sizes_come_back_class_by_class_in_their_order() -> None:
+    sizes = [50, 5000, 200, 5000, 50, 200, 1000]
+    found = fates(Problem.of_sizes(sizes, **E))
+    assert len(found.classes) == 7
+    shares = np.array(sizes) / sum(sizes)
+    close([fate.weight for fate in found.classes], shares)
+    for fate, size in zip(found.classes, sizes, strict=True):
+        assert fate.classes == sizes.count(size)
+        if fate.state != "separate":
+            assert fate.factor > 1 and fate.checked
+    assert found.classes[0].state == "collapsed" and found.classes[1].state == "separate"
+
+
+@pytest.mark.parametrize("way", ["loss weight", "oversampling"])
+def test_the_factor_works_as_a_loss_weight_and_as_oversampling(way: str) -> None:
+    sizes = np.array([1000, 1000, 1000, 20, 20, 20, 300])
+    factor = fates(Problem.of_sizes(sizes, **E)).classes[3].factor
+    for side, state in ((0.99, "collapsed"), (1.01, "separate")):
+        scale = np.where(sizes == 20, factor * side, 1.0)
+        if way == "loss weight":
+            problem = Problem.of_sizes(sizes, **E, loss_weights=scale)
+        else:  # copies of samples are whole, so take many of everything first
+            problem = Problem.of_sizes(np.round(10**6 * sizes * scale), **E)
+        assert fates(problem).classes[3].state == state
+
+
+def test_the_heaviest_group_never_collapses_and_every_threshold_is_confirmed() -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(4):
+        groups = int(rng.integers(3, 6))
+        problem = Problem.of_groups(
+            np.floor(10 ** rng.uniform(0, 1.3, groups)),
+            10 ** -rng.uniform(0, 3, groups),
+            feature_energy=10 ** rng.uniform(-1, 1.3),
+            weight_energy=1,
+        )
+        found = fates(problem, every=True)
+        assert found.groups[int(np.argmax(problem.weights))].state == "separate"
+        for fate in found.groups:
+            assert fate.checked is not False
+            if fate.classes > 1:
+                assert (fate.weight <= fate.collapse_weight) is (fate.state != "separate")
+                assert (fate.weight <= found.solution.certificate.multiplier) is (fate.state != "separate")
+
+
+def test_balanced_classes_have_nothing_to_be_saved_from() -> None:
+    (fate,) = fates(Problem.of_sizes([10] * 5, **E), every=True).groups
+    assert fate.state == "separate" and fate.least_weight is None and fate.factor is None
+
+
+def test_a_group_absent_from_the_loss_has_no_factor() -> None:
+    fate = fates(Problem.two_groups(5, 5, math.inf, **E)).groups[1]
+    assert fate.state == "collapsed" and fate.least_weight > 0 and fate.factor is None
+
+
+def test_a_fate_that_is_not_proven_is_not_told() -> None:
+    with pytest.raises(NumericalError, match="stopped after"):
+        fates(Problem.two_groups(5, 5, 10, feature_energy=1e7, weight_energy=1))
