@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, Literal, get_args
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from equisep.errors import EquisepError, InputError, NumericalError, did_you_mean
+from equisep._version import __version__
+from equisep.errors import EquisepError, InputError, NumericalError
 from equisep.models import Fnn
 from equisep.progress import Progress, silent
 from equisep.results.codec import encode
 from equisep.training.chunk import Task, train_chunk
+from equisep.training.engines import captures, out_of_memory, place_of, precision
 from equisep.training.member import Member, Stage, check_members
 from equisep.training.memory import SHARE, bytes_per_member, free_bytes
 from equisep.training.optimizers import setting
@@ -31,7 +32,6 @@ from equisep.training.trained import Ensemble, joined
 from equisep.training.watch import Watch
 from equisep.training.workers import run_parts
 
-Engine = Literal["auto", "eager", "graphs"]
 CPU_CHUNK = 32  # more members side by side only push each other out of the processor's cache
 
 
@@ -71,9 +71,9 @@ def train_ensemble(
     """
     watch = watch or Watch()
     shape, given = check_members(members, stages)
-    place = _place(device)
+    place = place_of(device, asked="train_ensemble")
     stages = given or (Stage(epochs=members[0].recipe.epochs),)
-    captured = _captured(engine, place, dtype)
+    captured = captures(engine, place, dtype)
     weights = _weights(members, shape, starts)
     samples = draw_samples(members, x, y, per_class=per_class, sizes=sizes)
     held = None if test is None else (flat_pool(*test, shape, what="test samples"), test[1].cpu().to(torch.int64))
@@ -87,6 +87,8 @@ def train_ensemble(
         "per_class": per_class,
         "sizes": None if sizes is None else [int(size) for size in sizes],
         "starts": "seeds" if starts is None else "given",
+        "device": place.type,
+        "equisep": __version__,
     }
     task = Task(
         tuple(members), tuple(weights), samples, held, stages, watch, place, dtype, captured, settings
@@ -108,10 +110,10 @@ def train_ensemble(
 
         part = None
         try:
-            with _precision(tf32):
+            with precision(tf32=tf32):
                 part = _trained(task.of(indices), report, workers=workers)
         except (RuntimeError, MemoryError) as error:
-            if not _out_of_memory(error):
+            if not out_of_memory(error):
                 raise
             if len(indices) == 1:
                 need = bytes_per_member(members[indices[0]], samples.n, dtype, epochs=task.epochs)
@@ -173,30 +175,6 @@ def _weights(members: Sequence[Member], shape: Shape, starts: Sequence[Fnn | Wei
     return [states[id(start)] for start in starts]
 
 
-def _place(device: str | torch.device | None) -> torch.device:
-    try:
-        return torch.zeros(1, device=device or "cpu").device
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).split("\n")[0].split(". ")[0].rstrip(".")
-        raise InputError(
-            f"`train_ensemble` was asked for device `{device}`, which cannot be used here: {reason}. "
-            "Pass a device that this machine has, such as `device='cpu'`."
-        ) from error
-
-
-def _captured(engine: str, place: torch.device, dtype: torch.dtype) -> bool:
-    if engine not in get_args(Engine):
-        raise InputError(f"No engine `{engine}`.{did_you_mean(engine, get_args(Engine))} Known: auto, eager, graphs.")
-    if dtype not in (torch.float32, torch.float64):
-        raise InputError(f"An ensemble trains in float32 or float64; found {dtype}.")
-    possible = place.type == "cuda" and dtype is torch.float32
-    if engine == "graphs" and not possible:
-        raise InputError(
-            f"Captured graphs need a CUDA device and float32; found {place} and {dtype}. Use `engine='auto'`."
-        )
-    return possible and engine != "eager"
-
-
 def _check_batches(member: Member, n: int, tested: int | None, watch: Watch, stages: Sequence[Stage]) -> None:
     size = member.recipe.batch_size
     normalized = member.shape.norm and bool(member.shape.widths)
@@ -233,24 +211,6 @@ def _fitting(
     if chunk is not None:
         return min(chunk, fits)
     return min(fits, CPU_CHUNK) if place.type == "cpu" else fits
-
-
-@contextmanager
-def _precision(tf32: bool) -> Iterator[None]:
-    """TF32 in matrix products as asked, then as it was."""
-    matmul = torch.backends.cuda.matmul
-    before = matmul.fp32_precision  # torch refuses to read the older `allow_tf32` once anyone has set this one
-    matmul.fp32_precision = "tf32" if tf32 else "ieee"
-    try:
-        yield
-    finally:
-        matmul.fp32_precision = before
-
-
-def _out_of_memory(error: BaseException) -> bool:
-    """Whether memory ran out: torch says so in its own words for each device and library."""
-    told = ("allocate memory", "out of memory", "ALLOC_FAILED")
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(words in str(error) for words in told)
 
 
 def _settings(

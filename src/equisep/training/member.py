@@ -78,14 +78,21 @@ class Stage:
         self.recipe(Recipe())  # which checks the rest
 
     @staticmethod
-    def freezing(bottom: int, *, depth: int, epochs: int = 600) -> Stage:
+    def freezing(
+        bottom: int,
+        *,
+        depth: int,
+        epochs: int = 600,
+        milestones: tuple[float, ...] | None = None,
+        frozen_norm: FrozenNorm = "follow",
+    ) -> Stage:
         """A stage in which the first `bottom` layers of `depth` are frozen and the rest learn."""
         if not 0 <= bottom < depth:
             raise InputError(
                 f"{bottom} layers cannot be frozen in a network of {depth}: at least one has to learn. "
                 f"Freeze 0 to {depth - 1}."
             )
-        return Stage(epochs=epochs, trains=tuple(range(bottom + 1, depth + 1)))
+        return Stage(epochs, tuple(range(bottom + 1, depth + 1)), milestones, frozen_norm)
 
     def recipe(self, recipe: Recipe) -> Recipe:
         """A member's recipe with this stage's length and schedule."""

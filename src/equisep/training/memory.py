@@ -10,7 +10,9 @@ import torch
 from equisep.training.member import Member
 
 CGROUP = Path("/sys/fs/cgroup")
-SHARE = 0.6  # of what is free: the rest is left to the reading of sites, to fragmentation and to others
+# of what is free: the rest is left to the reading of sites, to others, and to the allocator, which on a CPU was seen to
+# hold 1.4 times the memory in use
+SHARE = 0.6
 
 
 def bytes_per_member(member: Member, n: int, dtype: torch.dtype, *, epochs: int) -> int:

@@ -24,6 +24,7 @@ class Shape:
     activation: bool = True
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "widths", tuple(self.widths))  # a list would do, but cannot be hashed
         if min(self.widths, default=1) < 1 or self.inputs < 1 or self.classes < 2:
             raise InputError(
                 f"A network needs widths and inputs of at least 1 and 2 classes; found widths={list(self.widths)}, "

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
@@ -21,7 +22,8 @@ from equisep.training.passes import Vectors, linear, normalize, vectors_of
 from equisep.training.samples import Samples
 from equisep.training.stack import Stack
 
-READ_BYTES = 2**30  # features and their float64 copies held at once while reading
+# features and their float64 copies held at once while reading: on a CPU what its cache is not too small for
+READ_BYTES = {"cpu": 2**28, "cuda": 2**32}
 TestReading = Literal["accuracy", "sites"]
 Array = npt.NDArray[Any]
 
@@ -54,6 +56,8 @@ class Watch:
         if self.test not in get_args(TestReading):
             hint = did_you_mean(str(self.test), get_args(TestReading))
             raise InputError(f"Test data are read for `accuracy` or `sites`; found `{self.test}`.{hint}")
+        if self.test == "sites" and not self.sites:
+            raise InputError("Sites of test data are read against those of training data. Leave `sites` on.")
         if self.batch_size < 2:
             raise InputError(f"BatchNorm cannot normalize batches of {self.batch_size}. Read batches of 2 or more.")
         if any(epoch < 0 for epoch in self.epochs):
@@ -108,8 +112,10 @@ def read_ensemble(
 ) -> Reading:
     """Loss, accuracy and all sites of every member in one mode; members in as large groups as memory allows."""
     n = samples.n if test is None else max(samples.n, len(test[1]))
-    widest = max(stack.shape.inputs, *stack.shape.widths, stack.shape.classes)
-    group = max(1, READ_BYTES // (n * widest * (2 * stack.theta.element_size() + 4 * 8)))
+    numbers = n * (stack.shape.inputs + sum(stack.shape.widths) + stack.shape.classes)
+    group = max(
+        1, READ_BYTES.get(stack.theta.device.type, 2**28) // (numbers * (2 * stack.theta.element_size() + 4 * 8))
+    )
     parts = [
         _read_group(stack, samples, test, watch, members=slice(start, start + group), mode=mode)
         for start in range(0, stack.members, group)
@@ -123,25 +129,15 @@ def _read_group(
 ) -> dict[str, Array]:
     rows, labels = samples.rows[members], samples.labels[members]  # m n
     order = _order(samples.n, watch, rows.device)
-    inputs, y = samples.pool[rows[:, order].t()], labels[:, order]  # n m i, m n
-    found: dict[str, Tensor] = {}
-    centers: list[StackedCenters] = []
-    sites: dict[str, list[Tensor]] = {}
-    for site, features in _sites(stack, inputs, members, mode, watch):
-        if site == stack.shape.depth:
-            found["loss"], found["accuracy"] = _scored(features, y)
-        elif watch.sites:
-            across = features.transpose(0, 1)  # m n d
-            reading, here = read_stacked(across, y, classes=stack.shape.classes)
-            hits = _share(stacked_hits(across, y, centers=here), across, sound=here.sound)
-            entries = (reading.fuzziness, reading.class_fuzziness, reading.cdnv, hits, reading.rank)
-            for name, value in zip(("fuzziness", "class_fuzziness", "cdnv", "ncc", "rank"), entries, strict=True):
-                sites.setdefault(name, []).append(value)
-            if test is not None and watch.test == "sites":
-                centers.append(here)
+    features, scores = _held(_sites(stack, samples.pool[rows[:, order].t()], members, mode, watch), watch.sites)
+    y = labels[:, order]  # m n
+    found = dict(zip(("loss", "accuracy"), _scored(scores, y), strict=True))
+    centers: dict[int, StackedCenters] = {}
+    if watch.sites:
+        of_sites, centers = _statistics(features, y, classes=stack.shape.classes)
+        found |= of_sites
     if test is not None:
-        _read_test(stack, test, watch, centers, members=members, mode=mode, found=found, sites=sites)
-    found |= {name: torch.stack(values, dim=1) for name, values in sites.items()}
+        found |= _read_test(stack, test, watch, centers, members=members, mode=mode)
     return {name: value.cpu().numpy() for name, value in found.items()}
 
 
@@ -149,47 +145,79 @@ def _read_test(
     stack: Stack,
     test: tuple[Tensor, Tensor],
     watch: Watch,
-    centers: Sequence[StackedCenters],
+    centers: Mapping[int, StackedCenters],
     *,
     members: slice,
     mode: Mode,
-    found: dict[str, Tensor],
-    sites: dict[str, list[Tensor]],
-) -> None:
+) -> dict[str, Tensor]:
     """The test data: accuracy; and, where asked, D and CDNV of their own means, nearest centers of the training's."""
     width = len(stack.theta[members])
     order = _order(len(test[1]), watch, test[1].device)
-    inputs = test[0][order].unsqueeze(1).expand(-1, width, -1)  # n m i
     y = test[1][order].expand(width, -1)  # m n
-    for site, features in _sites(stack, inputs, members, mode, watch):
-        if site == stack.shape.depth:
-            found["accuracy_test"] = _scored(features, y)[1]
-        elif centers:
-            across = features.transpose(0, 1)
-            reading, _ = read_stacked(across, y, classes=stack.shape.classes)
-            hits = _share(stacked_hits(across, y, centers=centers[site]), across, sound=centers[site].sound)
-            for name, value in zip(
-                ("fuzziness_test", "cdnv_test", "ncc_test"), (reading.fuzziness, reading.cdnv, hits), strict=True
-            ):
-                sites.setdefault(name, []).append(value)
+    inputs = test[0][order].unsqueeze(1).expand(-1, width, -1)  # n m i
+    wanted = watch.sites and watch.test == "sites"
+    features, scores = _held(_sites(stack, inputs, members, mode, watch), wanted)
+    found = {"accuracy_test": _scored(scores, y)[1]}
+    if wanted:
+        of_sites, _ = _statistics(features, y, classes=stack.shape.classes, centers=centers)
+        found |= {f"{name}_test": of_sites[name] for name in ("fuzziness", "cdnv", "ncc")}
+    return found
+
+
+def _statistics(
+    features: Sequence[Float[Tensor, "n m _"]],
+    y: Int[Tensor, "m n"],
+    *,
+    classes: int,
+    centers: Mapping[int, StackedCenters] | None = None,
+) -> tuple[dict[str, Tensor], dict[int, StackedCenters]]:
+    """The metrics of all sites; those of one width at once, as if they were sites of more members.
+
+    Nearest centers are those of `centers` (by width) where given, otherwise the features' own.
+    """
+    own: dict[int, StackedCenters] = {}
+    columns: dict[str, dict[int, Tensor]] = {}
+    for width in dict.fromkeys(part.shape[2] for part in features):
+        places = [site for site, part in enumerate(features) if part.shape[2] == width]
+        across = torch.stack([features[site].transpose(0, 1) for site in places]).flatten(0, 1)  # s·m n d
+        labels = y.repeat(len(places), 1)  # s·m n
+        reading, own[width] = read_stacked(across, labels, classes=classes)
+        nearest = own[width] if centers is None else centers[width]
+        values = {
+            "fuzziness": reading.fuzziness,
+            "class_fuzziness": reading.class_fuzziness,
+            "cdnv": reading.cdnv,
+            "ncc": _share(stacked_hits(across, labels, centers=nearest), across, sound=nearest.sound),
+            "rank": reading.rank,
+        }
+        for name, value in values.items():
+            columns.setdefault(name, {}).update(zip(places, value.unflatten(0, (len(places), -1)), strict=True))
+    found = {name: torch.stack([column[site] for site in sorted(column)], dim=1) for name, column in columns.items()}
+    return found, own
+
+
+def _held(parts: Iterator[Tensor], wanted: bool) -> tuple[list[Tensor], Tensor]:
+    """The features of all sites, where they are wanted, and the scores that come after them."""
+    *features, scores = deque(parts, maxlen=None if wanted else 1)
+    return features, scores
 
 
 def _sites(
     stack: Stack, x: Float[Tensor, "n m i"], members: slice, mode: Mode, watch: Watch
-) -> Iterator[tuple[int, Float[Tensor, "n m d"]]]:
-    """Features of site 0 (the input), 1, …, and at last the class scores; one site is held at a time."""
+) -> Iterator[Float[Tensor, "n m _"]]:
+    """Features of site 0 (the input), 1, …, and at last the class scores."""
     vectors = vectors_of(stack)
     starts = batch_starts(len(x), watch.batch_size)
     edges = list(zip(starts, [*starts[1:], len(x)], strict=True))
     h = x
-    yield 0, h
+    yield h
     for layer in range(stack.shape.depth):
         h = linear(stack, layer, h, vectors[layer].bias[members], members=members)
         if layer < stack.shape.depth - 1:
             h = _normalized(stack, layer, h, vectors[layer], members, edges if mode == "batch" else None)
             if stack.shape.activation:
                 h = h.relu_()
-        yield layer + 1, h
+        yield h
 
 
 def _normalized(
