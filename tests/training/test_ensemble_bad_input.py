@@ -269,7 +269,7 @@ def test_a_device_that_is_not_there_is_refused(device: str) -> None:
         ),
         (lambda: Watch(epochs=(3, -2)), "Epochs are counted from 0; found -2."),
         (lambda: Watch(batch_size=1), "BatchNorm cannot normalize batches of 1. Read batches of 2 or more."),
-        (lambda: Watch(sites=False, test="sites"), "Sites of test data are read against those of training data. Leave `sites` on."),
+        (lambda: Watch(sites=False, test="sites"), "Test sites are read against those of training data. Leave `sites` on."),
         (lambda: Watch(modes=()), "No reading mode `none`. Known: eval, batch."),
     ],
 )  # fmt: skip

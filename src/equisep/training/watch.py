@@ -57,7 +57,7 @@ class Watch:
             hint = did_you_mean(str(self.test), get_args(TestReading))
             raise InputError(f"Test data are read for `accuracy` or `sites`; found `{self.test}`.{hint}")
         if self.test == "sites" and not self.sites:
-            raise InputError("Sites of test data are read against those of training data. Leave `sites` on.")
+            raise InputError("Test sites are read against those of training data. Leave `sites` on.")
         if self.batch_size < 2:
             raise InputError(f"BatchNorm cannot normalize batches of {self.batch_size}. Read batches of 2 or more.")
         if any(epoch < 0 for epoch in self.epochs):
