@@ -29,7 +29,7 @@ from equisep.measuring import measure
 from equisep.training import Member, Recipe, Shape, Watch, stepping, train, train_ensemble
 
 MEMBERS, DEPTH = 15, 8
-EPOCHS, REPEATS, WHOLE = 20, 5, 600
+EPOCHS, REPEATS, WHOLE = 50, 5, 600
 PAIRED_SEEDS = range(5)
 UNREAD = Watch(sites=False)
 

@@ -151,7 +151,7 @@ MEASURE = ("measure", "--data", "mine.npz", "--quiet", "--model")
 BAD = {
     "factory not there": ((*MEASURE, "mynet:smal"), "`mynet` has no `smal`. Did you mean `small`?"),
     "module not there": ((*MEASURE, "nomod:f"), "No module `nomod`"),
-    "no factory named": ((*MEASURE, "mynet"), "`--model` takes pkg.module:factory; found `mynet`."),
+    "no factory named": ((*MEASURE, "mynet"), "`--model` takes a network by name, pkg.module:factory, "),
     "factory raises": ((*MEASURE, "mynet:broken"), "`mynet:broken()` failed: RuntimeError: no weights on this machine"),
     "not callable": ((*MEASURE, "mynet:number"), "should be a model or a function that makes one; it is a int."),
     "no model made": ((*MEASURE, "mynet:not_a_model"), "should return a torch.nn.Module; it returned str."),

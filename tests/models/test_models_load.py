@@ -1,54 +1,157 @@
-"""Weights from checkpoints as trainers write them: wrapped, prefixed, old."""
+"""A model from one line: networks by name, factories, options behind the name, and what loading says."""
 
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
 from equisep.errors import ModelError
-from equisep.models import load_model, load_weights
+from equisep.models import MODELS, Vgg, build, load_model, loading_words, parse_spec
+
+CODE = """
+from torch import nn
+
+made = []
+
+def small(width=4, bias=True):
+    made.append(width)
+    return nn.Sequential(nn.Linear(3, width, bias=bias), nn.ReLU(), nn.Linear(width, 2))
+
+model = nn.Linear(3, 2)
+number = 3
+
+def word():
+    return "a network"
+
+def broken():
+    raise RuntimeError("no weights here")
+
+class Zoo:
+    small = staticmethod(small)
+"""
 
 
-def net(seed: int) -> nn.Sequential:
-    torch.manual_seed(seed)
-    return nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 2))
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "my_networks.py").write_text(CODE, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "my_networks", raising=False)
+    return "my_networks"
 
 
-def loaded(content: object, folder: Path) -> nn.Sequential:
-    torch.save(content, folder / "weights.pt")
-    model = net(1)
-    load_weights(model, folder / "weights.pt")
-    return model
+@pytest.mark.parametrize("name", MODELS)
+def test_every_network_is_loaded_by_its_name(name: str) -> None:
+    with torch.device("meta"):
+        assert type(load_model(name)) is type(build(name, seed=0))
 
 
-@pytest.mark.parametrize("prefix", ["", "module.", "_orig_mod.", "model."])
-@pytest.mark.parametrize("wrapper", [None, "state_dict", "model_state_dict", "model", "net"])
-def test_wrapped_and_prefixed_weights_fit(prefix: str, wrapper: str | None, tmp_path: Path) -> None:
-    weights = {prefix + name: value for name, value in net(0).state_dict().items()}
-    model = loaded(weights if wrapper is None else {wrapper: weights, "epoch": 3}, tmp_path)
-    for name, value in net(0).state_dict().items():
-        assert torch.equal(model.state_dict()[name], value)
+def test_a_network_by_name_draws_its_weights_as_a_seed_does() -> None:
+    torch.manual_seed(7)
+    loaded = load_model("resnet20,width_multiplier=0.25")
+    for key, value in build("resnet20", seed=7, width_multiplier=0.25).state_dict().items():
+        assert torch.equal(loaded.state_dict()[key], value), key
 
 
-def test_old_checkpoints_without_batch_counts_fit(tmp_path: Path) -> None:
-    weights = {name: value for name, value in net(0).state_dict().items() if "num_batches_tracked" not in name}
-    assert torch.equal(loaded(weights, tmp_path)[0].weight, net(0)[0].weight)
+def test_a_family_with_a_state_dict_file(tmp_path: Path) -> None:
+    source = build("convnet", seed=3, depth=2, width=5)
+    torch.save({"state_dict": source.state_dict()}, tmp_path / "w.pt")
+    loaded = load_model("convnet", checkpoint=tmp_path / "w.pt", depth=2, width=5)
+    for key, value in source.state_dict().items():
+        assert torch.equal(loaded.state_dict()[key], value), key
+    with pytest.raises(ModelError, match=r"w.pt` does not fit `ConvNet`: \d+ keys are missing \(`.*\), 0 unexpected\."):
+        load_model("convnet", checkpoint=tmp_path / "w.pt", depth=3, width=5)
 
 
-def test_a_wrong_shape_is_named(tmp_path: Path) -> None:
-    weights = net(0).state_dict() | {"3.weight": torch.zeros(5, 4)}
-    with pytest.raises(ModelError, match=r"`3.weight` has shape \(5, 4\), the model \(2, 4\)"):
-        loaded(weights, tmp_path)
+@pytest.mark.parametrize(
+    ("text", "source", "name", "options"),
+    [
+        ("resnet56", "network", "resnet56", {}),
+        ("vgg13,colors=3,width_multiplier=0.5", "network", "vgg13", {"colors": 3, "width_multiplier": 0.5}),
+        ("a.b:c.d,flag=True,other=none,word=gelu", "factory", "a.b:c.d", {"flag": True, "other": None, "word": "gelu"}),
+        ("timm:resnet18.a1_in1k,pretrained=false", "timm", "resnet18.a1_in1k", {"pretrained": False}),
+        ("torchvision:resnet18", "torchvision", "resnet18", {}),
+        ("hf:org/name,num_labels=2", "hf", "org/name", {"num_labels": 2}),
+        ("hf:./a,b=c/folder", "hf", "./a,b=c/folder", {}),
+        ("hf:./a, b", "hf", "./a, b", {}),
+    ],
+)
+def test_specs(text: str, source: str, name: str, options: dict[str, Any]) -> None:
+    spec = parse_spec(text)
+    assert (spec.source, spec.name, dict(spec.options)) == (source, name, options)
 
 
-def test_something_else_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="holds no state dict"):
-        loaded({"epoch": 3}, tmp_path)
-    (tmp_path / "text.pt").write_text("no checkpoint")
-    with pytest.raises(ModelError, match="cannot be read as a checkpoint of plain weights"):
-        load_weights(net(0), tmp_path / "text.pt")
+@pytest.mark.parametrize("text", ["resnet65", "mynet", "timm:", ":factory", "module:", ""])
+def test_a_spec_of_no_known_form(text: str) -> None:
+    with pytest.raises(
+        ModelError, match=rf"^`--model` takes a network by name, pkg.module:factory, .*; found `{text}`\."
+    ):
+        load_model(text)
 
 
-def test_a_model_object_serves_as_well_as_a_factory() -> None:
-    assert type(load_model("equisep.models:Fnn")).__name__ == "Fnn"
+def test_a_misspelt_network_is_guessed() -> None:
+    with pytest.raises(ModelError, match=r"found `resnet65`\. Did you mean `resnet56`"):
+        load_model("resnet65")
+    with pytest.raises(ModelError, match=r"^The network `vgg13` takes no `colour`\. Did you mean `colors`\? It takes"):
+        load_model("vgg13,colour=3")
+
+
+def test_options_of_the_call_stand_over_those_of_the_line() -> None:
+    model = load_model("vgg13,colors=3,classes=7", classes=5, width_multiplier=0.1)
+    assert isinstance(model, Vgg)
+    assert model(torch.zeros(1, 3, 32, 32)).shape == (1, 5)
+
+
+def test_a_factory_runs_in_the_working_folder_and_takes_options(module: str) -> None:
+    path = list(sys.path)
+    plain, wide = load_model(f"{module}:small"), load_model(f"{module}:Zoo.small,width=9,bias=false")
+    assert isinstance(plain, nn.Sequential) and isinstance(wide, nn.Sequential)
+    assert sys.modules[module].made == [4, 9]
+    assert wide[0].bias is None
+    assert sys.path == path
+
+
+def test_a_model_object_serves_as_well_as_a_factory(module: str) -> None:
+    assert load_model(f"{module}:model") is sys.modules[module].model
+    with pytest.raises(ModelError, match=r"^`my_networks:model` is a model already: nothing is made .* `width`\.$"):
+        load_model(f"{module}:model,width=3")
+
+
+@pytest.mark.parametrize(
+    ("attribute", "sentence"),
+    [
+        ("number", r"^`my_networks:number` should be a model or a function that makes one; it is a int\.$"),
+        ("word", r"^`my_networks:word\(\)` should return a torch\.nn\.Module; it returned str\.$"),
+        ("broken", r"^`my_networks:broken\(\)` failed: RuntimeError: no weights here$"),
+        ("small,depth=3", r"^`my_networks:small\(depth=3\)` failed: TypeError: .*unexpected keyword argument 'depth'"),
+        ("smal", r"^`my_networks` has no `smal`\. Did you mean `small`\?$"),
+    ],
+)
+def test_a_factory_that_makes_no_model(module: str, attribute: str, sentence: str) -> None:
+    with pytest.raises(ModelError, match=sentence):
+        load_model(f"{module}:{attribute}")
+
+
+def test_modules_that_cannot_be_imported(module: str, tmp_path: Path) -> None:
+    with pytest.raises(
+        ModelError, match=r"^No module `nowhere_at_all`\. Run from the folder that holds it, or install it"
+    ):
+        load_model("nowhere_at_all:make")
+    (tmp_path / "needs_more.py").write_text("import nowhere_at_all", encoding="utf-8")
+    with pytest.raises(ModelError, match=r"^No module `nowhere_at_all`, which `needs_more` imports\."):
+        load_model("needs_more:make")
+    (tmp_path / "half_written.py").write_text("def make(", encoding="utf-8")
+    with pytest.raises(ModelError, match=r"^Importing `half_written` failed: SyntaxError"):
+        load_model("half_written:make")
+
+
+def test_loading_says_whose_code_is_run_and_where_weights_come_from() -> None:
+    assert (
+        loading_words("a.b:c") == "Running the code of `a.b:c`. No --checkpoint: its weights are those that code gives."
+    )
+    assert loading_words("resnet20", checkpoint="w.pt") == "Building the network `resnet20`. Weights: `w.pt`."
+    assert "the published ones of `hf:name`" in loading_words("hf:name,num_labels=2")
+    assert loading_words("timm:vit,pretrained=false") == "Weights: random ones."
+    assert loading_words("timm:vit", checkpoint="w.pt") == "Weights: `w.pt`."

@@ -89,7 +89,7 @@ def test_weights_of_every_class_and_other_energies() -> None:
 
 def test_fewer_dimensions_than_the_optimum_needs_cost_something_and_it_is_said() -> None:
     solution = solve_nonconvex(two_groups(10), dimension=4)
-    assert solution.result == "solved"
+    assert solution.result == "stationary"  # nothing proves that no better point of four dimensions exists
     assert solution.certificate.distance_to_convex > 0.01
     assert solution.certificate.distance_to_convex <= solution.certificate.gap
     assert solution.certificate.stationarity < 1e-9
@@ -104,7 +104,8 @@ def test_q_norms_have_the_values_found_before(
 ) -> None:
     """K = 4, E_W = 1, E_H = 5: for q ≠ 2 the features are not a simplex ETF."""
     solution = q_norm(q, dimension)
-    assert solution.result == "solved"
+    assert solution.result == ("solved" if q == 2 else "stationary")  # the 2-norm bound is not reached for q ≠ 2
+    assert solution.or_raise() is solution
     close(solution.value, value, rtol=1e-6)
     compared = compare_with_etf(solution, q=q, starts=32)
     assert abs(compared.least_cosine - least) < 5e-4

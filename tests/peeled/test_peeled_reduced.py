@@ -13,7 +13,7 @@ import pytest
 
 from closeness import close
 from equisep.errors import InputError, NumericalError
-from equisep.peeled import Problem, solve_general, solve_reduced
+from equisep.peeled import Problem, ReducedForm, solve_general, solve_reduced
 from equisep.peeled.batch import Batch
 from equisep.peeled.certificate import reduced_gap
 from equisep.peeled.factored import solve_factored
@@ -241,6 +241,10 @@ def test_a_loss_that_underflows_is_not_called_solved() -> None:
             problem = Problem.of_groups(sizes, weights, feature_energy=1e7, weight_energy=1)
             solution = solve_reduced([problem])[0]
         assert solution.value == 0 and solution.result == "stopped"
+        with pytest.raises(
+            NumericalError, match="losses below the smallest float, a value of 0: a duality gap proves nothing there"
+        ):
+            solution.or_raise()
         assert np.isfinite(solution.form.M).all()
 
 
@@ -250,3 +254,19 @@ def test_matrices_of_too_many_classes_are_refused_and_the_groups_named() -> None
         with pytest.raises(InputError, match=f"`{name}` was asked for 10000 classes.*Read `geometry`"):
             getattr(solution, name)
     assert solution.geometry.within(0) is not None
+
+
+def test_a_start_changes_the_way_and_not_the_optimum() -> None:
+    """From the optimum of other weights, where other groups are zero, and from one that is no help at all."""
+    first = Problem.of_groups((3, 4, 3, 1), (1, 0.3, 0.01, 0.2), **E)
+    second = Problem.of_groups((3, 4, 3, 1), (0.05, 0.3, 1, 0.001), **E)
+    cold = solve_reduced([first, second])
+    warm = solve_reduced([first, second], near=[cold[1].form, cold[0].form])
+    for one, other in zip(cold, warm, strict=True):
+        assert other.result == "solved" and one.geometry.collapsed == other.geometry.collapsed
+        close(other.value, one.value, rtol=1e-9)
+        assert np.abs(other.Z - one.Z).max() < 1e-4
+    here = solve_reduced([first], near=[cold[0].form])[0]
+    assert here.iterations < cold[0].iterations and here.result == "solved"
+    nothing = ReducedForm(np.zeros(4), np.zeros((4, 4)))
+    close(solve_reduced([first], near=[nothing])[0].value, cold[0].value, rtol=1e-9)

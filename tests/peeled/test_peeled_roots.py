@@ -8,7 +8,7 @@ from scipy import optimize
 
 from closeness import close
 from equisep.errors import NumericalError
-from equisep.peeled.roots import bracketed_roots
+from equisep.peeled.roots import bracketed_roots, falling_roots
 
 FUNCTIONS = [
     lambda x: x**3 - 2,
@@ -57,3 +57,45 @@ def test_a_root_at_an_end_is_found() -> None:
 def test_equal_signs_are_told() -> None:
     with pytest.raises(NumericalError, match="the signs do not differ"):
         bracketed_roots(lambda x, rows: x**2 + 1, np.array([0.0]), np.array([1.0]))
+
+
+FALLING = [
+    lambda x: np.log(0.3 + 0.4 * np.exp(x)) - x,  # a multiplier that moves with the weight
+    lambda x: -40 - x,
+    lambda x: np.where(x < -0.7, 1.0, -1e-3),  # a step: only the middle helps
+    lambda x: -np.expm1(5 * (x + 2)),  # steep
+]
+
+
+def test_falling_roots_are_found_with_few_calls() -> None:
+    calls = np.zeros(len(FALLING), dtype=int)
+
+    def function(x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        np.add.at(calls, rows, 1)
+        return np.array([FALLING[row](value) for value, row in zip(x, rows, strict=True)], dtype=np.float64)
+
+    count = len(FALLING)
+    roots, slopes = falling_roots(
+        function, np.full(count, -0.1), high=np.zeros(count), slope=np.full(count, -1.0), within=1e-12
+    )
+    close(roots, np.array([np.log(0.5), -40, -0.7, -2]), rtol=1e-11)
+    close(slopes[:2], np.array([-0.6, -1]), rtol=1e-6)
+    assert calls[0] < 8 and calls[1] < 4
+
+
+def test_falling_roots_stop_where_rounding_hides_the_root() -> None:
+    noise = np.random.default_rng(0)
+    (root,), _ = falling_roots(
+        lambda x, rows: -1 - x + noise.uniform(-1e-8, 1e-8, len(x)),
+        np.array([-0.5]),
+        high=np.zeros(1),
+        slope=np.array([-1.0]),
+        within=1e-14,
+    )
+    assert root == pytest.approx(-1, abs=1e-7)
+
+
+@pytest.mark.parametrize("function", [lambda x, rows: np.full_like(x, np.nan), lambda x, rows: np.full_like(x, -1.0)])
+def test_a_falling_root_that_is_not_there_is_told(function: object) -> None:
+    with pytest.raises(NumericalError, match=r"was looked for, down to .*, and not found"):
+        falling_roots(function, np.array([-1.0]), high=np.zeros(1), slope=np.array([-1.0]), within=1e-12)

@@ -7,10 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import optimize
 
 from closeness import close
 from equisep.errors import NumericalError
-from equisep.peeled import Problem, fates, solve_reduced, thresholds_of
+from equisep.peeled import Problem, factored, fates, solve_reduced, thresholds_of
+from equisep.peeled.batch import Batch
+from equisep.peeled.reduced import solve_batch
 from equisep.peeled.saving import collapse_weights, vanishing_weights
 
 E = {"feature_energy": 5, "weight_energy": 1}
@@ -42,6 +45,52 @@ def test_slightly_above_the_least_weight_saves_and_slightly_below_does_not(side:
     assert (solution.form.s[2] > 0) == (side > 0)
 
 
+def plainly(problem: Problem, group: int) -> float:
+    """The root of μ_g(w) = w by scipy, every w solved from nothing: what the search from guess to guess must come to."""
+    batch = Batch.of([problem], held=[group])
+
+    def excess(log_weight: float) -> float:
+        batch.omega[0, group] = math.exp(log_weight)
+        return math.log(solve_batch(batch, polished=True)[2].multiplier[0]) - log_weight
+
+    top = math.log(max(weight for other, weight in enumerate(problem.weights) if other != group))
+    return math.exp(optimize.brentq(excess, top - 30, top, xtol=1e-13, rtol=1e-13))
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        SHOWN,
+        Problem.of_groups((5, 3, 2, 4), (1, 0.5, 0.1, 0.01), **E),
+        Problem.of_groups((4, 6, 1), (0.36, 0.0016, 0.61), feature_energy=0.2, weight_energy=1),
+        Problem.of_groups((2, 9, 3, 1, 5), (1, 0.7, 0.02, 0.3, 0.001), feature_energy=12, weight_energy=1),
+    ],
+)
+def test_least_weights_are_those_of_a_plain_search(problem: Problem) -> None:
+    several = [group for group, count in enumerate(problem.group_sizes) if count > 1]
+    expected = [plainly(problem, group) for group in several]
+    close(collapse_weights(problem, several), np.array(expected), rtol=1e-9)
+
+
+def test_groups_are_searched_a_few_at_a_time_from_the_weight_found_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = Problem.of_groups((3, 4, 3, 2, 3), (1, 0.3, 0.03, 0.02, 0.01), **E)
+    together = fates(problem)
+    monkeypatch.setattr(factored, "ENTRIES", 1)  # as with a hundred groups, of which each is searched alone
+    said: list[tuple[str, int, int | None]] = []
+    found = fates(problem, progress=lambda *words: said.append(words))
+    lost = [fate for fate in found.groups if fate.state != "separate"]
+    assert len(lost) >= 3 and all(fate.checked and fate.factor > 1 for fate in lost)
+    assert said == [("finding least weights", done + 1, len(lost)) for done in range(len(lost))]
+    for fate in lost:
+        close(fate.least_weight, together.groups[fate.group].least_weight, rtol=1e-9)
+
+
+def test_without_saving_only_the_states_are_told() -> None:
+    found = fates(SHOWN, saving=False)
+    assert [fate.state for fate in found.groups] == ["separate", "separate", "collapsed"]
+    assert found.groups[2].least_weight is None and found.groups[2].checked is None
+
+
 def test_two_groups_have_the_threshold_of_their_own_equation() -> None:
     problem = Problem.two_groups(5, 5, 100, **E)
     minority, majority = (fates(problem, every=True).groups[g] for g in (1, 0))
@@ -56,7 +105,7 @@ def test_two_equal_groups_beside_a_third_agree_with_the_joined_problem() -> None
     split = Problem.of_groups((2, 3, 5), (1, 1, 0.01), **E)
     close(collapse_weights(split, [2])[0], 1 / thresholds_of(5, 5, 5, 1).collapse, rtol=1e-8)
     low = Problem.of_groups((2, 3, 5), (1, 1, 0.01), feature_energy=1, weight_energy=1)
-    close(vanishing_weights(low, [2])[0], 1 / thresholds_of(5, 5, 1, 1).vanishing, rtol=1e-6)
+    close(vanishing_weights(solve_reduced([low])[0], [2])[0], 1 / thresholds_of(5, 5, 1, 1).vanishing, rtol=1e-6)
 
 
 def test_a_vanished_minority_is_told_with_both_weights() -> None:

@@ -74,11 +74,12 @@ def test_a_member_that_diverges_disturbs_no_other_on_the_gpu(channels: int, tf32
     calm = [one if one.rate < 1 else recipe("sgd", 0.1, epochs=4) for one in recipes]
     options = {**TINY, "channels": channels}
     found, without = (
-        tiny(each, options=options, dtype=torch.float32, device="cuda", tf32=tf32, chunk=3) for each in (recipes, calm)
+        tiny(each, options=options, dtype=torch.float32, device="cuda", tf32=tf32, chunk=chunk)
+        for each, chunk in ((recipes, 3), (calm, 1))  # after one diverged, all train one after the other
     )
     assert found.diverged[1] is not None and not math.isfinite(found.histories[1].loss[-1])
     assert (found.diverged[0], found.diverged[2]) == (None, None)
-    assert all(worst(found.weights(member), without.weights(member)) < 1e-2 for member in (0, 2))
+    assert all(worst(found.weights(member), without.weights(member)) < 1e-4 for member in (0, 2))
 
 
 def test_the_same_call_starts_from_the_same_bits() -> None:

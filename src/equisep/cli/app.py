@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from equisep._version import __version__
-from equisep.cli import compare, demo, law, measure, sites
+from equisep.cli import compare, demo, law, measure, peeled, sites
 
 app = typer.Typer(
     name="equisep",
@@ -41,6 +41,7 @@ app.command("measure")(measure.measure)
 app.command("sites")(sites.sites)
 app.command("law")(law.law)
 app.command("compare")(compare.compare)
+app.add_typer(peeled.group)
 
 
 def main() -> None:

@@ -75,19 +75,17 @@ def measure(
 
     from equisep.data import Batches, load_data, prepare_split
     from equisep.measuring import measure as measure_model
-    from equisep.models import load_model
+    from equisep.models import load_model, loading_words
     from equisep.report.plots import plot_law, save_figure
 
     if split not in ("both", "train", "test"):
         raise InputError(f"`--split` takes both, train or test; found `{split}`.")
     usable_file(out_file, flag="--out", endings=(".json",))
     usable_file(plot, flag="--plot", endings=PICTURES)
-    say(f"Running the code of `{model}`.", quiet=quiet)
+    say(loading_words(model, checkpoint=checkpoint), quiet=quiet)
     torch.manual_seed(seed)  # a factory draws its weights from it
     network = load_model(model, checkpoint=checkpoint)
-    if checkpoint is None:
-        say("No --checkpoint: the model is measured with the weights its factory gives it.", quiet=quiet)
-    preparation = _preparation(prepare, resize=resize, channels=channels, normalize=normalize)
+    preparation = preparation_of(prepare, resize=resize, channels=channels, normalize=normalize)
     with progress_bars(quiet=quiet) as progress:
         dataset = load_data(data, data_dir=data_dir, progress=progress)
         say(f"Data `{dataset.name}`: {_words(preparation, dataset)}.", quiet=quiet)
@@ -123,7 +121,8 @@ def _rescued(path: Path | None, *, quiet: bool) -> Iterator[None]:
         raise
 
 
-def _preparation(name: str | None, *, resize: str | None, channels: str | None, normalize: str | None) -> Preparation:
+def preparation_of(name: str | None, *, resize: str | None, channels: str | None, normalize: str | None) -> Preparation:
+    """The preparation that the flags state: a named one, changed by the others."""
     from equisep.data import Preparation, named_preparation
 
     base = Preparation() if name is None else named_preparation(name)

@@ -15,9 +15,16 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no r
 Seed = Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of weights, batch order and resampling.")]
 Device = Annotated[str | None, typer.Option("--device", help="Where to compute: cpu, cuda, cuda:1, mps.")]
 Model = Annotated[
-    str, typer.Option("--model", help="pkg.module:factory, a function that makes the model. Its code is run.")
+    str,
+    typer.Option(
+        "--model",
+        help="A network by name (vgg13,colors=3), timm:name, torchvision:name, hf:name-or-folder, or pkg.module:factory, "
+        "a function that makes the model: its code is run.",
+    ),
 ]
-Checkpoint = Annotated[Path | None, typer.Option("--checkpoint", help="Weights: a state dict that torch.save wrote.")]
+Checkpoint = Annotated[
+    Path | None, typer.Option("--checkpoint", help="Weights: a state dict, as torch.save or safetensors wrote it.")
+]
 ProfileFile = Annotated[Path, typer.Argument(metavar="PROFILE", help="A profile that equisep saved.")]
 
 

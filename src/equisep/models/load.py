@@ -1,139 +1,113 @@
-"""Models by name: a factory in any importable module, and weights from a checkpoint file."""
+"""A model from one line of text: a network of ours, code of the user's, or a model of timm, torchvision or Hugging Face."""
 
 from __future__ import annotations
 
-import importlib
 import re
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
 from equisep.errors import ModelError, did_you_mean
+from equisep.models.checkpoints import load_weights
+from equisep.models.factories import factory_model
+from equisep.models.hubs import timm_model, torchvision_model
+from equisep.models.hugging_face import hugging_face_model
+from equisep.models.networks import MODELS, named_network
 
-PREFIXES = ("module.", "_orig_mod.", "model.")  # what DataParallel, torch.compile and Lightning put before every name
-WRAPPERS = ("state_dict", "model_state_dict", "model", "net")  # where trainers put the weights inside a checkpoint
+HUBS = {"timm": timm_model, "torchvision": torchvision_model, "hf": hugging_face_model}
+FORMS = "a network by name, pkg.module:factory, timm:name, torchvision:name or hf:name-or-folder"
+
+_OPTIONS = re.compile(r"(?:,[A-Za-z_]\w*=[^,/]*)+$")
+_WORDS = {"true": True, "false": False, "none": None}
 
 
-def load_model(spec: str, *, checkpoint: str | Path | None = None) -> nn.Module:
-    """The model that `pkg.module:factory` makes (or is), with the weights of a checkpoint where one is given.
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """What `--model` says: the kind of source, the name there, and options for whatever makes the model.
 
-    This imports and runs the code that the spec names; the working folder is searched as `python -m` would.
-    Checkpoints are read with `weights_only=True`: they can hold tensors, never code.
+    `source` is `network` (one of ours), `factory` (a function of the user's), `timm`, `torchvision` or `hf`.
     """
-    module_name, _, attribute = spec.partition(":")
-    if not module_name or not attribute:
-        raise ModelError(
-            f"`--model` takes pkg.module:factory; found `{spec}`. For example `equisep.models:Fnn`, or `mynet:make_model`."
-        )
-    with _working_folder_importable():
-        model = _made(_attribute(_imported(module_name), module_name, attribute), spec)
+
+    source: str
+    name: str
+    options: Mapping[str, Any]
+
+
+def parse_spec(text: str) -> ModelSpec:
+    """`name`, `pkg.module:factory` or `hub:name`, each followed by options as in `vgg13,colors=3,classes=100`."""
+    found = _OPTIONS.search(text)
+    base = text if found is None else text[: found.start()]
+    pairs = [] if found is None else [part.partition("=") for part in found.group()[1:].split(",")]
+    options = {key: _value(value) for key, _, value in pairs}
+    source, colon, name = base.partition(":")
+    if source in HUBS and name:
+        return ModelSpec(source, name, options)
+    if colon and source and name and source not in HUBS:
+        return ModelSpec("factory", base, options)
+    if base in MODELS:
+        return ModelSpec("network", base, options)
+    raise ModelError(
+        f"`--model` takes {FORMS}; found `{text}`.{did_you_mean(base, MODELS)} Networks: {', '.join(sorted(MODELS))}."
+    )
+
+
+def load_model(spec: str, *, checkpoint: str | Path | None = None, **options: Any) -> nn.Module:
+    """The model that one line of text names, with the weights of a checkpoint where one is given.
+
+    resnet56                    a network of `MODELS`, random weights from torch's generator
+    pkg.module:factory          what that function makes, or a model object; **this imports and runs the code named**,
+                                searching the working folder as `python -m` would
+    timm:name, torchvision:name that library's model, with its pretrained weights where no checkpoint is given
+    hf:name-or-folder           a sequence or image classifier, or the bare encoder, as its configuration says; a folder
+                                is read offline; code that comes with a model is never run
+
+    `options` go to whatever makes the model, and may follow the name instead: `vgg13,colors=3`. Of timm, torchvision and
+    hf models `pretrained=False` takes random weights. Checkpoints hold tensors, never code, and every key must fit.
+    """
+    asked = parse_spec(spec)
+    given = {**asked.options, **options}
+    if asked.source == "network":
+        model = named_network(asked.name, given)
+    elif asked.source == "factory":
+        module_name, _, attribute = asked.name.partition(":")
+        model = factory_model(module_name, attribute, given)
+    else:
+        pretrained = bool(given.pop("pretrained", checkpoint is None))
+        model = HUBS[asked.source](asked.name, pretrained=pretrained, options=given)
     if checkpoint is not None:
         load_weights(model, checkpoint)
     return model
 
 
-@contextmanager
-def _working_folder_importable() -> Iterator[None]:
-    here = str(Path.cwd())
-    sys.path.insert(0, here)
-    try:
-        yield
-    finally:
-        sys.path.remove(here)
+def loading_words(spec: str, *, checkpoint: str | Path | None = None) -> str:
+    """What loading a model will do, in a sentence or two for the user: whose code is run, where weights come from."""
+    asked = parse_spec(spec)
+    if asked.source == "factory":
+        return f"Running the code of `{asked.name}`. {_weights('that code gives', checkpoint)}"
+    if asked.source == "network":
+        return f"Building the network `{asked.name}`. {_weights('the seed draws', checkpoint)}"
+    pretrained = bool(asked.options.get("pretrained", checkpoint is None))
+    where = f"the published ones of `{asked.source}:{asked.name}`, fetched where they are not at hand"
+    if checkpoint is None:
+        return f"Weights: {where if pretrained else 'random ones'}."
+    return _weights("", checkpoint)
 
 
-def _imported(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        missing = error.name or name
-        needed = "" if missing == name or name.startswith(f"{missing}.") else f", which `{name}` imports"
-        raise ModelError(f"No module `{missing}`{needed}. Run from the folder that holds it, or install it.") from error
-    except Exception as error:
-        raise ModelError(f"Importing `{name}` failed: {type(error).__name__}: {error}") from error
+def _weights(otherwise: str, checkpoint: str | Path | None) -> str:
+    return f"No --checkpoint: its weights are those {otherwise}." if checkpoint is None else f"Weights: `{checkpoint}`."
 
 
-def _attribute(module: Any, name: str, attribute: str) -> Any:
-    value = module
-    for part in attribute.split("."):
-        if not hasattr(value, part):
-            hint = did_you_mean(part, [entry for entry in dir(value) if not entry.startswith("_")])
-            raise ModelError(f"`{name}` has no `{attribute}`.{hint}")
-        value = getattr(value, part)
-    return value
-
-
-def _made(value: Any, spec: str) -> nn.Module:
-    if isinstance(value, nn.Module):
-        return value
-    if not callable(value):
-        raise ModelError(f"`{spec}` should be a model or a function that makes one; it is a {type(value).__name__}.")
-    try:
-        model = value()
-    except Exception as error:
-        raise ModelError(f"`{spec}()` failed: {type(error).__name__}: {error}") from error
-    if not isinstance(model, nn.Module):
-        raise ModelError(f"`{spec}()` should return a torch.nn.Module; it returned {type(model).__name__}.")
-    return model
-
-
-def load_weights(model: nn.Module, path: str | Path) -> None:
-    """Load a state dict, or a checkpoint that wraps one, into a model; every key must fit."""
-    source = Path(path)
-    if not source.is_file():
-        raise ModelError(f"No checkpoint at `{source}`.")
-    try:
-        content = torch.load(source, map_location="cpu", weights_only=True)
-    except Exception as error:  # damaged files raise whatever the reader trips over
-        first = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).split("\n")[0].split(". ")[0]
-        raise ModelError(
-            f"`{source}` cannot be read as a checkpoint of plain weights ({first}). "
-            "Save it again with `torch.save(model.state_dict(), path)`."
-        ) from error
-    expected = model.state_dict()
-    weights = _unprefixed(_state_dict(content, source), expected)
-    # checkpoints older than torch 1.0 do not count batches; torch itself fills the counts in
-    weights |= {
-        key: value for key, value in expected.items() if key.endswith(".num_batches_tracked") and key not in weights
-    }
-    missing = [key for key in expected if key not in weights]
-    strange = [key for key in weights if key not in expected]
-    if missing or strange:
-        raise ModelError(
-            f"`{source}` does not fit `{type(model).__name__}`: {len(missing)} keys are missing{_few(missing)}, "
-            f"{len(strange)} unexpected{_few(strange)}."
-        )
-    for key, value in weights.items():
-        if value.shape != expected[key].shape:
-            raise ModelError(
-                f"`{source}` does not fit `{type(model).__name__}`: `{key}` has shape {tuple(value.shape)}, "
-                f"the model {tuple(expected[key].shape)}."
-            )
-    model.load_state_dict(weights)
-
-
-def _state_dict(content: Any, source: Path) -> dict[str, Tensor]:
-    for key in WRAPPERS:
-        if isinstance(content, Mapping) and isinstance(content.get(key), Mapping):
-            content = content[key]
-    plain = isinstance(content, Mapping) and all(isinstance(key, str) for key in content)
-    if not plain or not all(isinstance(value, Tensor) for value in content.values()):
-        raise ModelError(f"`{source}` holds no state dict (names to tensors) but a {type(content).__name__}.")
-    return dict(content)
-
-
-def _unprefixed(weights: dict[str, Tensor], expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    for prefix in PREFIXES:
-        foreign = not any(name.startswith(prefix) for name in expected)
-        if weights and foreign and all(name.startswith(prefix) for name in weights):
-            weights = {name.removeprefix(prefix): value for name, value in weights.items()}
-    return weights
-
-
-def _few(keys: list[str]) -> str:
-    return f" ({', '.join(f'`{key}`' for key in keys[:3])}{', …' if len(keys) > 3 else ''})" if keys else ""
+def _value(text: str) -> Any:
+    """A number, true, false, none, or the text itself."""
+    word = text.strip()
+    if word.lower() in _WORDS:
+        return _WORDS[word.lower()]
+    for number in (int, float):
+        try:
+            return number(word)
+        except ValueError:
+            continue
+    return word

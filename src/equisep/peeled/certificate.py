@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equisep.peeled.batch import Batch, Softmax, gradient, softmax
-from equisep.peeled.solution import Certificate
+from equisep.peeled.solution import Certificate, Result
 from equisep.shapes import Float64
 
 TINY = float(np.finfo(np.float64).tiny)
@@ -93,6 +93,11 @@ def dense_gap(
     return value, Certificate(
         feasibility=max(excess, 0.0), gap=gap, relative_gap=gap / max(value, TINY), multiplier=multiplier
     )
+
+
+def verdict(value: float, certificate: Certificate, tolerance: float) -> Result:
+    """`solved` where the certificate proves it, otherwise `stopped`; a loss of 0 has underflowed, and says nothing of Z."""
+    return "solved" if value > 0 and proves(certificate, tolerance) else "stopped"
 
 
 def proves(certificate: Certificate, tolerance: float) -> bool:

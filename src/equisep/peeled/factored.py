@@ -21,11 +21,17 @@ from equisep.peeled.certificate import TINY, multiplier_of
 from equisep.shapes import Bool, Float64, Int
 
 OUTER = 300
-AIM, ENOUGH = 1e-11, 1e-9  # relative gaps at which to stop: always, and where a step was refused, which is then noise
+AIM = 1e-11  # relative gap at which to stop
+ENOUGH = 1e-9  # relative gap at which to stop where steps bring nothing, which are then noise
+IDLE = 2  # so many steps in a row without a smaller gap bring nothing; one may be a detour
 NOISE = 1e-11  # a predicted fall of log f below this is not visible in log f: the step is then taken on trust
 FLAT = 1e-11  # curvature, relative to the largest one met, which rounding explains
+ASTRAY = 100.0  # a residual so many times its least: rounding along those rotations (see below) has taken over
 SMALLEST = 1e-14  # trust radius, relative to the sphere, below which nothing moves any more
+SPARE, RAISED = 8, 1e-6  # columns and, in budgets a group, singular values that a start has beyond those it was given
 ENTRIES = 20_000  # numbers in the unknowns of problems that advance together: few enough for a cache
+
+Start = tuple[Float64[np.ndarray, "b g"], Float64[np.ndarray, "b g g"]]
 
 _dot = partial(np.einsum, "bn,bn->b")  # inner products, problem by problem
 
@@ -48,40 +54,61 @@ class Point:
     gap: Float64[np.ndarray, " b"]
 
 
-def solve_factored(batch: Batch) -> tuple[Float64[np.ndarray, "b g"], Float64[np.ndarray, "b g g"], int]:
-    """The s and M of each problem, and the largest number of Newton steps a problem took."""
+def solve_factored(
+    batch: Batch, *, start: Start | None = None, aim: float = AIM
+) -> tuple[Float64[np.ndarray, "b g"], Float64[np.ndarray, "b g g"], int]:
+    """The s and M of each problem, and the largest number of Newton steps a problem took.
+
+    `start` is an s and M of each problem from which to set out, the optimum of a similar problem say; what is not solved
+    from there is solved from the simplex ETF. `aim` is the relative gap at which a problem is left.
+    """
     groups = batch.k.shape[1]
-    step = max(1, ENTRIES // (2 * groups * groups))
+    step = together(groups)
     s, M, most = np.empty_like(batch.k), np.empty((*batch.k.shape, groups)), 0
     for first in range(0, len(batch.k), step):
         part = slice(first, first + step)
-        s[part], M[part], steps = _solve(batch.select(part))
-        most = max(most, steps)
+        piece = batch.select(part)
+        missed = np.ones(len(piece.k), dtype=bool)
+        if start is not None:
+            s[part], M[part], relative, steps = _solve(piece, _beside(piece, start[0][part], start[1][part]), aim)
+            missed, most = ~(relative <= ENOUGH), max(most, steps)
+        if missed.any():
+            rows, again = first + np.flatnonzero(missed), piece.select(missed)
+            s[rows], M[rows], _, steps = _solve(again, _etf(again), aim)
+            most = max(most, steps)
     return s, M, most
 
 
-def _solve(batch: Batch) -> tuple[Float64[np.ndarray, "b g"], Float64[np.ndarray, "b g g"], int]:
-    best = _etf(batch)
+def together(groups: int) -> int:
+    """How many problems of so many groups advance together."""
+    return max(1, ENTRIES // (2 * groups * groups))
+
+
+def _solve(
+    batch: Batch, best: Float64[np.ndarray, "b n"], aim: float
+) -> tuple[Float64[np.ndarray, "b g"], Float64[np.ndarray, "b g g"], Float64[np.ndarray, " b"], int]:
+    """The s and M with the least relative gap on the way from the point `best`, that gap, and the Newton steps."""
     left = np.arange(len(batch.k))
     sphere = Sphere.of(batch)
     point = sphere.at(best)
     radius = np.full(len(left), 0.25)
-    lowest, refused = np.full(len(left), np.inf), np.zeros(len(left), dtype=bool)
+    lowest, idle = np.full(len(left), np.inf), np.zeros(len(left), dtype=int)
     steps = 0
     for steps in range(OUTER + 1):
         relative = point.gap / point.value
         better = relative < lowest[left]
         best[left[better]] = point.x[better]
         lowest[left[better]] = relative[better]
-        going = (relative > np.where(refused, ENOUGH, AIM)) & (radius > SMALLEST)
+        idle = np.where(better, 0, idle + 1)
+        going = (relative > aim) & (radius > SMALLEST) & ((idle < IDLE) | (lowest[left] > ENOUGH))
         if steps == OUTER or not going.any():
             break
         if not going.all():
-            left, radius = left[going], radius[going]
+            left, radius, idle = left[going], radius[going], idle[going]
             sphere, point = sphere.select(going), _select(point, going)
-        point, radius, refused = _step(sphere, point, radius)
+        point, radius = _step(sphere, point, radius)
     s, M = Sphere.of(batch).reduced(best)
-    return s, M, steps
+    return s, M, lowest, steps
 
 
 def _etf(batch: Batch) -> Float64[np.ndarray, "b n"]:
@@ -93,6 +120,22 @@ def _etf(batch: Batch) -> Float64[np.ndarray, "b n"]:
     across = np.linalg.svd(v[:, None, :])[2][:, 1:].transpose(0, 2, 1)  # g × (g − 1), orthonormal, all ⟂ v
     factor = (np.sqrt(s)[:, None, None] * across).reshape(b, -1)
     return np.concatenate([np.sqrt(2 * spending * s[:, None]), factor, factor], axis=1)
+
+
+def _beside(batch: Batch, s: Float64[np.ndarray, "b g"], M: Float64[np.ndarray, "b g g"]) -> Float64[np.ndarray, "b n"]:
+    """A point near s and M = UΣVᵀ, with all zeros raised a little: a zero of q, or of a column in U and W, is a saddle.
+
+    Only as many columns as M has rank, and some to spare: where the optimum needs more, the gap will tell.
+    """
+    b, g = batch.k.shape
+    U, sigma, Vt = np.linalg.svd(M)
+    rank = int((sigma > 1e-9 * sigma[:, :1]).sum(axis=1).max())
+    columns = min(g - 1, rank + SPARE)
+    raised = RAISED * batch.tau[:, None] / g
+    root = np.sqrt(sigma[:, :columns] + raised)[:, None, :]
+    q = np.where(batch.free, np.sqrt(2 * (batch.k - 1) * (s + raised)), 0.0)
+    factors = U[:, :, :columns] * root, Vt[:, :columns].transpose(0, 2, 1) * root
+    return np.concatenate([q, *(factor.reshape(b, -1) for factor in factors)], axis=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,8 +158,8 @@ class Sphere:
     def split(self, x: Float64[np.ndarray, "b n"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """q, U and W."""
         b, g = self.spending.shape
-        middle = g + g * (g - 1)
-        return x[:, :g], x[:, g:middle].reshape(b, g, g - 1), x[:, middle:].reshape(b, g, g - 1)
+        middle = (g + x.shape[1]) // 2
+        return x[:, :g], x[:, g:middle].reshape(b, g, -1), x[:, middle:].reshape(b, g, -1)
 
     def join(self, q: np.ndarray, U: np.ndarray, W: np.ndarray) -> Float64[np.ndarray, "b n"]:
         """One vector a problem; q is 0 where s_g is held."""
@@ -172,10 +215,8 @@ def _change(batch: Batch, rows: Softmax, ds: np.ndarray, dM: np.ndarray) -> Floa
     return np.asarray(weighted - rows.p * mean[:, :, None])
 
 
-def _step(
-    sphere: Sphere, point: Point, radius: Float64[np.ndarray, " b"]
-) -> tuple[Point, Float64[np.ndarray, " b"], Bool[np.ndarray, " b"]]:
-    """One trust-region step of every problem, judged by the fall of log f where it is visible; and who refused it."""
+def _step(sphere: Sphere, point: Point, radius: Float64[np.ndarray, " b"]) -> tuple[Point, Float64[np.ndarray, " b"]]:
+    """One trust-region step of every problem, judged by the fall of log f where it is visible."""
     step, bent = _conjugate_gradients(sphere, point, radius * sphere.size)
     trial = sphere.at(point.x + step)
     foreseen = -(_dot(point.pull, step) + 0.5 * _dot(step, bent))
@@ -186,7 +227,7 @@ def _step(
     reached = np.sqrt(_dot(step, step)) >= 0.99 * radius * sphere.size
     radius = np.where(ratio < 0.25, 0.25 * radius, np.where((ratio > 0.75) & reached, 2 * radius, radius))
     taken = ratio > 0.1
-    return _choose(taken, trial, point), np.minimum(radius, 1.0), ~taken
+    return _choose(taken, trial, point), np.minimum(radius, 1.0)
 
 
 def _conjugate_gradients(
@@ -198,7 +239,7 @@ def _conjugate_gradients(
     first = np.sqrt(square)
     target = first * np.clip(np.sqrt(first * sphere.size), 1e-4, 0.1)
     direction = -rest
-    stiffest = point.lift
+    stiffest, least = point.lift, square
     going = square > 0
     for _ in range(min(point.x.shape[1], 1000)):
         turned = sphere.bend(point, direction)
@@ -218,7 +259,8 @@ def _conjugate_gradients(
         bent = bent + length[:, None] * turned
         rest = rest + length[:, None] * turned
         after = _dot(rest, rest)
-        going &= ~cut & (np.sqrt(after) > target)
+        least = np.minimum(least, after)
+        going &= ~cut & (np.sqrt(after) > target) & (after <= ASTRAY**2 * least)
         if not going.any():
             break
         direction = np.where(going, after / np.where(square > 0, square, 1.0), 0.0)[:, None] * direction - rest

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from equisep.errors import InputError
-from equisep.peeled.certificate import dense_gap, proves
+from equisep.peeled.certificate import dense_gap, verdict
 from equisep.peeled.logits import Losses, curvature_along, gaps_of, losses_of
 from equisep.peeled.problem import Problem
 from equisep.peeled.solution import DENSE_LIMIT, Solution
@@ -190,11 +190,10 @@ def _hessian(points: Points, rows: Int[Tensor, " r"]) -> Callable[[Float64[Tenso
 
 def _certified(problem: Problem, Z: Float64[np.ndarray, "k k"], *, steps: int, tolerance: float) -> Solution:
     value, certificate = dense_gap(problem.class_weights, Z, problem.budget)
-    solved = value > 0 and proves(certificate, tolerance)  # a loss of 0 has underflowed, and says nothing of Z
     return Solution(
         problem=problem,
         value=value,
-        result="solved" if solved else "stopped",
+        result=verdict(value, certificate, tolerance),
         certificate=certificate,
         solver="general",
         iterations=steps,

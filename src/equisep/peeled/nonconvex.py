@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from equisep.peeled.certificate import FEASIBLE, dense_gap
+from equisep.peeled.certificate import FEASIBLE, dense_gap, proves
 from equisep.peeled.descent import Descent, Objective, Projection, descend
 from equisep.peeled.general import solve_general
 from equisep.peeled.inputs import Number, Whole, checked_count
@@ -24,6 +24,7 @@ STARTS = 8
 TOLERANCE = 1e-9  # stationarity as `stationarity_of` has it
 SIEVE = 1e-5  # stationarity to which all starts are brought, before the best one alone goes on
 ITERATIONS = 20_000
+PROVEN = 1e-6  # of the value: the gap, or distance to the convex form, up to which a stationary point is solved
 
 
 def solve_nonconvex(
@@ -40,11 +41,11 @@ def solve_nonconvex(
     """Minimize Σ ω_k CE(W h_k, k) with (1/K) Σ‖w_k‖² ≤ E_W and (1/K) Σ‖h_k‖_q^q ≤ E_H in `dimension` p, K where not given.
 
     That is the Layer-Peeled Model of Fang et al. 2021 with class means for features, which by convexity lose nothing, and
-    for q ≠ 2 its q-norm variant. The best of `starts` random starts is kept. `solved` means stationary to `tolerance`
-    and feasible, which for a nonconvex problem is no proof; the certificate has what there is of one. For q = 2 that is
-    the distance to the least value of the convex form, which p ≥ K − 1 can reach and smaller p in general cannot. Its
-    gap holds for any q, because the q-norm ball lies in a 2-norm ball (`enclosing_energy`), for which the convex form
-    gives a bound.
+    for q ≠ 2 its q-norm variant. The best of `starts` random starts is kept. `stationary` means so to `tolerance` and
+    feasible, which for a nonconvex problem is no proof; `solved`, that the certificate also proves it to 1e-6 of the
+    value. For q = 2 it has the distance to the least value of the convex form, which p ≥ K − 1 can reach and smaller p in
+    general cannot. Its gap holds for any q, because the q-norm ball lies in a 2-norm ball (`enclosing_energy`), for which
+    the convex form gives a bound.
     """
     width = problem.classes if dimension is None else dimension
     p = checked_count(width, "`dimension`", "Pass p, the width of H, 10 say.")
@@ -61,16 +62,21 @@ def solve_nonconvex(
     H, W = found.x[0].cpu().numpy().reshape(2, problem.classes, p)
     factors = Factors(W=math.sqrt(problem.weight_energy) * W, H=problem.feature_energy ** (1 / power) * H)
     value, certificate = _certified(problem, factors, power, stationarity=float(found.stationarity[0]))
-    solved = float(found.stationarity[0]) <= tolerance and certificate.feasibility <= FEASIBLE and value > 0
+    still = float(found.stationarity[0]) <= tolerance and certificate.feasibility <= FEASIBLE and value > 0
     return Solution(
         problem=problem,
         value=value,
-        result="solved" if solved else "stopped",
+        result="stopped" if not still else "solved" if _proven(certificate, value) else "stationary",
         certificate=certificate,
         solver="nonconvex",
         iterations=int(found.iterations[0]),
         form=factors,
     )
+
+
+def _proven(certificate: Certificate, value: float) -> bool:
+    distance = certificate.distance_to_convex
+    return proves(certificate, PROVEN) or (distance is not None and distance <= PROVEN * value)
 
 
 def enclosing_energy(problem: Problem, *, dimension: int, q: float) -> float:

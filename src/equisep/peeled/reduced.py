@@ -14,31 +14,37 @@ from collections.abc import Sequence
 import numpy as np
 
 from equisep.peeled.batch import Batch
-from equisep.peeled.certificate import ReducedGap, proves, reduced_gap
-from equisep.peeled.factored import solve_factored
+from equisep.peeled.certificate import ReducedGap, reduced_gap, verdict
+from equisep.peeled.factored import AIM, Start, solve_factored
 from equisep.peeled.problem import Problem
 from equisep.peeled.solution import ReducedForm, Solution
 from equisep.peeled.two_groups import solve_two
 from equisep.shapes import Bool, Float64
 
 TOLERANCE = 1e-9  # of the value: the gap up to which a solution is called solved
+POLISHED = 0.0  # of the value: until rounding stops it; a gap of 1e-14 may still mean a multiplier that is off by 1e-7
 FAINT = (0.0, 1e-5, 1e-2)  # norms, against the largest, up to which both vectors of a group are tried as zeros
 
 
-def solve_reduced(problems: Sequence[Problem], *, tolerance: float = TOLERANCE) -> list[Solution]:
-    """Many problems at once, those of one number of groups together; each is `solved` only if its own gap says so."""
+def solve_reduced(
+    problems: Sequence[Problem], *, tolerance: float = TOLERANCE, near: Sequence[ReducedForm] | None = None
+) -> list[Solution]:
+    """Many problems at once, those of one number of groups together; each is `solved` only if its own gap says so.
+
+    `near` holds, for each problem, the optimum of a similar one with as many groups: setting out from there is quicker.
+    """
     solutions: dict[int, Solution] = {}
     for groups in sorted({problem.groups for problem in problems}):
         places = [place for place, problem in enumerate(problems) if problem.groups == groups]
         batch = Batch.of([problems[place] for place in places])
-        s, M, gap, iterations = solve_batch(batch)
+        start = None if near is None else stacked([near[place] for place in places])
+        s, M, gap, iterations = solve_batch(batch, start=start)
         for row, place in enumerate(places):
             certificate = gap.certificate(row)
             solutions[place] = Solution(
                 problem=problems[place],
                 value=float(gap.value[row]),
-                # a loss of 0 has underflowed, and says nothing of Z
-                result="solved" if gap.value[row] > 0 and proves(certificate, tolerance) else "stopped",
+                result=verdict(float(gap.value[row]), certificate, tolerance),
                 certificate=certificate,
                 solver="reduced",
                 iterations=iterations,
@@ -47,10 +53,19 @@ def solve_reduced(problems: Sequence[Problem], *, tolerance: float = TOLERANCE) 
     return [solutions[place] for place in range(len(problems))]
 
 
+def stacked(forms: Sequence[ReducedForm]) -> Start:
+    """The s and M of several problems of one number of groups."""
+    return np.stack([form.s for form in forms]), np.stack([form.M for form in forms])
+
+
 def solve_batch(
-    batch: Batch,
+    batch: Batch, *, start: Start | None = None, polished: bool = False
 ) -> tuple[Float64[np.ndarray, "b g"], Float64[np.ndarray, "b g g"], ReducedGap, int]:
-    """s, M, the certificate and the iterations of stacked problems, also with an s_g held at 0."""
+    """s, M, the certificate and the iterations of stacked problems, also with an s_g held at 0.
+
+    Three groups or more set out from `start`, where that is given. `polished` they come as near as rounding lets them, for
+    a multiplier to rounding (its error is of the size of the *root* of the gap), but leave tiny numbers for zeros.
+    """
     groups = batch.k.shape[1]
     if groups == 1:
         s, M, iterations = batch.tau[:, None] / (batch.k - 1), np.zeros((len(batch.k), 1, 1)), 0
@@ -58,9 +73,10 @@ def solve_batch(
         s, M, iterations = solve_two(batch)
         s, M = _on_budget(batch, s, M)
     else:
-        s, M, iterations = solve_factored(batch)
+        s, M, iterations = solve_factored(batch, start=start, aim=POLISHED if polished else AIM)
         s, M = _on_budget(batch, s, _centered(batch, M, np.ones_like(batch.free)))
-        s, M = _with_zeros(batch, s, M)
+        if not polished:
+            s, M = _with_zeros(batch, s, M)
     return s, M, reduced_gap(batch, s, M), iterations
 
 

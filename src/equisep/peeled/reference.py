@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from equisep.errors import InputError, MissingExtraError, NumericalError
-from equisep.peeled.certificate import dense_gap, proves
+from equisep.peeled.certificate import dense_gap, verdict
 from equisep.peeled.problem import Problem
 from equisep.peeled.solution import Solution
 from equisep.shapes import Float64
@@ -35,11 +35,10 @@ def solve_reference(problem: Problem, *, tolerance: float = TOLERANCE) -> Soluti
     spent = float(np.linalg.svd(Z, compute_uv=False).sum())
     Z = Z * min(1.0, problem.budget / spent) if spent > 0 else Z
     value, certificate = dense_gap(problem.class_weights, Z, problem.budget)
-    solved = status == "optimal" and value > 0 and proves(certificate, tolerance)
     return Solution(
         problem=problem,
         value=value,
-        result="solved" if solved else "stopped",
+        result=verdict(value, certificate, tolerance) if status == "optimal" else "stopped",
         certificate=certificate,
         solver="cvxpy",
         iterations=iterations,

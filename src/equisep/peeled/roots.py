@@ -12,6 +12,8 @@ from equisep.shapes import Float64, Int
 Function = Callable[[Float64[np.ndarray, " r"], Int[np.ndarray, " r"]], Float64[np.ndarray, " r"]]
 
 EPS = float(np.finfo(np.float64).eps)
+STEEP = 10.0  # slopes of secants beyond it, or flatter than its inverse, are noise or far from the root
+NEAR = 1e-6  # values that rounding in the function may explain
 STEPS = 200  # halving alone takes about 60 from any bracket of ordinary numbers
 
 
@@ -51,6 +53,53 @@ def bracketed_roots(
         a, fa = x, fx
         t = _interpolated(a, b, c, fa, fb, fc)
     return roots
+
+
+def falling_roots(
+    function: Function,
+    start: Float64[np.ndarray, " b"],
+    *,
+    high: Float64[np.ndarray, " b"],
+    slope: Float64[np.ndarray, " b"],
+    within: float,
+) -> tuple[Float64[np.ndarray, " b"], Float64[np.ndarray, " b"]]:
+    """The root of each function that is above 0 far down and below 0 at `high`; and the slopes there.
+
+    Secant steps from `start`, the first by `slope`: few evaluations, where each is dear and a good start is known. A step
+    that leaves what holds the root goes to the middle of it, as does one after two that halved nothing, or twice as far
+    down while no lower end is known. Rounding may keep a function from coming to 0: near the root, one that no longer
+    halves is left there.
+    """
+    roots, slopes, rows = start.astype(np.float64), slope.astype(np.float64), np.arange(len(start))
+    low, high = np.full(len(start), -np.inf), high.astype(np.float64)
+    before, value_before = np.full(len(start), np.nan), np.full(len(start), np.inf)
+    slow = np.zeros(len(start), dtype=int)
+    for _ in range(STEPS):
+        x = roots[rows]
+        value = function(x, rows)
+        if not np.isfinite(value).all():
+            break
+        low[rows], high[rows] = np.where(value >= 0, x, low[rows]), np.where(value <= 0, x, high[rows])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            secant = (value - value_before[rows]) / (x - before[rows])
+        slopes[rows] = np.where((secant > -STEEP) & (secant < -1 / STEEP), secant, slopes[rows])
+        move = -value / slopes[rows]
+        ahead = x + move
+        lasting = np.abs(value) > 0.5 * np.abs(value_before[rows])
+        slow[rows] = np.where(lasting, slow[rows] + 1, 0)
+        strayed = (ahead < low[rows]) | (ahead > high[rows]) | (slow[rows] >= 2)
+        middle = np.where(np.isinf(low[rows]), 3 * x - 2 * before[rows], 0.5 * (low[rows] + high[rows]))
+        ahead = np.where(strayed, middle, ahead)
+        stalled = (np.abs(value) < NEAR) & lasting
+        over = (np.abs(move) <= within) | (high[rows] - low[rows] <= within) | stalled
+        before[rows], value_before[rows], roots[rows] = x, value, np.where(strayed & over, x, ahead)
+        rows = rows[~over]
+        if not rows.size:
+            return roots, slopes
+    raise NumericalError(
+        f"A root below {high[rows[0]]:.6g} was looked for, down to {roots[rows[0]]:.6g}, and not found. "
+        "Use less extreme energies and weights."
+    )
 
 
 def _interpolated(

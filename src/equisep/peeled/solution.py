@@ -19,7 +19,7 @@ from equisep.peeled.recover import (
 )
 from equisep.shapes import Float64
 
-Result = Literal["solved", "stopped"]
+Result = Literal["solved", "stationary", "stopped"]
 SolverName = Literal["reduced", "general", "cvxpy", "nonconvex"]
 
 DENSE_LIMIT = 4096  # classes: one K×K matrix of float64 is then 128 MiB
@@ -68,7 +68,8 @@ class Solution:
 
     `value` is Σ_k ω_k CE with the ω of the problem. Row k of `Z` holds the logits of class k; the rows of `W` are the
     classifiers and the rows of `H` the class-mean features, Z = H Wᵀ. `result` is `solved` only where the certificate
-    says so, otherwise `stopped`. `form` is a `ReducedForm`, `Factors`, or Z itself.
+    proves it, otherwise `stopped`, or `stationary` where the nonconvex solver came to a point without descent that no
+    bound proves to be the least. `form` is a `ReducedForm`, `Factors`, or Z itself.
     """
 
     problem: Problem
@@ -109,13 +110,20 @@ class Solution:
         return geometry_of_factors(self.problem, factors.W, factors.H, tolerance=COLLAPSED)
 
     def or_raise(self) -> Solution:
-        """The solution itself where it is solved, otherwise a `NumericalError` that names the gap."""
-        if self.result == "solved":
+        """The solution itself where it is solved or stationary, otherwise a `NumericalError` that names the gap."""
+        if self.result != "stopped":
             return self
-        raise NumericalError(
+        asked = (
             f"The {self.solver} solver was asked for a proven optimum; it stopped after {self.iterations} iterations "
-            f"with a duality gap of {self.certificate.gap:.3g} ({self.certificate.relative_gap:.3g} of the value "
-            f"{self.value:.6g}) and the constraint exceeded by {self.certificate.feasibility:.3g}. "
+        )
+        if self.value == 0:
+            raise NumericalError(
+                f"{asked}with losses below the smallest float, a value of 0: a duality gap proves nothing there. The "
+                f"energies allow logits of about {self.problem.budget / self.problem.classes:.3g}. Use smaller energies."
+            )
+        raise NumericalError(
+            f"{asked}with a duality gap of {self.certificate.gap:.3g} ({self.certificate.relative_gap:.3g} of the value "
+            f"{self.value:.6g}) and the constraint exceeded by {self.certificate.feasibility:.3g} of the budget. "
             "Use another solver or less extreme energies and weights."
         )
 

@@ -1,0 +1,71 @@
+"""The literal table of networks by name, and how one is built from a seed."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+
+from equisep.errors import ModelError, did_you_mean
+from equisep.models.alexnet import AlexNet, alexnet_wide
+from equisep.models.controls import fnn_linear, fnn_no_batchnorm
+from equisep.models.convnet import ConvNet
+from equisep.models.densenet import DenseNet161
+from equisep.models.fnn import Fnn
+from equisep.models.mlp import mlp
+from equisep.models.pure_cnn import PureCnn
+from equisep.models.resnet import ResNet
+from equisep.models.resnet_cifar import ResNet18, resnet20, resnet32, resnet44, resnet56
+from equisep.models.vgg import Vgg, vgg_wide
+
+MODELS: dict[str, Callable[..., nn.Module]] = {
+    "fnn": Fnn,
+    "fnn-linear": fnn_linear,
+    "fnn-no-batchnorm": fnn_no_batchnorm,
+    "mlp": mlp,
+    "convnet": ConvNet,
+    "alexnet": AlexNet,
+    "alexnet-wide": alexnet_wide,
+    "vgg11": partial(Vgg, 11),
+    "vgg13": partial(Vgg, 13),
+    "vgg16": partial(Vgg, 16),
+    "vgg19": partial(Vgg, 19),
+    "vgg11-wide": partial(vgg_wide, 11),
+    "vgg13-wide": partial(vgg_wide, 13),
+    "vgg16-wide": partial(vgg_wide, 16),
+    "vgg19-wide": partial(vgg_wide, 19),
+    "pure-cnn": PureCnn,
+    "resnet-2-layer": partial(ResNet, (2, 2, 2, 2)),
+    "resnet-3-layer": partial(ResNet, (3, 3, 3, 3)),
+    "resnet-mixed": partial(ResNet, (3, 3, 2, 2)),
+    "resnet18": ResNet18,
+    "resnet20": resnet20,
+    "resnet32": resnet32,
+    "resnet44": resnet44,
+    "resnet56": resnet56,
+    "densenet161": DenseNet161,
+}
+
+
+def build(name: str, *, seed: int, **options: Any) -> nn.Module:
+    """The named network with the weights it gets after `torch.manual_seed(seed)`; the global generator stays as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)  # the same weights; `torch.manual_seed` would reseed the GPUs too
+        return named_network(name, options)
+
+
+def named_network(name: str, options: Mapping[str, Any]) -> nn.Module:
+    """The named network, its weights drawn from torch's global generator; unknown names and options are refused."""
+    if name not in MODELS:
+        raise ModelError(f"No network `{name}`.{did_you_mean(name, MODELS)} Known: {', '.join(sorted(MODELS))}.")
+    known = inspect.signature(MODELS[name]).parameters
+    for option in options:
+        if option not in known:
+            raise ModelError(
+                f"The network `{name}` takes no `{option}`.{did_you_mean(option, known)} It takes {', '.join(known)}."
+            )
+    return MODELS[name](**options)
