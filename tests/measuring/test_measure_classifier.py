@@ -109,7 +109,7 @@ def test_a_model_whose_output_tells_no_classes_needs_them_named() -> None:
     with pytest.raises(InputError) as caught:
         measure(backbone, DATA)
     assert str(caught.value) == (
-        "`measure` could not tell the number of classes: `Sequential` returns shape (25, 5, 1), not b × K. Pass `classes=K`."
+        "`measure` could not tell the number of classes: `Sequential` returns shape (b, 5, 1), not b × K. Pass `classes=K`."
     )
     assert measure(backbone, DATA, classes=4).classes == 4
 

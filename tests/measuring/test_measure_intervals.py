@@ -14,8 +14,8 @@ from equisep.models import Fnn
 from equisep.results import Profile
 
 LARGE = batches(samples([250] * 4), 50)  # 1000 samples × 30 features × 4 bytes = 120,000 bytes
-FOLDS_FIT = 3 * 8 * 10 * 4 * 30  # 28,800 bytes
-FOLDS_OF_TEN = 3 * 8 * 10 * 10 * 48  # of ten classes: 115,200 bytes, where 1000 samples × 48 features need 192,000
+FOLDS_FIT = 2 * 8 * 10 * 4 * 30  # 19,200 bytes
+FOLDS_OF_TEN = 2 * 8 * 10 * 10 * 48  # of ten classes: 76,800 bytes, where 1000 samples × 48 features need 192,000
 
 
 def widths(profile: Profile) -> list[float]:
@@ -83,7 +83,7 @@ def test_folds_that_do_not_fit_the_budget_are_left_out_with_a_note() -> None:
     assert all(site.fuzziness_interval is None for site in profile.sites)
     assert profile.settings["intervals_by"] is None
     assert note(profile, "no-intervals") == (
-        "Intervals were left out: 10 folds need 28,800 bytes, the budget is 28,799 (`memory=`)."
+        "Intervals were left out: 10 folds need 19,200 bytes, the budget is 19,199 (`memory=`)."
     )
 
 

@@ -105,7 +105,7 @@ def test_the_real_resnet18_is_measured_by_block(hub: str, blocks: int) -> None:
     torch.manual_seed(0)
     model = load_model(f"{hub}:resnet18,pretrained=false,num_classes=3")
     x, y = torch.randn(12, 3, 64, 64), torch.arange(12) % 3
-    profile = equisep.measure(model, (x, y), sites="blocks")
+    profile = equisep.measure(model, (x, y), sites="blocks", reduction="mean")
     assert [site.name for site in profile.sites[1:]] == [f"layer{s}.{b}" for s in (1, 2, 3, 4) for b in (0, 1)]
     assert len(profile.sites) == 1 + blocks
     assert profile.classes == 3
@@ -116,6 +116,6 @@ def test_a_real_vision_transformer_of_timm_is_measured_by_block() -> None:
     torch.manual_seed(0)
     model = load_model("timm:vit_tiny_patch16_224,pretrained=false,num_classes=4,img_size=32,depth=3")
     x, y = torch.randn(16, 3, 32, 32), torch.arange(16) % 4
-    profile = equisep.measure(model, (x, y), sites="blocks")
-    width = (2 * 2 + 1) * 192  # four patches and the class token
-    assert [(site.name, site.dim) for site in profile.sites[1:]] == [(f"blocks.{i}", width) for i in range(3)]
+    for reduction, width in (("first", 192), ("mean", 192)):
+        profile = equisep.measure(model, (x, y), sites="blocks", reduction=reduction)
+        assert [(site.name, site.dim) for site in profile.sites[1:]] == [(f"blocks.{i}", width) for i in range(3)]

@@ -6,6 +6,7 @@ from equisep.data.load import DATA_NAMES, load_data
 from equisep.data.preparation import PREPARATIONS, Preparation, named_preparation, prepare, resize_images
 from equisep.data.sampling import draw, randomize_labels
 from equisep.data.split import prepare_split
+from equisep.data.text import Sentences, TokenBatches, load_sentences, load_tokenizer
 
 __all__ = [
     "DATA_NAMES",
@@ -13,8 +14,12 @@ __all__ = [
     "Batches",
     "Dataset",
     "Preparation",
+    "Sentences",
+    "TokenBatches",
     "draw",
     "load_data",
+    "load_sentences",
+    "load_tokenizer",
     "named_preparation",
     "prepare",
     "prepare_split",

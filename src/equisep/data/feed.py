@@ -1,8 +1,8 @@
-"""The feed: whatever the user gave as data, as batches of (x, labels) on the model's device, checked one by one."""
+"""The feed: whatever the user gave as data, as batches of (inputs, labels) on the model's device, checked one by one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from itertools import chain
 from typing import Any
 
@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from equisep.data.batches import Batches
+from equisep.data.inputs import Inputs, without_labels
 from equisep.errors import DataError, InputError
 from equisep.labels import as_tensor, class_indices
 from equisep.results import Note
@@ -20,7 +21,7 @@ OWN_BATCH = 100  # batches of 100, as He & Su read them, where we choose
 
 
 class Feed:
-    """An iterable of (x, labels): a loader, any iterable of pairs, a pair of arrays, or a torch Dataset.
+    """An iterable of (inputs, labels): a loader, any iterable of pairs or mappings, arrays, or a torch Dataset.
 
     `again` says whether it can be read twice. `notes` and `batch_sizes` fill while it is read.
     """
@@ -43,7 +44,7 @@ class Feed:
         except TypeError:  # a loader over an iterable data set has the method, and refuses
             return None
 
-    def first(self) -> tuple[Tensor, Int[Tensor, " b"]]:
+    def first(self) -> tuple[Inputs, Int[Tensor, " b"]]:
         """The first batch that holds samples; the next reading begins with it, so that nothing is read in vain."""
         live, held = iter(self.source), []
 
@@ -57,7 +58,7 @@ class Feed:
             return x, y
         raise self.nothing()
 
-    def __iter__(self) -> Iterator[tuple[Tensor, Int[Tensor, " b"]]]:
+    def __iter__(self) -> Iterator[tuple[Inputs, Int[Tensor, " b"]]]:
         begun, self._begun = self._begun, None
         yield from self._checked(self.source if begun is None else begun)
 
@@ -75,20 +76,21 @@ class Feed:
             )
         return DataError(f"The {self.what} data hold no batch. Check the loader: an empty one has nothing to measure.")
 
-    def _checked(self, batches: Iterable[Any]) -> Iterator[tuple[Tensor, Int[Tensor, " b"]]]:
+    def _checked(self, batches: Iterable[Any]) -> Iterator[tuple[Inputs, Int[Tensor, " b"]]]:
         for index, batch in enumerate(batches):
             x, target = _pair(batch, what=self.what, index=index)
             labels, note = class_indices(target)
             if note is not None:
                 self.notes[note.code] = note
-            if x.ndim == 0 or len(x) != len(labels):
-                raise DataError(
-                    f"Batch {index} of the {self.what} data holds {len(x) if x.ndim else 1} samples and {len(labels)} labels. "
-                    "Each sample needs one label."
-                )
+            main = x.main
+            if main is None:
+                raise DataError(f"Batch {index} of the {self.what} data holds labels, and no tensor for the model.")
+            if main.ndim == 0 or len(main) != len(labels):
+                found = f"{len(main) if main.ndim else 1} samples and {len(labels)} labels"
+                raise DataError(f"Batch {index} of the {self.what} data holds {found}. Each sample needs one label.")
             if len(labels):
                 self.batch_sizes.add(len(labels))
-                yield self._placed(x), labels.to(self._device)
+                yield x.changed(self._placed), labels.to(self._device)
 
     def _placed(self, x: Tensor) -> Tensor:
         if x.device != self._device:
@@ -107,8 +109,13 @@ class Feed:
 
 def _as_batches(data: Any, *, what: str) -> tuple[Iterable[Any], Note | None]:
     """The data as an iterable of batches; those that we choose ourselves are class-mixed, in one fixed order."""
-    if isinstance(data, list | tuple) and len(data) == 2 and not any(isinstance(part, list | tuple) for part in data):
-        x, (y, note) = as_tensor(data[0], what=f"The {what} inputs"), class_indices(data[1])
+    if isinstance(data, Mapping):
+        return _mapped(*without_labels(data, whose=f"The {what} data"), what=what)
+    pair = data if isinstance(data, list | tuple) and len(data) == 2 else None
+    if pair is not None and isinstance(pair[0], Mapping) and not isinstance(pair[1], Mapping):
+        return _mapped(*pair, what=what)
+    if pair is not None and not any(isinstance(part, list | tuple | Mapping) for part in pair):
+        x, (y, note) = as_tensor(pair[0], what=f"The {what} inputs"), class_indices(pair[1])
         if x.ndim < 1 or len(x) != len(y):
             raise DataError(
                 f"The {what} data hold {len(x) if x.ndim else 1} samples and {len(y)} labels. Each sample needs one."
@@ -119,6 +126,38 @@ def _as_batches(data: Any, *, what: str) -> tuple[Iterable[Any], Note | None]:
     if not isinstance(data, Iterable):
         raise DataError(f"The {what} data should be an iterable of (x, y) batches; found {type(data).__name__}.")
     return data, None
+
+
+def _mapped(columns: Mapping[str, Any], target: Any, *, what: str) -> tuple[Iterable[Any], Note | None]:
+    """Whole columns by name, n rows each, and their labels."""
+    inputs, (y, note) = Inputs.of(columns, what=f"The {what} inputs"), class_indices(target)
+    for name, column in inputs.tensors.items():
+        if column.ndim < 1 or len(column) != len(y):
+            rows = len(column) if column.ndim else 1
+            raise DataError(
+                f"The {what} data hold {rows} rows of `{name}` and {len(y)} labels. Each sample needs one of each."
+            )
+    return (_MappedBatches(inputs, y) if len(y) else []), note
+
+
+class _MappedBatches:
+    """Columns by name in the batches that `Batches` would choose."""
+
+    def __init__(self, inputs: Inputs, y: Int[Tensor, " n"]) -> None:
+        self.inputs, self.y = inputs, y
+        positions = torch.arange(len(y), device="cpu")
+        self.order = Batches(positions, torch.zeros_like(positions), batch_size=OWN_BATCH)
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __iter__(self) -> Iterator[tuple[Mapping[str, Any], Int[Tensor, " b"]]]:
+        for rows, _ in self.order:
+
+            def chosen(column: Tensor, rows: Tensor = rows) -> Tensor:
+                return column[rows.to(column.device)]
+
+            yield self.inputs.changed(chosen).kwargs, chosen(self.y)
 
 
 def _mixed(data: Dataset[Any], *, what: str) -> Iterable[Any]:
@@ -133,17 +172,19 @@ def _mixed(data: Dataset[Any], *, what: str) -> Iterable[Any]:
     return DataLoader(data, batch_sampler=[index.tolist() for index, _ in order])
 
 
-def _pair(batch: Any, *, what: str, index: int) -> tuple[Tensor, Any]:
+def _pair(batch: Any, *, what: str, index: int) -> tuple[Inputs, Any]:
+    whose = f"Batch {index} of the {what} data"
+    if isinstance(batch, Mapping):
+        batch = without_labels(batch, whose=whose)
     if not isinstance(batch, Sequence) or isinstance(batch, str) or len(batch) != 2:
         size = f" of {len(batch)}" if isinstance(batch, Sequence) and not isinstance(batch, str) else ""
         raise DataError(
-            f"Batch {index} of the {what} data should be a pair (x, y); found {type(batch).__name__}{size}. "
+            f"{whose} should be a pair (x, y); found {type(batch).__name__}{size}. "
             "Wrap the loader so that it yields inputs and class labels."
         )
     x, y = batch
-    if isinstance(y, int):
+    if isinstance(y, int) or (isinstance(y, Tensor) and y.ndim == 0):
         raise DataError(
-            f"Batch {index} of the {what} data is a single sample (its label is the number {y}). "
-            "Put the data set in a torch DataLoader."
+            f"{whose} is a single sample (its label is the number {int(y)}). Put the data set in a torch DataLoader."
         )
-    return as_tensor(x, what=f"The inputs of batch {index} of the {what} data"), y
+    return Inputs.of(x, what=f"The inputs of batch {index} of the {what} data"), y

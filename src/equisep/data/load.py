@@ -40,7 +40,7 @@ def load_data(
         return _load_embedded(text)
     if text.endswith(".npz") or os.sep in text or "/" in text:
         return load_npz(Path(text).expanduser())
-    folders = _user_folders(data_dir)
+    folders = user_folders(data_dir)
     if text in SOURCES:
         return _load_official(SOURCES[text], folders, download=download, progress=progress)
     for folder in folders:
@@ -54,7 +54,7 @@ def _load_embedded(name: str) -> Dataset:
         return load_npz(path, name=name, source="embedded", classes=10, class_names=FASHION_NAMES)
 
 
-def _user_folders(data_dir: str | os.PathLike[str] | None) -> list[Path]:
+def user_folders(data_dir: str | os.PathLike[str] | None) -> list[Path]:
     """The folders the user named, in the order they are searched; one that does not exist is an error."""
     named = [("data_dir", data_dir), (FOLDER_VARIABLE, os.environ.get(FOLDER_VARIABLE))]
     folders: list[Path] = []

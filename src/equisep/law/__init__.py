@@ -12,6 +12,7 @@ from equisep.law.compare import (
     compare_profiles,
 )
 from equisep.law.fit import fit_law
+from equisep.law.grains import choose_grain, grain_bic
 from equisep.law.intervals import curve_intervals, law_intervals, standard_error
 from equisep.law.quantiles import normal_quantile, student_quantile
 from equisep.law.robustness import imbalance, loads, sensitivity
@@ -24,10 +25,12 @@ __all__ = [
     "Ratio",
     "SettingDifference",
     "SiteDifference",
+    "choose_grain",
     "compare_laws",
     "compare_profiles",
     "curve_intervals",
     "fit_law",
+    "grain_bic",
     "imbalance",
     "law_intervals",
     "loads",

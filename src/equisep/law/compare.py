@@ -10,7 +10,10 @@ from typing import Any
 from equisep.results import Interval, LawFit, Note, Profile, SiteReading
 
 # settings that change what the numbers mean; the others (seed, training, …) are what one compares
-READING = ("mode", "weighting", "center", "normalization", "tol", "sites", "epsilon", "batch_sizes", "data")
+READING = (
+    "mode", "weighting", "center", "normalization", "tol", "sites", "grain", "calls", "reduction", "epsilon", "batch_sizes",
+    "data",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+import torch
 from torch import Tensor, nn
 
-from equisep.law import curve_intervals, fit_law, law_intervals
+from equisep.law import choose_grain, curve_intervals, fit_law, grain_bic, law_intervals
 from equisep.law.intervals import ResampleKind
 from equisep.measuring.options import Options
 from equisep.measuring.probe import Probe
@@ -14,14 +16,14 @@ from equisep.measuring.states import SiteStates
 from equisep.metrics.centers import cdnv_of
 from equisep.metrics.collapse import centered_means, geometry_of, nc3_of
 from equisep.metrics.fuzziness import class_fuzziness_of, fuzziness_of
-from equisep.results import ClassifierReading, Interval, LawFit, Note, SiteReading
+from equisep.results import ClassifierReading, GrainChoice, Interval, LawFit, Note, SiteReading
 from equisep.shapes import Float64, Int
 from equisep.stats import PHD20
 from equisep.stats.moments import as_float64
 
 
-def site_reading(index: int, states: SiteStates, probe: Probe, options: Options) -> SiteReading:
-    """One site's numbers."""
+def site_reading(name: str, states: SiteStates, options: Options) -> SiteReading:
+    """One site's numbers; its index is given where it takes its place in a grain."""
     train, convention = states.train, options.convention
     test = states.test.spread if states.test else None
     space, moments = train.subspace, train.moments
@@ -29,9 +31,9 @@ def site_reading(index: int, states: SiteStates, probe: Probe, options: Options)
     n, n_test = moments.n, test.moments.n if test else 0
     shares = moments.traces / moments.counts.clamp(min=1)
     return SiteReading(
-        index=index,
-        name=probe.sites[index],
-        dim=probe.dims[index],
+        index=0,
+        name=name,
+        dim=moments.dim,
         fuzziness=fuzziness_of(space, train.projections, convention) if options.wants("fuzziness") else None,
         fuzziness_test=fuzziness_of(test.subspace, test.projections, convention)
         if test and options.wants("fuzziness")
@@ -102,14 +104,22 @@ def classifier_reading(
     return reading, []
 
 
+def grain_readings(sites: Sequence[str], probe: Probe, distinct: Sequence[SiteReading]) -> list[SiteReading]:
+    """The readings of one grain in order; two names of one tensor share its numbers."""
+    return [
+        replace(distinct[probe.index_of(site)], name=site, index=probe.begins + place)
+        for place, site in enumerate(sites)
+    ]
+
+
 def laws_of(
     readings: Sequence[SiteReading],
     replicates: Float64[Tensor, "l m"] | None,
     *,
     kind: ResampleKind | None,
     options: Options,
-) -> tuple[LawFit, dict[str, LawFit], tuple[Interval | None, ...]]:
-    """The law of D on the training data, the other laws, and an interval of D at every site."""
+) -> tuple[LawFit, dict[str, LawFit], list[SiteReading]]:
+    """The law of D on the training data, the other laws, and the readings with an interval of D each."""
     law = _law([reading.fuzziness for reading in readings])
     intervals: tuple[Interval | None, ...] = (None,) * len(readings)
     if replicates is not None and kind is not None and law.curve:
@@ -124,7 +134,45 @@ def laws_of(
         for k, curve in enumerate(zip(*by_class, strict=True)):
             if all(value is not None for value in curve):
                 others[f"class {k}"] = _law(curve)
-    return law, others, intervals
+    spans = [replace(reading, fuzziness_interval=span) for reading, span in zip(readings, intervals, strict=True)]
+    return law, others, spans
+
+
+def grain_laws(
+    distinct: Sequence[SiteReading],
+    states: Sequence[SiteStates],
+    probe: Probe,
+    *,
+    kind: ResampleKind | None,
+    options: Options,
+) -> tuple[str, list[SiteReading], LawFit, dict[str, LawFit], GrainChoice | None, list[Note]]:
+    """The law at every grain, and the grain that is chosen: the one asked for, or of two the one that follows it better."""
+    stacked = [state.replicates for state in states if state.replicates is not None]
+    replicates = torch.stack(stacked) if len(stacked) == len(states) else None
+    found: dict[str, tuple[LawFit, dict[str, LawFit], list[SiteReading]]] = {}
+    for grain, sites in probe.grains.items():
+        places = [probe.index_of(site) for site in sites]
+        part = None if replicates is None else replicates[places]
+        found[grain] = laws_of(grain_readings(sites, probe, distinct), part, kind=kind, options=options)
+    if len(found) == 1:
+        ((grain, (law, laws, readings)),) = found.items()
+        return grain, readings, law, laws, None, []
+    curve = [reading.fuzziness for reading in distinct]
+    bics = {grain: grain_bic(curve, [probe.index_of(site) for site in sites]) for grain, sites in probe.grains.items()}
+    both = {grain: law for grain, (law, _, _) in found.items()}
+    choice, note = choose_grain(both, bics, probe.grains)
+    law, laws, readings = found[choice.chosen]
+    return choice.chosen, readings, law, {**laws, **both}, _with_others(choice, found, probe), [note]
+
+
+def _with_others(
+    choice: GrainChoice,
+    found: Mapping[str, tuple[LawFit, dict[str, LawFit], list[SiteReading]]],
+    probe: Probe,
+) -> GrainChoice:
+    known = {probe.index_of(site) for site in choice.sites[choice.chosen]}
+    rest = [reading for grain, (_, _, readings) in found.items() if grain != choice.chosen for reading in readings]
+    return replace(choice, others=tuple(reading for reading in rest if probe.index_of(reading.name) not in known))
 
 
 def _law(curve: Sequence[float | None]) -> LawFit:
@@ -151,12 +199,12 @@ def class_notes(counts: Int[Tensor, " k"], *, what: str) -> list[Note]:
 def site_notes(readings: Sequence[SiteReading], states: Sequence[SiteStates]) -> list[Note]:
     """What needs care about single sites, gathered so that one cause makes one note."""
     notes: list[Note] = []
-    counts = states[0].train.moments.counts
-    smallest = int(counts[counts > 0].min())
-    wide = [reading.dim for reading in readings if reading.dim > smallest]
+    sizes = [int(state.train.moments.counts[state.train.moments.counts > 0].min()) for state in states]
+    wide = [(size, reading.dim) for size, reading in zip(sizes, readings, strict=True) if reading.dim > size]
     if wide:
+        smallest, widest = min(size for size, _ in wide), max(dim for _, dim in wide)
         text = (
-            f"The smallest class has {smallest} samples against up to {max(wide)} features at {len(wide)} of "
+            f"The smallest class has {smallest} samples against up to {widest} features at {len(wide)} of "
             f"{len(readings)} sites: D depends on n against d there; compare it with its value under permuted labels (null)."
         )
         notes.append(Note("small-classes", text))

@@ -14,20 +14,41 @@ from equisep.data.feed import Feed
 from equisep.errors import EquisepError, InputError
 from equisep.labels import check_range, check_two_classes
 from equisep.law.intervals import ResampleKind
-from equisep.measuring.assemble import class_notes, classifier_reading, laws_of, site_notes, site_reading
+from equisep.measuring.assemble import class_notes, classifier_reading, grain_laws, site_notes, site_reading
 from equisep.measuring.buffered import held_out_states, keep, plan_replicates, train_states
-from equisep.measuring.options import METRICS, Intervals, Options, as_sites
-from equisep.measuring.probe import Probe, check_batch, probe
-from equisep.measuring.reading import Read
+from equisep.measuring.calling import exact_arithmetic
+from equisep.measuring.options import METRICS, Intervals, Options
+from equisep.measuring.probe import check_batch, classifier_note, probe
+from equisep.measuring.reading import Read, Subject
+from equisep.measuring.rounds import rounds_of_train
 from equisep.measuring.states import SiteStates
 from equisep.measuring.streamed import stream_test, stream_train
+from equisep.measuring.workers import side_by_side
 from equisep.metrics.centers import effective_depth
 from equisep.progress import Progress, silent
 from equisep.provenance import provenance
 from equisep.results import Note, Profile
 from equisep.results.codec import encode
 from equisep.stats import Center, Normalization, Weighting
-from equisep.taps import Mode, batch_norms, random_state_kept
+from equisep.stats.components import Components
+from equisep.taps import (
+    GRAINS,
+    Calls,
+    Mode,
+    Reduction,
+    ReductionLike,
+    Sites,
+    batch_norms,
+    choose,
+    inner,
+    random_state_kept,
+    refuse_scripted,
+    site_modules,
+    site_record,
+    wrapper_notes,
+)
+
+SETS = ("training", "test")
 
 
 def measure(
@@ -35,7 +56,9 @@ def measure(
     train: Any,
     test: Any = None,
     *,
-    sites: str | Sequence[str] = "auto",
+    sites: Sites = "auto",
+    calls: Calls = "each",
+    reduction: ReductionLike = "flatten",
     mode: Mode = "eval",
     metrics: str | Sequence[str] | None = None,
     classes: int | None = None,
@@ -57,8 +80,13 @@ def measure(
 ) -> Profile:
     """Measure how a model separates its classes, site by site.
 
-    train, test    any iterable of (x, y) batches, a torch Dataset, or a pair (X, Y) of tensors or arrays.
-    sites          `auto`, `layers`, `blocks`, module names, or globs; the raw input is always site 0.
+    train, test    any iterable of (x, y) batches, a torch Dataset, or a pair (X, Y) of tensors or arrays. x may be a
+                   mapping by argument name, and a batch a mapping with its labels under `labels`, as Hugging Face has them.
+    sites          `auto` (both grains, and which follows the law better), `layers`, `blocks`, module names, globs, module
+                   classes, functions of (name, module), or a list of these. The raw input is site 0, unless it is tokens.
+    calls          of a module called more than once, `each` call is a site (`relu`, `relu:2`, …) or only the `last`.
+    reduction      how features become vectors: `flatten`, `mean`, `positions`, `first`, `last`, `tokens`, `pca=m`, or a
+                   function; see `equisep.taps.Reduction`.
     mode           `eval` (running BatchNorm statistics) or `batch` (those of the batch read; the papers' figures).
     metrics        some of `equisep.measuring.METRICS`; all by default.
     classes        K; by default the width of the model's output.
@@ -74,15 +102,21 @@ def measure(
     """
     if not isinstance(model, nn.Module):
         raise InputError(f"`measure` needs a torch.nn.Module; found {type(model).__name__}.")
+    refuse_scripted(model, asked="measure")
+    how = Reduction.of(reduction)
     options = Options(
-        sites=as_sites(sites), mode=mode, metrics=_names(metrics), classes=classes,
+        sites=site_record(sites), calls=calls, reduction=how.name, mode=mode, metrics=_names(metrics), classes=classes,
         classifier=classifier, weighting=weighting, center=center, normalization=normalization, tol=tol, epsilon=epsilon,
         intervals=intervals, resamples=resamples, level=level, coordinates=coordinates, seed=seed,
         **({} if memory is None else {"memory": memory}),
     )  # fmt: skip
-    _ = options.convention  # refuse a wrong convention before any work
+    _ = options.convention  # refuse a wrong convention before any work …
+    if not (isinstance(sites, str) and sites in GRAINS):
+        choose(model, sites)  # … and wrong sites
     with _placed(model, device), random_state_kept(train, test):
-        return _measure(model, train, test, options, name=name or type(model).__name__, progress=progress)
+        return _measure(
+            model, train, test, sites, how, options, name=name or type(inner(model)).__name__, progress=progress
+        )
 
 
 def _names(metrics: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -91,34 +125,69 @@ def _names(metrics: str | Sequence[str] | None) -> tuple[str, ...]:
     return (metrics,) if isinstance(metrics, str) else tuple(metrics)
 
 
-def _measure(model: nn.Module, train: Any, test: Any, options: Options, *, name: str, progress: Progress) -> Profile:
+def _measure(
+    model: nn.Module,
+    train: Any,
+    test: Any,
+    sites: Sites,
+    reduction: Reduction,
+    options: Options,
+    *,
+    name: str,
+    progress: Progress,
+) -> Profile:
     place, dtype = _home(model)
     feed = Feed(train, what="training", device=place, dtype=dtype)
     feed_test = None if test is None else Feed(test, what="test", device=place, dtype=dtype)
-    x, labels = feed.first()
+    inputs, labels = feed.first()
     check_batch(model, len(labels), options, index=0, what="training")
     with random_state_kept():
-        seen = probe(model, x, options)
+        seen = probe(model, inputs, labels, sites, reduction, options)
     if feed_test is not None:  # a wrong label there should not cost the reading of the training data
         check_range(feed_test.first()[1], seen.classes, owner=seen.owner)
-    layer = None if seen.classifier is None else model.get_submodule(seen.classifier)
+    layer = None if seen.classifier is None else site_modules(model)[seen.classifier]
     assert layer is None or isinstance(layer, nn.Linear)
-    states, reads, kind, notes, failure = _states(model, feed, feed_test, seen, options, layer, progress)
-    readings = [site_reading(index, state, seen, options) for index, state in enumerate(states)]
-    stacked = [state.replicates for state in states if state.replicates is not None]
-    replicates = torch.stack(stacked) if len(stacked) == len(states) else None
-    kind = kind if replicates is not None else None
-    law, laws, spans = laws_of(readings, replicates, kind=kind, options=options)
-    readings = [replace(reading, fuzziness_interval=span) for reading, span in zip(readings, spans, strict=True)]
-    depth = effective_depth([reading.ncc_train for reading in readings], epsilon=options.epsilon)
-    head, head_notes = classifier_reading(seen.classifier, layer, states[-1], options)
-    notes = [
-        *feed.notes.values(), *(feed_test.notes.values() if feed_test else ()), *seen.notes, *notes,
-        *(note for read, what in zip(reads, ("training", "test"), strict=False) for note in class_notes(read.counts, what=what)),
-        *site_notes(readings, states), *_batch_notes(model, reads, options), *law.notes,
-        *_depth_notes(depth, options), *head_notes,
-    ]  # fmt: skip
-    profile = Profile(
+    subject = Subject(model, seen, reduction, options, layer)
+    states, reads, kind, notes, failure = _states(subject, feed, feed_test, progress)
+    with exact_arithmetic(place):
+        profile = _profile(subject, states, reads, kind, notes, name=name)
+    batches = _batch_sizes(feed, feed_test)
+    told = (*feed.notes.values(), *(feed_test.notes.values() if feed_test else ()), *wrapper_notes(model))
+    profile = replace(
+        profile,
+        settings={**profile.settings, **encode(batches)},
+        provenance=provenance(place, dtype),
+        notes=tuple(dict.fromkeys((*told, *profile.notes))),
+    )
+    if failure is not None:
+        failure.profile = profile
+        raise failure
+    return profile
+
+
+def _profile(
+    subject: Subject,
+    states: list[SiteStates],
+    reads: list[Read],
+    kind: ResampleKind | None,
+    notes: list[Note],
+    *,
+    name: str,
+) -> Profile:
+    """Everything that the statistics say."""
+    seen, options = subject.probe, subject.options
+    distinct = [site_reading(site, state, options) for site, state in zip(seen.sites, states, strict=True)]
+    if any(state.replicates is None for state in states):
+        kind = None
+    grain, readings, law, laws, choice, choice_notes = grain_laws(distinct, states, seen, kind=kind, options=options)
+    depth = effective_depth([None] * seen.begins + [reading.ncc_train for reading in readings], epsilon=options.epsilon)
+    last = seen.index_of(readings[-1].name)
+    if subject.layer_at(last) is None:
+        head, head_notes = None, [classifier_note(seen.classes, readings[-1].name, subject.reduction)]
+    else:
+        head, head_notes = classifier_reading(seen.classifier, subject.layer, states[last], options)
+    mine = [states[seen.index_of(reading.name)] for reading in readings]
+    return Profile(
         model=name,
         classes=seen.classes,
         counts=tuple(reads[0].counts.tolist()),
@@ -128,77 +197,71 @@ def _measure(model: nn.Module, train: Any, test: Any, options: Options, *, name:
         laws=laws,
         effective_depth=depth,
         classifier=head,
+        grains=choice,
         accuracy_train=_accuracy(reads[0]),
         accuracy_test=_accuracy(reads[1]) if len(reads) > 1 else None,
-        settings=encode({**asdict(options), **_batch_sizes(feed, feed_test), "intervals_by": kind}),
-        provenance=provenance(place, dtype),
-        notes=tuple(dict.fromkeys(notes)),
-    )
-    if failure is not None:
-        failure.profile = profile
-        raise failure
-    return profile
+        settings=encode({**asdict(options), "grain": grain or None, "intervals_by": kind}),
+        notes=(
+            *seen.notes, *choice_notes, *notes,
+            *(note for read, what in zip(reads, SETS, strict=False) for note in class_notes(read.counts, what=what)),
+            *site_notes(readings, mine), *_batch_notes(subject.model, reads, options), *law.notes,
+            *_depth_notes(depth, options), *head_notes,
+        ),
+    )  # fmt: skip
 
 
 def _states(
-    model: nn.Module,
-    feed: Feed,
-    feed_test: Feed | None,
-    seen: Probe,
-    options: Options,
-    layer: nn.Linear | None,
-    progress: Progress,
+    subject: Subject, feed: Feed, feed_test: Feed | None, progress: Progress
 ) -> tuple[list[SiteStates], list[Read], ResampleKind | None, list[Note], EquisepError | None]:
     """All statistics of both data sets; an error in the test data comes back beside those of the training data."""
-    states, read, kind, notes = _train(model, feed, seen, options, layer, progress)
+    states, components, read, kind, notes = _train(subject, feed, progress)
     if feed_test is None:
         return states, [read], kind, notes, None
     try:
-        states, read_test, more = _test(model, feed_test, seen, options, layer, progress, states)
+        states, read_test, more = _test(replace(subject, components=components), feed_test, progress, states)
     except EquisepError as error:
         return states, [read], kind, notes, error
     return states, [read, read_test], kind, [*notes, *more], None
 
 
 def _train(
-    model: nn.Module, feed: Feed, seen: Probe, options: Options, layer: nn.Linear | None, progress: Progress
-) -> tuple[list[SiteStates], Read, ResampleKind | None, list[Note]]:
-    """The training data: buffered where their features fit the budget, streamed otherwise."""
+    subject: Subject, feed: Feed, progress: Progress
+) -> tuple[list[SiteStates], dict[int, Components], Read, ResampleKind | None, list[Note]]:
+    """The training data: buffered where their features fit the budget, streamed otherwise; components in rounds."""
+    if subject.reduction.components is not None:
+        return rounds_of_train(subject, feed, progress=progress)
     with random_state_kept(feed.source):
-        kept = keep(model, feed, seen, options, progress=progress)
+        kept = keep(subject, feed, progress=progress)
     if kept is None:
-        return stream_train(model, feed, seen, options, progress=progress, layer=layer)
+        states, read, kind, notes = stream_train(subject, feed, progress=progress)
+        return states, {}, read, kind, notes
     check_two_classes(kept.read.counts, asked="`measure`")
-    replicates, notes = plan_replicates(kept, seen, options)
-    states = []
-    for index in range(len(seen.sites)):
-        here = layer if index == len(seen.sites) - 1 else None
-        states.append(train_states(index, kept=kept, probe=seen, options=options, replicates=replicates, layer=here))
-        progress("statistics", index + 1, len(seen.sites))
-    return states, kept.read, replicates.kind if replicates else None, notes
+    replicates, notes = plan_replicates(kept, subject)
+    places = range(len(subject.probe.sites))
+    with exact_arithmetic(kept.labels.device):
+        states = side_by_side(
+            lambda index: train_states(index, kept=kept, subject=subject, replicates=replicates), subject, places,
+            lambda count: progress("statistics", count, len(places)),
+        )  # fmt: skip
+    return states, {}, kept.read, replicates.kind if replicates else None, notes
 
 
 def _test(
-    model: nn.Module,
-    feed: Feed,
-    seen: Probe,
-    options: Options,
-    layer: nn.Linear | None,
-    progress: Progress,
-    states: list[SiteStates],
+    subject: Subject, feed: Feed, progress: Progress, states: list[SiteStates]
 ) -> tuple[list[SiteStates], Read, list[Note]]:
     """The test data, likewise, added to the states of the training data."""
     spaces = [state.train.subspace for state in states]
     with random_state_kept(feed.source):
-        kept = keep(model, feed, seen, options, progress=progress)
+        kept = keep(subject, feed, progress=progress)
     if kept is None:
-        found, read, notes = stream_test(model, feed, seen, options, train=spaces, progress=progress, layer=layer)
+        found, read, notes = stream_test(subject, feed, train=spaces, progress=progress)
     else:
-        read, last, notes = kept.read, len(spaces) - 1, []
-        found = [
-            held_out_states(i, kept=kept, train=space, probe=seen, options=options, layer=layer if i == last else None)
-            for i, space in enumerate(spaces)
-        ]
+        read, notes = kept.read, []
+        with exact_arithmetic(kept.labels.device):
+            found = side_by_side(
+                lambda i: held_out_states(i, kept=kept, train=spaces[i], subject=subject), subject, range(len(spaces)),
+                lambda _: None,
+            )  # fmt: skip
     return [replace(state, test=entry) for state, entry in zip(states, found, strict=True)], read, notes
 
 
@@ -251,7 +314,7 @@ def _accuracy(read: Read) -> float | None:
 
 def _batch_notes(model: nn.Module, reads: Sequence[Read], options: Options) -> list[Note]:
     notes = []
-    for read, what in zip(reads, ("training", "test"), strict=False):
+    for read, what in zip(reads, SETS, strict=False):
         if options.mode == "batch" and read.pure and batch_norms(model):
             text = (
                 f"{read.pure} of {read.batches} batches of the {what} data hold one class only: in `batch` mode BatchNorm "

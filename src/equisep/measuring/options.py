@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from equisep.errors import InputError, did_you_mean
 from equisep.stats import Center, Convention, Normalization, Weighting
-from equisep.taps import Mode
+from equisep.taps import Calls, Mode, check_calls
 
 METRICS = ("fuzziness", "class_fuzziness", "null", "collapse", "cdnv", "ncc", "traces", "spectrum")
 Intervals = Literal["auto", "bootstrap", "jackknife", "none"]
 
 MEMORY = 2**30  # bytes of features kept, so that the data are read once
 FOLDS = 10
-PERMUTATIONS = 5  # of the labels, for the null, where features are kept; one where they are streamed
-BOOTSTRAP_WORK = 2e11  # operations up to which `auto` takes the bootstrap: seconds on two cores
+PERMUTATIONS = 5  # of the labels, for the null, where features are kept …
+FEW_NUMBERS = 2**22  # … and the site is no larger than this; one beyond, and one where they are streamed
+BOOTSTRAP_WORK = 5e10  # operations up to which `auto` takes the bootstrap: seconds on two cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,8 @@ class Options:
     """What `measure` was asked; see its docstring for each field."""
 
     sites: tuple[str, ...] | str = "auto"
+    calls: Calls = "each"
+    reduction: str = "flatten"
     mode: Mode = "eval"
     metrics: tuple[str, ...] = METRICS
     classes: int | None = None
@@ -41,6 +43,7 @@ class Options:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_calls(self.calls)
         if self.mode not in get_args(Mode):
             raise InputError(
                 f"No reading mode `{self.mode}`.{did_you_mean(str(self.mode), get_args(Mode))} Known: eval, batch."
@@ -73,14 +76,3 @@ class Options:
     def wants(self, *names: str) -> bool:
         """Whether any of these metrics was asked for."""
         return any(name in self.metrics for name in names)
-
-
-def as_sites(sites: Any) -> tuple[str, ...] | str:
-    """Site choices in a form that can be saved."""
-    if isinstance(sites, str):
-        return sites
-    if not isinstance(sites, Sequence) or not all(isinstance(site, str) for site in sites):
-        raise InputError(
-            f"`sites` takes `auto`, `layers`, `blocks`, a module name, or a list of names; found {sites!r}."
-        )
-    return tuple(sites)

@@ -2,105 +2,277 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from equisep.errors import EquisepError, FeatureError, InputError, ModelError, SiteError, did_you_mean
+from equisep.data.inputs import Inputs
+from equisep.errors import FeatureError, InputError, ModelError, SiteError, did_you_mean
+from equisep.measuring.calling import Calling, run_model
 from equisep.measuring.options import Options
 from equisep.results import Note
-from equisep.taps import GRAINS, INPUT, batch_norms, first_tensor, module_names, resolve_sites, tap
+from equisep.taps import (
+    GRAINS,
+    INPUT,
+    Activation,
+    Choice,
+    Reduction,
+    Sites,
+    UnfitError,
+    batch_norms,
+    blocks_note,
+    choose,
+    declares_sites,
+    eager,
+    first_tensor,
+    grains_of,
+    inner,
+    listening,
+    reading_mode,
+    recorded_calls,
+    scores_of,
+    site_modules,
+)
+
+SAMPLES = 4  # of the first batch: enough to see what a model does
+TOKENS = (torch.int64, torch.int32)  # what an embedding looks up: numbers without size or order
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What one batch told: `sites` in call order with their widths, K, and the linear layer that reads the last site."""
+    """What one batch told.
+
+    names       what the tap listens to                 same        site → the site before it that gave its very tensor
+    sites       distinct sites in call order            passed      sites that cannot be read, and were not named
+    dims        their widths                            grains      grain (or "") → the sites to report, in call order
+    numbers     of a sample, at each site               classifier  the linear layer that gives the scores, and `reads`
+    classes     K, and `owner`, who says so                         the site whose features it is given
+    """
 
     names: tuple[str, ...]
     sites: tuple[str, ...]
     dims: tuple[int, ...]
+    numbers: tuple[float, ...]
     classes: int
     owner: str
-    classifier: str | None
-    notes: tuple[Note, ...]
+    scored: bool
+    calling: Calling
+    same: Mapping[str, str] = field(default_factory=dict)
+    passed: frozenset[str] = frozenset()
+    grains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    classifier: str | None = None
+    reads: str | None = None
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def begins(self) -> int:
+        """The index of the first site: 0 is the raw input, also where it is left out."""
+        return 0 if self.sites[0] == INPUT else 1
+
+    def index_of(self, site: str) -> int:
+        """Where a site stands among the distinct ones."""
+        return self.sites.index(self.same.get(site, site))
 
 
-def probe(model: nn.Module, x: Tensor, options: Options) -> Probe:
-    """Run one batch and look."""
-    names = resolve_sites(model, options.sites)
-    dims: dict[str, int] = {}
-    latest: list[Any] = [None, None]  # the site consumed last, and its features
-    fed: dict[str, str | None] = {}  # linear layer, in call order → the site whose features it was given unchanged
-
-    def consume(site: str, features: Tensor) -> None:
-        check_finite(features, site=site, where="batch 0 of the training data")
-        dims[site] = features.shape[1]
-        latest[:] = site, features.clone()
-
-    def watch(name: str) -> Any:
-        def hook(module: nn.Module, args: tuple[Any, ...]) -> None:
-            given = first_tensor(args)
-            fed.pop(name, None)  # the latest call counts, and stands last
-            same = given is not None and given.ndim == 2 and latest[1] is not None and torch.equal(given, latest[1])
-            fed[name] = latest[0] if same else None
-
-        return hook
-
-    linear = {name: module for name, module in model.named_modules() if isinstance(module, nn.Linear)}
-    handles = [module.register_forward_pre_hook(watch(name)) for name, module in linear.items()]
+def probe(
+    model: nn.Module, inputs: Inputs, labels: Tensor, sites: Sites, reduction: Reduction, options: Options
+) -> Probe:
+    """Run the first samples of a batch and look; the whole batch, where the model will have no other size."""
+    if len(labels) <= SAMPLES:
+        return _probe(model, inputs, sites, reduction, options)
     try:
-        with tap(model, names, consume=consume, mode=options.mode):
-            output = run_model(model, x, what="the first batch")
+        return _probe(model, inputs.head(SAMPLES), sites, reduction, options)
+    except ModelError:
+        return _probe(model, inputs, sites, reduction, options)
+
+
+def _probe(model: nn.Module, inputs: Inputs, sites: Sites, reduction: Reduction, options: Options) -> Probe:
+    calling, notes = Calling.of(inner(model), inputs)
+    choice, grains, more = _choice(model, inputs, calling, sites, options)
+    notes += more
+    assert inputs.main is not None
+    if inputs.main.dtype in TOKENS:
+        choice = Choice(tuple(name for name in choice.names if name != INPUT), choice.named)
+        kind = str(inputs.main.dtype).removeprefix("torch.")
+        text = f"The inputs are {kind} numbers such as token ids, whose distances mean nothing: the site `input` is left out."
+        notes += (Note("token-input", text),)
+    scout = _Scout(model, choice, len(inputs.main))
+    linear = {name: module for name, module in site_modules(model).items() if isinstance(module, nn.Linear)}
+    handles = [module.register_forward_pre_hook(scout.watch(name)) for name, module in linear.items()]
+    try:
+        with listening(
+            model,
+            choice.names,
+            give=scout.take,
+            mode=options.mode,
+            calls=options.calls,
+            reduction=reduction,
+            spare=scout.spare,
+        ):
+            output = run_model(inner(model), inputs, calling, what="the first batch")
     finally:
         for handle in handles:
             handle.remove()
-    names, left_out = _reached(model, names, dims, options)
-    sites = tuple(dims)
+    names, unreached = scout.reached(found=options.sites in GRAINS)
     classes, owner = _classes(model, output, options)
-    classifier, notes = _classifier(model, linear, fed, sites, dims[sites[-1]], classes, options)
-    return Probe(names, sites, tuple(dims.values()), classes, owner, classifier, (*left_out, *notes))
+    scores = scores_of(output)
+    seen = Probe(
+        names=names,
+        sites=tuple(scout.dims),
+        dims=tuple(scout.dims.values()),
+        numbers=tuple(scout.numbers.values()),
+        classes=classes,
+        owner=owner,
+        scored=scores is not None and scores.shape[1] == classes,
+        calling=calling,
+        same=scout.same,
+        passed=frozenset(scout.passed),
+        grains=scout.reported(grains),
+        notes=(*notes, *unreached),
+    )
+    return _with_classifier(seen, model, linear, scout.fed, reduction, options)
 
 
-def _reached(
-    model: nn.Module, names: tuple[str, ...], dims: dict[str, int], options: Options
-) -> tuple[tuple[str, ...], tuple[Note, ...]]:
-    """The sites that the forward pass calls; one asked for by name must be among them, a proposed one need not."""
-    missing = [name for name in names if name not in dims]
-    if not missing:
-        return names, ()
-    kept = tuple(name for name in names if name in dims)
-    if options.sites not in GRAINS or len(kept) < 2:
-        raise SiteError(
-            f"Site `{missing[0]}` was never reached: the forward pass of `{_kind(model)}` does not call it. "
-            f"It calls {len(kept) - 1} of the {len(names) - 1} sites asked for; name others."
-        )
-    shown = ", ".join(f"`{name}`" for name in missing[:3]) + (", …" if len(missing) > 3 else "")
-    text = f"{len(missing)} of {len(names) - 1} sites found in the module tree are never called and were left out: {shown}."
-    return kept, (Note("unreached", text),)
+def _choice(
+    model: nn.Module, inputs: Inputs, calling: Calling, sites: Sites, options: Options
+) -> tuple[Choice, dict[str, tuple[str, ...]], tuple[Note, ...]]:
+    """The sites asked for; a grain is proposed from the calls of a forward pass, and of `auto` both are."""
+    if not (isinstance(sites, str) and sites in GRAINS):
+        choice = choose(model, sites)
+        return choice, {"": choice.names}, ()
+    calls = None
+    if not declares_sites(model):
+        with reading_mode(model, options.mode), eager(), recorded_calls(model) as calls:
+            run_model(inner(model), inputs, calling, what="the first batch")
+    grains = grains_of(model, calls)
+    notes = blocks_note(model, grains) if sites == "blocks" else ()
+    if sites != "blocks" or notes:
+        notes += grains.notes
+    both = {"layers": grains.layers, "blocks": grains.blocks}
+    return Choice((INPUT, *grains.at(sites))), both if sites == "auto" else {sites: both[sites]}, notes
+
+
+class _Scout:
+    """What the hooks of the probe gather."""
+
+    def __init__(self, model: nn.Module, choice: Choice, samples: int) -> None:
+        self.kind, self.choice, self.samples = type(inner(model)).__name__, choice, samples
+        self.dims: dict[str, int] = {}
+        self.numbers: dict[str, float] = {}
+        self.same: dict[str, str] = {}
+        self.order: list[str] = []  # every site that can be read
+        self.passed: dict[str, UnfitError] = {}
+        self.latest: tuple[str, Tensor] | None = None  # the site consumed last, and its features
+        self.fed: dict[str, str | None] = {}  # linear layer, in call order → the site whose features it was given
+
+    def take(self, found: Activation) -> None:
+        """The consumer."""
+        site, rows = found.site, found.rows
+        if found.samples != self.samples:
+            text = (
+                f"Site `{site}` gives {found.samples} rows for the first {self.samples} samples of the training data. "
+                "Choose a site that keeps one row a sample."
+            )
+            if not self.spare(site, error := UnfitError(text)):
+                raise error
+            return
+        self.order.append(site)
+        if found.same_as is not None and found.same_as not in self.passed:
+            self.same[site] = self.same.get(found.same_as, found.same_as)
+            return
+        self.dims[site] = rows.features.shape[1]
+        self.numbers[site] = rows.features.numel() / self.samples
+        self.latest = (site, rows.features.clone()) if rows.owners is None else None
+
+    def spare(self, site: str, error: UnfitError) -> bool:
+        """Pass a site over unless it was asked for by name."""
+        if site in self.choice.named or _module(site) in self.choice.named:
+            return False
+        self.passed[site] = error
+        return True
+
+    def watch(self, name: str) -> Any:
+        """The hook of a linear layer: what is it given?"""
+
+        def hook(module: nn.Module, args: tuple[Any, ...]) -> None:
+            given = first_tensor(args)
+            self.fed.pop(name, None)  # the latest call counts, and stands last
+            same = given is not None and self.latest is not None and self._is_latest(given)
+            self.fed[name] = self.latest[0] if same and self.latest is not None else None
+
+        return hook
+
+    def _is_latest(self, given: Tensor) -> bool:
+        if self.latest is None or given.shape != self.latest[1].shape or not given.is_floating_point():
+            return False
+        features = self.latest[1]
+        # a mean over space may round otherwise than the pooling layer that the model has for it
+        slack = 8 * torch.finfo(features.dtype).eps if features.is_floating_point() else 0.0
+        far = (given.detach().to(torch.float64) - features.to(torch.float64)).abs().max()
+        return bool(far <= slack * features.abs().max())
+
+    def reached(self, *, found: bool) -> tuple[tuple[str, ...], tuple[Note, ...]]:
+        """The names whose sites can be read; one asked for by name must be among them, a found one need not."""
+        names = [name for name in self.choice.names if name != INPUT]
+        sites = {*self.dims, *self.same, *self.passed}
+        called = sites | {_module(site) for site in sites}
+        missing = [name for name in names if name.removesuffix(":1") not in called and name not in called]
+        named = [name for name in missing if name in self.choice.named]
+        readable = [site for site in self.order if site != INPUT]
+        if not readable and self.passed:
+            raise next(iter(self.passed.values()))
+        if named or not readable:
+            raise SiteError(
+                f"Site `{(named or missing)[0]}` was never reached: the forward pass of `{self.kind}` does not call it. "
+                f"It calls {len(names) - len(missing)} of the {len(names)} sites asked for; name others."
+            )
+        notes = []
+        if missing:
+            where = "found in the module tree " if found else "selected "
+            text = f"{len(missing)} of {len(names)} sites {where}are never called and were left out: {_few(missing)}."
+            notes.append(Note("unreached", text))
+        if self.passed:
+            reason = str(next(iter(self.passed.values())))
+            text = f"{len(self.passed)} sites cannot be read so and were left out: {_few(list(self.passed))}. {reason}"
+            notes.append(Note("unfit", text))
+        kept = [name for name in self.choice.names if name not in missing]
+        return tuple(name for name in kept if name != INPUT or INPUT in self.dims), tuple(notes)
+
+    def reported(self, grains: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        """The sites of each grain in call order, the raw input first; a grain that reads the same as one before is none."""
+        distinct = list(self.dims)
+        found: dict[str, tuple[str, ...]] = {}
+        places: set[tuple[int, ...]] = set()
+        for grain, names in grains.items():
+            mine = [site for site in self.order if site == INPUT or site in names or _module(site) in names]
+            place = tuple(distinct.index(self.same.get(site, site)) for site in mine)
+            if place not in places and any(site != INPUT for site in mine):
+                found[grain] = tuple(mine)
+                places.add(place)
+        return found
+
+
+def _module(site: str) -> str:
+    return site.rpartition(":")[0]
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names[:3]) + (", …" if len(names) > 3 else "")
 
 
 def check_finite(features: Tensor, *, site: str, where: str) -> None:
     """Raise where a site gives anything but numbers."""
-    if not bool(torch.isfinite(features).all()):
-        bad = int((~torch.isfinite(features)).sum())
+    if not features.is_floating_point() or bool(features.sum(dtype=torch.float32).isfinite()):
+        return  # any NaN or Inf would have made the sum one
+    bad = int((~torch.isfinite(features)).sum())
+    if bad:
         raise FeatureError(
             f"Site `{site}` gives {bad} NaN or Inf among {features.numel()} numbers at {where}. "
             "Check the inputs and the weights."
         )
-
-
-def run_model(model: nn.Module, x: Tensor, *, what: str) -> Any:
-    """model(x), with a sentence around whatever goes wrong inside the model."""
-    try:
-        return model(x.clone())  # a model that begins in place would overwrite the user's data, and the next reading's
-    except EquisepError:
-        raise
-    except Exception as error:  # whatever a user's model raises
-        raise ModelError(
-            f"`{_kind(model)}` could not run {what} (inputs of shape {tuple(x.shape)}, {x.dtype}, on {x.device}): {error}"
-        ) from error
 
 
 def check_batch(model: nn.Module, size: int, options: Options, *, index: int, what: str) -> None:
@@ -115,53 +287,75 @@ def check_batch(model: nn.Module, size: int, options: Options, *, index: int, wh
 def _classes(model: nn.Module, output: Any, options: Options) -> tuple[int, str]:
     if options.classes is not None:
         return options.classes, f"`classes={options.classes}`"
-    if isinstance(output, Tensor) and output.ndim == 2 and output.shape[1] >= 2:
-        return output.shape[1], f"`{_kind(model)}` has {output.shape[1]} outputs"
-    found = f"shape {tuple(output.shape)}" if isinstance(output, Tensor) else type(output).__name__
+    kind, scores = type(inner(model)).__name__, scores_of(output)
+    if scores is not None:
+        return scores.shape[1], f"`{kind}` has {scores.shape[1]} outputs"
+    found = type(output).__name__
+    if isinstance(output, Tensor):
+        found = f"shape ({', '.join(map(str, ('b', *output.shape[1:])))})" if output.ndim else "a single number"
     raise InputError(
-        f"`measure` could not tell the number of classes: `{_kind(model)}` returns {found}, not b × K. Pass `classes=K`."
+        f"`measure` could not tell the number of classes: `{kind}` returns {found}, not b × K. Pass `classes=K`."
     )
 
 
-def _classifier(
+def _with_classifier(
+    seen: Probe,
     model: nn.Module,
-    linear: dict[str, nn.Linear],
-    fed: dict[str, str | None],
-    sites: tuple[str, ...],
-    width: int,
-    classes: int,
+    linear: Mapping[str, nn.Linear],
+    fed: Mapping[str, str | None],
+    reduction: Reduction,
     options: Options,
-) -> tuple[str | None, tuple[Note, ...]]:
+) -> Probe:
+    """The probe with the layer that gives the class scores, and the site that it reads."""
     asked = options.classifier
     if asked is not None:
-        if asked not in linear:
-            known = module_names(model)
-            found = (
-                f"it is a {type(model.get_submodule(asked)).__name__}" if asked in known else "there is no such module"
-            )
-            raise SiteError(f"The classifier `{asked}` should be an nn.Linear; {found}.{did_you_mean(asked, linear)}")
-        layer = linear[asked]
-        if (layer.in_features, layer.out_features) != (width, classes):
-            raise InputError(
-                f"The classifier `{asked}` maps {layer.in_features} → {layer.out_features}, but the last site "
-                f"`{sites[-1]}` has {width} features and there are {classes} classes."
-            )
-        if fed.get(asked) != sites[-1]:
-            raise InputError(
-                f"The classifier `{asked}` does not read the last site `{sites[-1]}`: it is given something else. "
-                "NC3 and NC4 exist only at the site it reads; add that module to `sites`, or leave `classifier=` out."
-            )
-        return asked, ()
+        _check_classifier(seen, model, linear, fed, asked)
     # the last of them: an earlier layer that happens to be K wide is no classifier
-    last = next((name for name in reversed(fed) if linear[name].out_features == classes), None)
-    if last is not None and fed[last] == sites[-1] and sites[-1] != INPUT:
-        return last, ()
+    last = next((layer for layer in reversed(list(fed)) if linear[layer].out_features == seen.classes), None)
+    name = asked or last
+    reads = None if name is None else fed[name]
+    if name is None or reads is None or reads == INPUT:
+        return seen
+    if reduction.components is not None:
+        if asked is not None:
+            raise InputError(
+                f"`{reduction.name}` changes the features that the classifier `{asked}` reads. Leave one out."
+            )
+        return seen
+    return replace(seen, classifier=name, reads=reads)
+
+
+def _check_classifier(
+    seen: Probe, model: nn.Module, linear: Mapping[str, nn.Linear], fed: Mapping[str, str | None], asked: str
+) -> None:
+    """Raise unless the layer that the user named gives the class scores from a last site."""
+    if asked not in linear:
+        modules = site_modules(model)
+        found = f"it is a {type(modules[asked]).__name__}" if asked in modules else "there is no such module"
+        raise SiteError(f"The classifier `{asked}` should be an nn.Linear; {found}.{did_you_mean(asked, linear)}")
+    last, layer = seen.sites[-1], linear[asked]
+    lasts = {seen.sites[seen.index_of(sites[-1])] for sites in seen.grains.values()}
+    width = seen.dims[seen.sites.index(last)]
+    if fed.get(asked) in lasts and layer.out_features == seen.classes:
+        return
+    if (layer.in_features, layer.out_features) != (width, seen.classes):
+        raise InputError(
+            f"The classifier `{asked}` maps {layer.in_features} → {layer.out_features}, but the last site "
+            f"`{last}` has {width} features and there are {seen.classes} classes."
+        )
+    raise InputError(
+        f"The classifier `{asked}` does not read the last site `{last}`: it is given something else. "
+        "NC3 and NC4 exist only at the site it reads; add that module to `sites`, or leave `classifier=` out."
+    )
+
+
+def classifier_note(classes: int, site: str, reduction: Reduction) -> Note:
+    """Why there is no NC3 and NC4."""
+    if reduction.components is not None:
+        text = f"`{reduction.name}` changes the features that the classifier reads, so NC3 and NC4 do not exist."
+        return Note("no-classifier", text)
     text = (
-        f"No linear layer with {classes} outputs reads the last site `{sites[-1]}` directly, so NC3 and NC4 do not exist; "
+        f"No linear layer with {classes} outputs reads the last site `{site}` directly, so NC3 and NC4 do not exist; "
         "to have them, add the module whose output it reads (a pooling or flatten layer, say) to `sites`."
     )
-    return None, (Note("no-classifier", text),)
-
-
-def _kind(model: nn.Module) -> str:
-    return type(model).__name__
+    return Note("no-classifier", text)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
@@ -12,14 +12,47 @@ from torch import Tensor, nn
 from equisep.data.feed import Feed
 from equisep.errors import SiteError
 from equisep.labels import check_range
+from equisep.measuring.calling import exact_arithmetic, run_model
 from equisep.measuring.options import Options
-from equisep.measuring.probe import Probe, check_batch, check_finite, run_model
+from equisep.measuring.probe import Probe, check_batch, check_finite
 from equisep.progress import Progress
 from equisep.shapes import Int
-from equisep.taps import tap
+from equisep.stats.components import Components
+from equisep.taps import INPUT, Activation, Reduction, Rows, UnfitError, inner, listening, scores_of
 
 Start = Callable[[int, Int[Tensor, " b"]], None]
-Take = Callable[[int, Tensor, Int[Tensor, " b"]], None]
+Take = Callable[[int, Rows], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is measured and how: the model, its classifier, what the probe found, the reduction and all options.
+
+    `components` are those of the training features, by site index, once they are known: the test data are read on them.
+    """
+
+    model: nn.Module
+    probe: Probe
+    reduction: Reduction
+    options: Options
+    layer: nn.Linear | None = None
+    components: Mapping[int, Components] = field(default_factory=dict)
+
+    @property
+    def numbers(self) -> float:
+        """Numbers that a sample gives at all sites together, on components where these are known."""
+        widths = {index: found.directions.shape[1] for index, found in self.components.items()}
+        return sum(widths.get(index, numbers) for index, numbers in enumerate(self.probe.numbers))
+
+    def reduced(self, index: int, rows: Rows) -> Rows:
+        """The rows on the components of their site."""
+        found = self.components.get(index)
+        return rows if found is None else Rows(found(rows.features), rows.owners)
+
+    def layer_at(self, index: int) -> nn.Linear | None:
+        """The classifier, at the site that it reads."""
+        reads = self.probe.reads
+        return self.layer if reads is not None and self.probe.index_of(reads) == index else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,36 +84,48 @@ class Stop(BaseException):
 
 
 def read(
-    model: nn.Module,
+    subject: Subject,
     feed: Feed,
-    probe: Probe,
-    options: Options,
     *,
     take: Take,
     start: Start | None = None,
     progress: Progress,
     what: str,
+    scored: bool = True,
+    only: frozenset[int] | None = None,
 ) -> Read:
-    """Run all batches; `start(index, labels)` before each, `take(site index, features, labels)` for each activation."""
-    position = {site: index for index, site in enumerate(probe.sites)}
-    state = _State(probe=probe, position=position)
+    """Run all batches; `start(index, labels)` before each, `take(site index, rows)` for each activation.
+
+    Without `scored` the accuracy of the model is not asked for, and the forward pass ends after the last site. `only`
+    restricts a reading to some sites.
+    """
+    probe, options = subject.probe, subject.options
+    state = _State(probe, only, only_last=options.calls == "last")
     counts = torch.zeros(probe.classes, dtype=torch.int64, device="cpu")
     kept = 0.0
     order, hits, pure, index = 0, 0, 0, -1
-    scored = True
+    scored = scored and probe.scored
     total = feed.batches
 
-    def consume(site: str, features: Tensor) -> None:
-        take(state.checked(site, features), features, state.labels)
+    def give(found: Activation) -> None:
+        place = state.checked(found)
+        if place is not None:
+            with exact_arithmetic(found.rows.features.device):
+                take(place, subject.reduced(place, found.rows))
 
-    with tap(model, probe.names, consume=consume, mode=options.mode):
-        for index, (x, labels) in enumerate(feed):
+    with listening(
+        subject.model, state.names, give=give, mode=options.mode, calls=options.calls, reduction=subject.reduction,
+        stop=not scored, spare=state.spare,
+    ):  # fmt: skip
+        for index, (inputs, labels) in enumerate(feed):
             check_range(labels, probe.classes, owner=probe.owner)
-            check_batch(model, len(labels), options, index=index, what=feed.what)
+            check_batch(subject.model, len(labels), options, index=index, what=feed.what)
             state.begin(index, labels, feed.what)
             if start is not None:
                 start(index, labels)
-            output = run_model(model, x, what=f"batch {index} of the {feed.what} data")
+            output = run_model(
+                inner(subject.model), inputs, probe.calling, what=f"batch {index} of the {feed.what} data"
+            )
             state.finish()
             local = labels.cpu()
             here = torch.bincount(local, minlength=probe.classes)
@@ -88,8 +133,9 @@ def read(
             kept += float(here.square().sum()) / len(local)
             order = zlib.crc32(local.numpy().tobytes(), order)
             pure += int(local.unique().numel() == 1)
-            scored = scored and isinstance(output, Tensor) and output.ndim == 2 and output.shape[1] == probe.classes
-            hits += int((output.argmax(dim=1) == labels).sum()) if scored else 0
+            scores = scores_of(output) if scored else None
+            scored = scores is not None and scores.shape == (len(labels), probe.classes)
+            hits += int((scores.argmax(dim=1) == labels).sum()) if scored and scores is not None else 0
             progress(what, index + 1, total)
     if index < 0:
         raise feed.nothing()
@@ -99,36 +145,66 @@ def read(
 class _State:
     """The batch under way, and what its activations must look like."""
 
-    def __init__(self, *, probe: Probe, position: dict[str, int]) -> None:
-        self.probe, self.position = probe, position
+    def __init__(self, probe: Probe, only: frozenset[int] | None, *, only_last: bool) -> None:
+        self.probe, self.only_last = probe, only_last
+        self.position = {site: index for index, site in enumerate(probe.sites)}
+        self.wanted = frozenset(self.position.values()) if only is None else only
         self.labels: Tensor = torch.zeros(0, dtype=torch.int64, device="cpu")
         self.seen: set[str] = set()
         self.where = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What to listen to: no site after the last wanted one, so that a forward pass may end there."""
+        if len(self.wanted) == len(self.position):
+            return self.probe.names
+        sites = [site for site, place in self.position.items() if place in self.wanted]
+        return tuple(site if self.only_last or ":" in site or site == INPUT else f"{site}:1" for site in sites)
 
     def begin(self, index: int, labels: Tensor, what: str) -> None:
         self.labels, self.seen = labels, set()
         self.where = f"batch {index} of the {what} data"
 
-    def checked(self, site: str, features: Tensor) -> int:
-        """The site's index, once its features have as many rows and columns as they must, all finite."""
+    def spare(self, site: str, error: UnfitError) -> bool:
+        """Sites that the probe passed over are passed over again."""
+        return site in self.probe.passed
+
+    def checked(self, found: Activation) -> int | None:
+        """The site's index, once its features have as many rows and columns as they must, all finite.
+
+        None for a site that is none of its own: passed over by the probe, or the very tensor of the site before it.
+        """
+        site, features = found.site, found.rows.features
+        if site in self.probe.passed:
+            return None
+        twin = self.probe.same.get(site)
+        if twin is not None:
+            if found.same_as is None or self.probe.same.get(found.same_as, found.same_as) != twin:
+                raise SiteError(
+                    f"Site `{site}` gave the very tensor of `{twin}` in the first batch, and another at {self.where}. "
+                    "Measure them one at a time."
+                )
+            self.seen.add(site)
+            return None
         index = self.position.get(site)
         if index is None:
             raise SiteError(f"Site `{site}` appeared only at {self.where}: the model calls it more often there.")
         self.seen.add(site)
-        if features.shape[0] != len(self.labels):
+        if found.samples != len(self.labels):
             raise SiteError(
-                f"Site `{site}` gives {features.shape[0]} rows for the {len(self.labels)} samples of {self.where}. "
+                f"Site `{site}` gives {found.samples} rows for the {len(self.labels)} samples of {self.where}. "
                 "Choose a site that keeps one row a sample."
             )
         if features.shape[1] != self.probe.dims[index]:
             raise SiteError(
                 f"Site `{site}` gives {features.shape[1]} features at {self.where}, {self.probe.dims[index]} before. "
-                "Features of changing width have no class means."
+                "Features of changing width have no class means; of sequences read `mean`, `first`, `last` or `tokens`."
             )
         check_finite(features, site=site, where=self.where)
         return index
 
     def finish(self) -> None:
-        missing = [site for site in self.probe.sites if site not in self.seen]
+        wanted = [site for site, place in self.position.items() if place in self.wanted]
+        missing = [site for site in wanted if site not in self.seen]
         if missing:
             raise SiteError(f"Site `{missing[0]}` was not reached at {self.where}, though the first batch reached it.")

@@ -10,7 +10,10 @@ from torch import Tensor, nn
 from equisep.results import Coordinates
 from equisep.shapes import Float64, Int, Shaped
 from equisep.stats import PHD20, ClassMoments, ClassSubspace, Convention, Projections, nearest_centers
+from equisep.stats.blocks import Block
 from equisep.stats.moments import as_float64
+
+ROUNDINGS = 16  # steps of float64 by which a mean may be off
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,11 @@ class Spread:
     moments: ClassMoments
     subspace: ClassSubspace
     projections: Projections
+
+    def drift(self) -> float:
+        """How far class means moved between two readings, beyond the rounding of the means."""
+        size = float(self.moments.means.norm())
+        return self.projections.drift(rounding=ROUNDINGS * torch.finfo(torch.float64).eps * size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +72,7 @@ def scores(layer: nn.Linear, features: Shaped[Tensor, "n d"]) -> Float64[Tensor,
 
 def center_counts(
     residuals: Float64[Tensor, "n r"],
-    x: Shaped[Tensor, "n d"],
+    block: Block,
     y: Int[Tensor, " n"],
     subspace: ClassSubspace,
     layer: nn.Linear | None,
@@ -74,4 +82,4 @@ def center_counts(
     hits = int((guesses == y.to(guesses.device)).sum())
     if layer is None:
         return hits, 0
-    return hits, int((scores(layer, x).argmax(dim=1) != guesses).sum())
+    return hits, int((scores(layer, block.whole()).argmax(dim=1) != guesses).sum())

@@ -5,57 +5,34 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from equisep.data.feed import Feed
 from equisep.errors import DataError
 from equisep.labels import check_two_classes
 from equisep.law.intervals import ResampleKind
-from equisep.measuring.options import FOLDS, Options
-from equisep.measuring.probe import Probe
-from equisep.measuring.reading import Read, read
-from equisep.measuring.states import HeldOut, SiteStates, Spread, center_counts, same_for_collapse
-from equisep.metrics.fuzziness import fuzziness_of
+from equisep.measuring.options import FOLDS
+from equisep.measuring.reading import Read, Subject, read
+from equisep.measuring.site import HeldOutSite, TrainSite
+from equisep.measuring.states import HeldOut, SiteStates
 from equisep.progress import Progress
 from equisep.results import Note
-from equisep.shapes import Int, Shaped
-from equisep.stats import PHD20, ClassMoments, ClassSubspace, Convention, Projections, merge_all, project
+from equisep.shapes import Int
+from equisep.stats import ClassSubspace, Marks
 from equisep.taps import random_state_kept
 
 MIXED = 1.5  # labels permuted inside batches stay right this many times as often as by chance, at the most
 DRIFT = 1e-6  # class means that moved by more than this share of the spread moved by more than rounding
 
 
-class Lens:
-    """One labeling of the samples at one site, looked at twice: first its moments, then the spread along its subspace."""
-
-    def __init__(self, moments: ClassMoments, convention: Convention) -> None:
-        self.moments = moments
-        self.subspace = ClassSubspace.of(moments, convention)
-        self.projections: Projections | None = None
-
-    def look(self, features: Shaped[Tensor, "b d"], labels: Int[Tensor, " b"]) -> Tensor:
-        """Second pass: add a batch, and return its projected residuals."""
-        residuals = project(features, labels, subspace=self.subspace)
-        batch = Projections.of(residuals, labels, classes=self.moments.classes)
-        self.projections = batch if self.projections is None else self.projections.merge(batch)
-        return residuals
-
-    def spread(self) -> Spread:
-        """What both passes found."""
-        assert self.projections is not None
-        return Spread(self.moments, self.subspace, self.projections)
-
-
 @dataclass(slots=True)
-class Marks:
+class BatchMarks:
     """How the samples of the batch under way are marked beside their labels: permuted labels, and jackknife folds."""
 
     folds: int
     seed: int
     seen: Tensor
-    permuted: Tensor | None = None
-    fold: Tensor | None = None
+    marks: Marks | None = None
 
     def start(self, index: int, labels: Int[Tensor, " b"]) -> None:
         """Marks depend on the labels read so far alone, so a second reading in the same order repeats them.
@@ -65,158 +42,81 @@ class Marks:
         """
         y = labels.cpu()
         generator = torch.Generator("cpu").manual_seed((self.seed * 1_000_003 + index) % 2**63)
-        self.permuted = labels[torch.randperm(len(y), generator=generator, device="cpu").to(labels.device)]
+        permuted = labels[torch.randperm(len(y), generator=generator, device="cpu").to(labels.device)]
         order = y.argsort(stable=True)
         counts = torch.bincount(y, minlength=len(self.seen))
         before = counts.cumsum(0) - counts  # where each class begins in the sorted batch
         rank = torch.empty_like(y)
         rank[order] = torch.arange(len(y), device="cpu") - before[y[order]]
-        self.fold = ((self.seen[y] + rank + y) % max(self.folds, 1)).to(labels.device)
+        folds = ((self.seen[y] + rank + y) % max(self.folds, 1)).to(labels.device)
+        self.marks = Marks(labels, folds, permuted.unsqueeze(0))
         self.seen = self.seen + counts
 
-
-class StreamedSite:
-    """The states of one site while the training data stream past."""
-
-    def __init__(self, *, classes: int, folds: int, options: Options) -> None:
-        self.classes, self.folds, self.options = classes, folds, options
-        self.parts: ClassMoments | None = None  # by fold and class
-        self.permuted: ClassMoments | None = None
-        self.hits = 0
-        self.disagreements = 0
-
-    def first(self, x: Shaped[Tensor, "b d"], y: Int[Tensor, " b"], marks: Marks) -> None:
-        """First pass: moments."""
-        groups = max(self.folds, 1)
-        keys = y if marks.fold is None or self.folds == 0 else marks.fold * self.classes + y
-        batch = ClassMoments.of(x, keys, classes=groups * self.classes)
-        self.parts = batch if self.parts is None else self.parts.merge(batch)
-        if self.options.wants("null") and marks.permuted is not None:
-            shuffled = ClassMoments.of(x, marks.permuted, classes=self.classes)
-            self.permuted = shuffled if self.permuted is None else self.permuted.merge(shuffled)
-
-    def turn(self) -> None:
-        """Between the passes: the subspaces."""
-        assert self.parts is not None
-        convention, groups = self.options.convention, max(self.folds, 1)
-        parts = [self.parts.group(groups, g) for g in range(groups)]
-        self.main = Lens(merge_all(parts), convention)
-        self.null = Lens(self.permuted, convention) if self.permuted is not None else None
-        other = self.options.wants("collapse") and not same_for_collapse(self.main.moments.counts, convention)
-        self.collapse = Lens(self.main.moments, PHD20) if other else None
-        self.left_out = [
-            Lens(merge_all(parts[:g] + parts[g + 1 :]), convention) for g in range(groups) if self.folds > 0
-        ]
-        self.parts = self.permuted = None
-
-    def second(self, x: Shaped[Tensor, "b d"], y: Int[Tensor, " b"], marks: Marks, layer: nn.Linear | None) -> None:
-        """Second pass: spread along the subspaces, nearest centers."""
-        hits, disagreements = center_counts(self.main.look(x, y), x, y, self.main.subspace, layer)
-        self.hits += hits
-        self.disagreements += disagreements
-        if self.collapse is not None:
-            self.collapse.look(x, y)
-        if self.null is not None and marks.permuted is not None:
-            self.null.look(x, marks.permuted)
-        for g, lens in enumerate(self.left_out):
-            stays = marks.fold != g
-            lens.look(x[stays], y[stays])
-
-    def states(self, *, steady: bool, layer: nn.Linear | None) -> SiteStates:
-        """The result; what depends on the order of the samples is left out where the order changed."""
-        convention = self.options.convention
-        spread = self.main.spread()
-        collapse = self.collapse.spread() if self.collapse is not None else spread
-        null = self.null.spread() if self.null is not None and steady else None
-        values = [fuzziness_of(lens.subspace, lens.spread().projections, convention) for lens in self.left_out]
-        usable = steady and values and all(value is not None for value in values)
-        return SiteStates(
-            train=spread,
-            collapse=collapse if self.options.wants("collapse") else None,
-            null=fuzziness_of(null.subspace, null.projections, convention) if null else None,
-            hits=self.hits,
-            disagreements=self.disagreements if layer is not None else None,
-            replicates=torch.tensor(values, dtype=torch.float64) if usable else None,
-            drift=spread.projections.drift(),
-        )
+    def of_rows(self, owners: Int[Tensor, " r"] | None) -> Marks:
+        """The marks of rows of the batch under way."""
+        assert self.marks is not None
+        return self.marks.of_rows(owners)
 
 
 def stream_train(
-    model: nn.Module, feed: Feed, probe: Probe, options: Options, *, progress: Progress, layer: nn.Linear | None
+    subject: Subject, feed: Feed, *, progress: Progress
 ) -> tuple[list[SiteStates], Read, ResampleKind | None, list[Note]]:
     """Both passes over the training data."""
-    folds, notes = _affordable_folds(probe, options)
-    sites = [StreamedSite(classes=probe.classes, folds=folds, options=options) for _ in probe.sites]
-    last = len(sites) - 1
-    marks = _marks(folds, probe, options)
+    probe, options = subject.probe, subject.options
+    folds, notes = _affordable_folds(subject)
+    null = int(options.wants("null"))
+    sites = [TrainSite(classes=probe.classes, folds=folds, permutations=null, options=options) for _ in probe.sites]
+    marks = _marks(folds, subject)
     feed.restart()
     with random_state_kept(feed.source):
         one = read(
-            model, feed, probe, options, start=marks.start,
-            take=lambda i, x, y: sites[i].first(x, y, marks), progress=progress, what="first reading",
+            subject, feed, start=marks.start, take=lambda i, rows: sites[i].first([rows.features], marks.of_rows(rows.owners)),
+            progress=progress, what="first reading",
         )  # fmt: skip
     check_two_classes(one.counts, asked="`measure`")
     for site in sites:
         site.turn()
-    marks = _marks(folds, probe, options)
+    again = _marks(folds, subject)
     with random_state_kept(feed.source):
         two = read(
-            model, feed, probe, options, start=marks.start,
-            take=lambda i, x, y: sites[i].second(x, y, marks, layer if i == last else None),
-            progress=progress, what="second reading",
+            subject, feed, start=again.start,
+            take=lambda i, rows: sites[i].second([rows.features], again.of_rows(rows.owners), subject.layer_at(i)),
+            progress=progress, what="second reading", scored=False,
         )  # fmt: skip
     steady = check_same(one, two, feed)
-    states = [site.states(steady=steady, layer=layer if i == last else None) for i, site in enumerate(sites)]
+    states = [site.states(steady=steady, layer=subject.layer_at(i)) for i, site in enumerate(sites)]
     notes += _changes(max(state.drift for state in states), steady=steady, what=feed.what)
     if options.wants("null") and one.sortedness > MIXED:
         states = [replace(state, null=None) for state in states]
-        notes.append(
-            Note(
-                "no-null",
-                "The batches are not class-mixed, so permuting labels inside them is no null; it is left out.",
-            )
-        )
+        text = "The batches are not class-mixed, so permuting labels inside them is no null; it is left out."
+        notes.append(Note("no-null", text))
     return states, one, "jackknife" if states[0].replicates is not None else None, notes
 
 
 def stream_test(
-    model: nn.Module,
-    feed: Feed,
-    probe: Probe,
-    options: Options,
-    *,
-    train: list[ClassSubspace],
-    progress: Progress,
-    layer: nn.Linear | None,
+    subject: Subject, feed: Feed, *, train: list[ClassSubspace], progress: Progress
 ) -> tuple[list[HeldOut], Read, list[Note]]:
     """Both passes over the test data: its own D, and nearest *training* centers."""
     feed.restart()
-    moments: list[ClassMoments | None] = [None] * len(train)
-    counts = [[0, 0] for _ in train]
-    last = len(train) - 1
-
-    def first(i: int, x: Tensor, y: Tensor) -> None:
-        batch, before = ClassMoments.of(x, y, classes=probe.classes), moments[i]
-        moments[i] = batch if before is None else before.merge(batch)
-        residuals = project(x, y, subspace=train[i])
-        found = center_counts(residuals, x, y, train[i], layer if i == last else None)
-        counts[i] = [counts[i][0] + found[0], counts[i][1] + found[1]]
-
+    sites = [HeldOutSite(space, options=subject.options) for space in train]
+    marks = _marks(0, subject)
     with random_state_kept(feed.source):
-        one = read(model, feed, probe, options, take=first, progress=progress, what="first reading of the test data")
-    lenses = [Lens(state, options.convention) for state in moments if state is not None]
-
-    def second(i: int, x: Tensor, y: Tensor) -> None:
-        lenses[i].look(x, y)
-
+        one = read(
+            subject, feed, start=marks.start,
+            take=lambda i, rows: sites[i].first([rows.features], marks.of_rows(rows.owners), subject.layer_at(i)),
+            progress=progress, what="first reading of the test data",
+        )  # fmt: skip
+    for site in sites:
+        site.turn()
     with random_state_kept(feed.source):
-        two = read(model, feed, probe, options, take=second, progress=progress, what="second reading of the test data")
+        two = read(
+            subject, feed, start=marks.start,
+            take=lambda i, rows: sites[i].second([rows.features], marks.of_rows(rows.owners)),
+            progress=progress, what="second reading of the test data", scored=False,
+        )  # fmt: skip
     steady = check_same(one, two, feed)
-    found = [
-        HeldOut(lens.spread(), hits, wrong if layer is not None and i == last else None)
-        for i, (lens, (hits, wrong)) in enumerate(zip(lenses, counts, strict=True))
-    ]
-    moved = max(entry.spread.projections.drift() for entry in found)
+    found = [site.states(layer=subject.layer_at(i)) for i, site in enumerate(sites)]
+    moved = max(entry.spread.drift() for entry in found)
     return found, one, _changes(moved, steady=steady, what=feed.what)
 
 
@@ -230,15 +130,17 @@ def check_same(one: Read, two: Read, feed: Feed) -> bool:
     return one.order == two.order
 
 
-def _marks(folds: int, probe: Probe, options: Options) -> Marks:
-    return Marks(folds=folds, seed=options.seed, seen=torch.zeros(probe.classes, dtype=torch.int64, device="cpu"))
+def _marks(folds: int, subject: Subject) -> BatchMarks:
+    seen = torch.zeros(subject.probe.classes, dtype=torch.int64, device="cpu")
+    return BatchMarks(folds=folds, seed=subject.options.seed, seen=seen)
 
 
-def _affordable_folds(probe: Probe, options: Options) -> tuple[int, list[Note]]:
-    """Jackknife folds, unless their states would outgrow the memory budget."""
+def _affordable_folds(subject: Subject) -> tuple[int, list[Note]]:
+    """Jackknife folds, unless their states would outgrow the memory budget: float64 sums, and directions beside them."""
+    options = subject.options
     if options.intervals == "none" or not options.wants("fuzziness"):
         return 0, []
-    need = 3 * 8 * FOLDS * probe.classes * sum(probe.dims)
+    need = 2 * 8 * FOLDS * subject.probe.classes * sum(subject.probe.dims)
     if need > options.memory:
         text = (
             f"Intervals were left out: {FOLDS} folds need {need:,} bytes, the budget is {options.memory:,} (`memory=`)."

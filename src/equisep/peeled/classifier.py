@@ -12,12 +12,23 @@ import torch
 from torch import Tensor, nn
 
 from equisep.data.feed import Feed
+from equisep.data.inputs import Inputs
 from equisep.errors import EquisepError, FeatureError, InputError, ModelError, SiteError, did_you_mean
 from equisep.labels import check_range
 from equisep.progress import Progress, silent
 from equisep.results import Note
 from equisep.shapes import Float64, Int
-from equisep.taps import Mode, first_tensor, random_state_kept, reading_mode
+from equisep.taps import (
+    Mode,
+    eager,
+    first_tensor,
+    random_state_kept,
+    reading_mode,
+    refuse_scripted,
+    scores_of,
+    site_modules,
+    wrapper_notes,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +65,8 @@ def read_classifier(
     """
     if not isinstance(model, nn.Module):
         raise InputError(f"A network is read from a torch.nn.Module; found {type(model).__name__}.")
-    linear = {name: module for name, module in model.named_modules() if isinstance(module, nn.Linear)}
+    refuse_scripted(model, asked="compare_network")
+    linear = {name: module for name, module in site_modules(model).items() if isinstance(module, nn.Linear)}
     if classifier is not None and classifier not in linear:
         raise SiteError(
             f"The classifier `{classifier}` should be an nn.Linear of `{type(model).__name__}`; there is none of that "
@@ -64,13 +76,13 @@ def read_classifier(
     dtype = next((tensor.dtype for tensor in model.parameters() if tensor.is_floating_point()), None)
     feed = Feed(data, what=what, device=place, dtype=dtype)
     state = _Sums(model, linear, classifier)
-    with random_state_kept(feed.source), reading_mode(model, mode), _listening(linear, state):
-        for index, (x, labels) in enumerate(feed):
-            state.take(x, labels, where=f"batch {index} of the {what} data")
+    with random_state_kept(feed.source), reading_mode(model, mode), eager(), _listening(linear, state):
+        for index, (inputs, labels) in enumerate(feed):
+            state.take(inputs, labels, where=f"batch {index} of the {what} data")
             progress(f"reading the {what} data", index + 1, feed.batches)
     if state.name is None:
         raise feed.nothing()
-    return state.finished(linear[state.name], tuple(feed.notes.values()))
+    return state.finished(linear[state.name], (*feed.notes.values(), *wrapper_notes(model)))
 
 
 class _Sums:
@@ -83,20 +95,19 @@ class _Sums:
         self.returned: dict[str, Tensor | None] = {}
         self.direct = True
 
-    def take(self, x: Tensor, labels: Int[Tensor, " b"], *, where: str) -> None:
+    def take(self, inputs: Inputs, labels: Int[Tensor, " b"], *, where: str) -> None:
         """Run one batch and add it."""
         self.given.clear()
         self.returned.clear()
         try:
-            output = self.model(x.clone())  # a model that begins in place would overwrite the user's data
+            fresh = inputs.changed(torch.clone)  # a model that begins in place would overwrite the user's data
+            output = self.model(*fresh.args, **fresh.kwargs)
         except EquisepError:
             raise
         except Exception as error:  # whatever a user's model raises
-            raise ModelError(
-                f"`{type(self.model).__name__}` could not run {where} (inputs of shape {tuple(x.shape)}, {x.dtype}): {error}"
-            ) from error
-        logits = first_tensor(output)
-        if logits is None or logits.ndim != 2 or logits.shape[1] < 2 or len(logits) != len(labels):
+            raise ModelError(f"`{type(self.model).__name__}` could not run {where} ({inputs}): {error}") from error
+        logits = scores_of(output)
+        if logits is None or len(logits) != len(labels):
             tensor = first_tensor(output)
             found = type(output).__name__ if tensor is None else f"shape {tuple(tensor.shape)}"
             raise ModelError(

@@ -15,7 +15,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from equisep.errors import NumericalError, ProfileError
 from equisep.results.profile import Profile
 
-SCHEMA = 1
+SCHEMA = 2  # 2: `grains`
 KIND = "equisep profile"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equisep.errors import InputError, MissingExtraError, did_you_mean
-from equisep.results.records import ClassifierReading, LawFit, Note, SiteReading
+from equisep.results.records import ClassifierReading, GrainChoice, LawFit, Note, SiteReading
 
 if TYPE_CHECKING:
     import pandas
@@ -22,7 +22,8 @@ CURVES = ("fuzziness", "fuzziness_test", "null", "nc1", "cdnv", "cdnv_test", "nc
 class Profile:
     """Everything measured of one model on one data set; holds no samples.
 
-    `law` is the law of D on the training data over `sites`; `laws` holds the others (`test`, and `class 0` … of D_k).
+    `law` is the law of D on the training data over `sites`; `laws` holds the others: `test`, `class 0` … of D_k, and where
+    both grains were measured `layers` and `blocks`, with `grains` saying which of them `law` is and why.
     `settings` are all choices that can change a number; `provenance` says what produced it.
     """
 
@@ -34,6 +35,7 @@ class Profile:
     laws: Mapping[str, LawFit] = field(default_factory=dict)
     effective_depth: int | None = None
     classifier: ClassifierReading | None = None
+    grains: GrainChoice | None = None
     accuracy_train: float | None = None
     accuracy_test: float | None = None
     counts_test: tuple[int, ...] | None = None
@@ -47,10 +49,11 @@ class Profile:
             if not -len(self.sites) <= site < len(self.sites):
                 raise InputError(f"No site {site}: the profile has {len(self.sites)} sites, counted from 0.")
             return self.sites[site]
-        for reading in self.sites:
+        readings = (*self.sites, *(self.grains.others if self.grains else ()))
+        for reading in readings:
             if reading.name == site:
                 return reading
-        names = [reading.name for reading in self.sites]
+        names = [reading.name for reading in readings]
         raise InputError(f"No site `{site}` among the {len(names)} of the profile.{did_you_mean(site, names)}")
 
     def curve(self, metric: str = "fuzziness") -> tuple[float | None, ...]:

@@ -141,6 +141,21 @@ class SiteReading:
 
 
 @dataclass(frozen=True, slots=True)
+class GrainChoice:
+    """Which of two grains follows the law better, where both were measured (He & Su 2023, section 2C).
+
+    `sites` are the names of each grain; `bic` judges each on the sites of both together (see `equisep.law.grains`), `gain`
+    is how much higher that of the other grain is. `others` are the readings of sites that the chosen grain does not have.
+    """
+
+    chosen: str
+    gain: float | None
+    bic: Mapping[str, float]
+    sites: Mapping[str, tuple[str, ...]]
+    others: tuple[SiteReading, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ClassifierReading:
     """The last linear layer: the geometry of its rows, and its duality with the class means it reads (NC3, NC4)."""
 

@@ -32,9 +32,25 @@ class FeatureBuffer:
             return
         self._chunks.setdefault(site, []).append(features.detach().clone())
 
+    def drop(self, site: str) -> None:
+        """Let go of one site, so that the others may go on."""
+        self.used -= sum(part.numel() * part.element_size() for part in self._chunks.pop(site, []))
+
     def take(self, site: str) -> Shaped[Tensor, "n d"]:
         """All features of one site; they leave the buffer, so that memory falls as sites are worked off."""
         return torch.cat(self._chunks.pop(site))
+
+    def parts(self, site: str) -> list[Shaped[Tensor, "b d"]]:
+        """The same in pieces as they came, small ones joined: wide features need no second copy."""
+        found: list[list[Tensor]] = []
+        numbers = 0
+        for part in self._chunks.pop(site):
+            numbers += part.numel()
+            if not found or numbers > CHUNK_NUMBERS:
+                found.append([])
+                numbers = part.numel()
+            found[-1].append(part)
+        return [group[0] if len(group) == 1 else torch.cat(group) for group in found]
 
 
 def in_chunks(

@@ -44,11 +44,14 @@ class Projections:
             squares=self.squares + other.squares + step.square() * share * self.counts.unsqueeze(1),
         )
 
-    def drift(self) -> float:
-        """How far class means moved between the readings, in units of the within-class spread; rounding gives ~1e-10."""
+    def drift(self, *, rounding: float = 0.0) -> float:
+        """How far class means moved between the readings, in units of the within-class spread; rounding gives ~1e-10.
+
+        Moves of less than `rounding`, that of the means themselves, are none: collapsed classes have no spread.
+        """
         n = self.counts.clamp(min=1).to(torch.float64).unsqueeze(1)
-        spread = (self.squares / n).sum().sqrt()
-        return float(self.means.norm() / spread) if float(spread) > 0 else 0.0
+        spread, moved = float((self.squares / n).sum().sqrt()), float(self.means.norm())
+        return moved / spread if spread > 0 and moved > rounding else 0.0
 
 
 def project(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -39,34 +39,84 @@ class ClassSubspace:
     @staticmethod
     def of(moments: ClassMoments, convention: Convention) -> ClassSubspace:
         """The class-mean subspace of these moments under a convention."""
-        by_sample, by_class = class_weights(moments.counts)
+        space = ClassSubspace.spanned(moments.counts, moments.means, convention)
+        return space.judged(convention, traces=moments.traces, eps=moments.eps)
+
+    @staticmethod
+    def spanned(counts: Int[Tensor, " k"], means: Float64[Tensor, "k d"], convention: Convention) -> ClassSubspace:
+        """The subspace of means alone: until the within-class traces are known (see `judged`), every direction counts."""
+        by_sample, by_class = class_weights(counts)
         between = by_sample if convention.weighting == "sample" else by_class
         within = by_class if convention.weighting == "class" else by_sample
         towards = by_sample if convention.centered_on == "samples" else by_class
-        center = towards @ moments.means  # d
-        offsets = moments.means - center  # k d
+        center = towards @ means  # d
+        offsets = means - center  # k d
         offsets -= towards @ offsets  # far from the origin the center itself is rounded
         rows = between.sqrt().unsqueeze(1) * offsets  # k d
-        # LAPACK on the CPU: small, accurate to eps·s_max, and the same answer on every machine
-        _, s, vt = torch.linalg.svd(rows.cpu(), full_matrices=False)
-        top = float(s[0]) if s.numel() else 0.0
-        floor = EPS64 * max(rows.shape) * top
-        kept = int((s > floor).sum())
-        rounding = rounding_cut(moments.counts, moments.means, moments.traces, between, eps=moments.eps)
-        cut = max(floor, float(rounding)) if convention.tol is None else convention.tol * top
-        directions = vt[:kept].T.contiguous().to(rows.device)  # d r
+        # LAPACK on the CPU: small, accurate to eps·s_max, and the same answer on every machine; tall is its quick side
+        v, s, _ = torch.linalg.svd(rows.T.cpu(), full_matrices=False)
+        kept = int((s > _floor(s, rows.shape)).sum())
+        directions = v[:, :kept].to(rows.device)  # d r
         return ClassSubspace(
-            counts=moments.counts,
-            means=moments.means,
+            counts=counts,
+            means=means,
             directions=directions,
             singular_values=s[:kept].to(rows.device),
             coordinates=offsets @ directions,
             within_weights=within,
-            rank=int((s[:kept] > cut).sum()),
-            cut=cut,
-            full_rank=min(int((moments.counts > 0).sum()) - 1, moments.dim),  # any center lies among the means
+            rank=kept,
+            cut=0.0,
+            full_rank=min(int((counts > 0).sum()) - 1, means.shape[1]),  # any center lies among the means
             trace_between=float(rows.square().sum()),
         )
+
+    def judged(
+        self,
+        convention: Convention,
+        *,
+        traces: Float64[Tensor, " k"],
+        eps: float,
+        sizes: Float64[Tensor, " k"] | None = None,
+        dim: int | None = None,
+    ) -> ClassSubspace:
+        """The same with its rank: how many directions stand above the rounding of features known to relative `eps`.
+
+        `sizes` are ‖m_k‖² and `dim` the width of the features, where `means` are coordinates of them.
+        """
+        rank, cut = ClassSubspace.rank_of(
+            self.singular_values,
+            convention,
+            counts=self.counts,
+            sizes=self.means.square().sum(dim=1) if sizes is None else sizes,
+            traces=traces,
+            eps=eps,
+            dim=self.means.shape[1] if dim is None else dim,
+        )
+        return replace(self, rank=rank, cut=cut)
+
+    @staticmethod
+    def rank_of(
+        s: Float64[Tensor, " r"],
+        convention: Convention,
+        *,
+        counts: Int[Tensor, " k"],
+        sizes: Float64[Tensor, " k"],
+        traces: Float64[Tensor, " k"],
+        eps: float,
+        dim: int,
+    ) -> tuple[int, float]:
+        """How many singular values of class means of squared norms `sizes` count, and the cut they stand above."""
+        by_sample, by_class = class_weights(counts)
+        between = by_sample if convention.weighting == "sample" else by_class
+        rounding = float(_rounding(counts, sizes, traces, between, eps=eps, dim=dim))
+        top = float(s[0]) if s.numel() else 0.0
+        cut = max(_floor(s, (len(counts), dim)), rounding) if convention.tol is None else convention.tol * top
+        return int((s > cut).sum()), cut
+
+
+def _floor(s: Float64[Tensor, " r"], shape: tuple[int, ...]) -> float:
+    """Below it a singular value is rounding of float64 itself."""
+    return EPS64 * max(shape) * float(s[0]) if s.numel() else 0.0
 
 
 def class_weights(counts: Int[Tensor, "*m k"]) -> tuple[Float64[Tensor, "*m k"], Float64[Tensor, "*m k"]]:
@@ -90,12 +140,25 @@ def rounding_cut(
     averages them over its samples, except where the class is so tight that all of them round alike; our own sums add
     eps64·√n_k. Errors e_k spread evenly over d features give B a noise of norm max √w_k e_k + (Σ w_k e_k²/d)^½.
     """
+    return _rounding(counts, means.square().sum(dim=-1), traces, between, eps=eps, dim=means.shape[-1])
+
+
+def _rounding(
+    counts: Int[Tensor, "*m k"],
+    sizes: Float64[Tensor, "*m k"],
+    traces: Float64[Tensor, "*m k"],
+    between: Float64[Tensor, "*m k"],
+    *,
+    eps: float,
+    dim: int,
+) -> Float64[Tensor, "*m"]:
+    """`rounding_cut` of means of squared norms `sizes` in `dim` features."""
     n = counts.clamp(min=1).to(torch.float64)  # … k
     variance = traces / n
-    size = means.square().sum(dim=-1) + variance  # … k
+    size = sizes + variance  # … k
     # half precision is rounded once, from float32 sums; wider features carry the rounding of every layer before them
     steps = 2 if eps > 1e-5 else 64
     alike = eps**2 * size / variance.clamp(min=torch.finfo(torch.float64).tiny)
     share = torch.maximum(alike, 1 / n.clamp(max=AVERAGED)).clamp(max=1)
     error = between * size * ((steps * eps) ** 2 * share + EPS64**2 * n)  # … k
-    return error.amax(dim=-1).sqrt() + (error.sum(dim=-1) / means.shape[-1]).sqrt()
+    return error.amax(dim=-1).sqrt() + (error.sum(dim=-1) / dim).sqrt()

@@ -1,21 +1,61 @@
 """Reading the activations of any nn.Module, which is left exactly as it was found."""
 
+from equisep.taps.calls import Call, recorded_calls
 from equisep.taps.modes import Mode, batch_norms, random_state_kept, reading_mode
-from equisep.taps.sites import GRAINS, INPUT, Sites, module_names, resolve_sites
-from equisep.taps.tap import Consume, features_of, first_tensor, tap
+from equisep.taps.outputs import first_tensor, scores_of
+from equisep.taps.reduce import REDUCTIONS, Reduction, ReductionLike, Rows, UnfitError
+from equisep.taps.sites import (
+    GRAINS,
+    Choice,
+    Grains,
+    Sites,
+    blocks_note,
+    choose,
+    declares_sites,
+    grains_of,
+    module_names,
+    resolve_sites,
+    site_record,
+)
+from equisep.taps.tap import Activation, Calls, Consume, check_calls, listening, signature_of, tap
+from equisep.taps.wrappers import INPUT, eager, inner, refuse_scripted, site_modules, wrapper_notes
 
 __all__ = [
     "GRAINS",
     "INPUT",
+    "REDUCTIONS",
+    "Activation",
+    "Call",
+    "Calls",
+    "Choice",
     "Consume",
+    "Grains",
     "Mode",
+    "Reduction",
+    "ReductionLike",
+    "Rows",
     "Sites",
+    "UnfitError",
     "batch_norms",
-    "features_of",
+    "blocks_note",
+    "check_calls",
+    "choose",
+    "declares_sites",
+    "eager",
     "first_tensor",
+    "grains_of",
+    "inner",
+    "listening",
     "module_names",
     "random_state_kept",
     "reading_mode",
+    "recorded_calls",
+    "refuse_scripted",
     "resolve_sites",
+    "scores_of",
+    "signature_of",
+    "site_modules",
+    "site_record",
     "tap",
+    "wrapper_notes",
 ]

@@ -1,46 +1,122 @@
-"""Which modules of a model are read: declared sites, names, globs, or a sensible choice from the module tree."""
+"""Which modules of a model are read: declared sites, names, globs, classes, functions, or a proposal from the module tree."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
-from equisep.errors import SiteError, did_you_mean
+from equisep.errors import InputError, SiteError, did_you_mean
+from equisep.results import Note
+from equisep.taps.calls import Call
+from equisep.taps.propose import propose_blocks, propose_layers
+from equisep.taps.wrappers import INPUT, aliases, inner, scripted_at, site_modules
 
-INPUT = "input"
-INPUT_MODULE = "input:1"  # the first call of a module that is itself called `input`
+if TYPE_CHECKING:
+    Site = str | type[nn.Module] | Callable[[str, nn.Module], bool]
+    Sites = Site | Sequence[Site]
+else:
+    Site = Sites = Any  # so that what is no site reaches the sentence below, whoever checks types at run time
+
 GRAINS = ("auto", "layers", "blocks")
-Sites = str | Sequence[str]
-
-_ACTIVATIONS = (
-    nn.ReLU, nn.ReLU6, nn.LeakyReLU, nn.PReLU, nn.RReLU, nn.ELU, nn.SELU, nn.CELU, nn.GELU, nn.SiLU, nn.Mish,
-    nn.Softplus, nn.Softsign, nn.Tanh, nn.Sigmoid, nn.Hardtanh, nn.Hardswish, nn.Hardsigmoid,
-)  # fmt: skip
 
 _WILD = {"**.": r"(?:.*\.)?", "**": ".*", "*": "[^.]*", "?": "[^.]"}
+_CALL = re.compile(r"(.+):([1-9][0-9]*|\*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The sites asked for: `names` of modules (`relu`: every call) or of one call (`relu:2`), the raw input first.
+
+    `named` are those asked for by their very name, which must be reached; others were found, and need not be.
+    """
+
+    names: tuple[str, ...]
+    named: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Grains:
+    """The sites of a model at both grains, without the raw input, and what is to be said of them."""
+
+    layers: tuple[str, ...]
+    blocks: tuple[str, ...]
+    notes: tuple[Note, ...] = ()
+
+    def at(self, grain: str) -> tuple[str, ...]:
+        """The names of one grain; of `auto` those of both, layers first."""
+        if grain == "auto":
+            return tuple(dict.fromkeys((*self.layers, *self.blocks)))
+        return self.layers if grain == "layers" else self.blocks
 
 
 def resolve_sites(model: nn.Module, sites: Sites = "auto") -> tuple[str, ...]:
     """Module names to read, the raw input first; a measurement orders them as the forward pass calls them.
 
-    A grain (`auto`, `layers`, `blocks`) asks the model's own `sites`, or the module tree where it declares none.
-    Otherwise each entry is a module name or a glob: `*` stands for one part of a dotted name, `**` for any number.
+    A grain (`layers`, `blocks`, or `auto`: both) asks the model's own `sites`, or the module tree where it declares none.
+    Otherwise each entry is a module name, one call of a module (`relu:2`), a glob (`*` stands for one part of a dotted
+    name, `**` for any number), a module class, or a function of name and module that says yes or no.
     """
+    return choose(model, sites).names
+
+
+def choose(model: nn.Module, sites: Sites = "auto") -> Choice:
+    """The choice behind `resolve_sites`, which remembers what was asked for by name."""
     if isinstance(sites, str) and sites in GRAINS:
-        names = _declared(model, sites) or _proposed(model, sites)
-        if not names:
-            raise SiteError(f"`{type(model).__name__}` has no module whose output could be read. Name the sites.")
-        return (INPUT, *names)
-    patterns = [sites] if isinstance(sites, str) else list(sites)
-    known = module_names(model)
+        return Choice((INPUT, *grains_of(model).at(sites)))
+    entries = [sites] if isinstance(sites, str) or callable(sites) else sites
+    if not isinstance(entries, Sequence) or not all(isinstance(entry, str) or callable(entry) for entry in entries):
+        raise InputError(
+            "`sites` takes `auto`, `layers`, `blocks`, module names, globs, module classes, functions of (name, module), "
+            f"or a list of these; found {sites!r}."
+        )
+    known = site_modules(model)
     chosen: dict[str, None] = {INPUT: None}
-    for pattern in patterns:
-        chosen.update(dict.fromkeys(_matches(model, pattern, known)))
+    named = set()
+    for entry in entries:
+        found = _matches(model, entry, known) if isinstance(entry, str) else _selected(model, entry, known)
+        chosen.update(dict.fromkeys(found))
+        if isinstance(entry, str) and not _is_glob(entry):
+            named.update(found)
     if len(chosen) == 1:
-        raise SiteError(f"No site was asked for. Name modules of `{type(model).__name__}`, or use `auto`.")
-    return tuple(chosen)
+        raise SiteError(f"No site was asked for. Name modules of `{type(inner(model)).__name__}`, or use `auto`.")
+    return Choice(tuple(chosen), frozenset(named) - {INPUT})
+
+
+def grains_of(model: nn.Module, calls: Sequence[Call] | None = None) -> Grains:
+    """The sites of a model at both grains: declared by itself, or proposed from its modules (and calls, where known)."""
+    core = inner(model)
+    declared = getattr(core, "sites", None)
+    declared = declared if isinstance(declared, Mapping) else {}
+    modules = site_modules(model)
+    notes: list[Note] = []
+    blocks = tuple(declared.get("blocks", ())) or propose_blocks(core)
+    layers = tuple(declared.get("layers", ()))
+    if not layers:
+        layers, found = propose_layers(modules, blocks=blocks, calls=calls, model=type(core).__name__)
+        notes += found
+    if not layers and not blocks:
+        raise SiteError(f"`{type(core).__name__}` has no module whose output could be read. Name the sites.")
+    return Grains(layers=layers or blocks, blocks=blocks or layers, notes=tuple(notes))
+
+
+def declares_sites(model: nn.Module) -> bool:
+    """Whether a model says itself where it is to be read, at both grains."""
+    declared = getattr(inner(model), "sites", None)
+    return isinstance(declared, Mapping) and bool(declared.get("layers")) and bool(declared.get("blocks"))
+
+
+def blocks_note(model: nn.Module, grains: Grains) -> tuple[Note, ...]:
+    """The Note of a model that was asked for blocks and has none."""
+    core = inner(model)
+    declared = getattr(core, "sites", None)
+    if grains.blocks != grains.layers or (isinstance(declared, Mapping) and declared.get("blocks")):
+        return ()
+    text = f"`{type(core).__name__}` has no repeated blocks: its layers were read instead. Name the sites to choose others."
+    return (Note("no-blocks", text),)
 
 
 def module_names(model: nn.Module) -> list[str]:
@@ -48,64 +124,68 @@ def module_names(model: nn.Module) -> list[str]:
     return list(site_modules(model))
 
 
-def site_modules(model: nn.Module) -> dict[str, nn.Module]:
-    """Every module inside a model by site name; one called `input` is `input:1`, since `input` is the raw input."""
-    return {INPUT_MODULE if name == INPUT else name: module for name, module in model.named_modules() if name}
+def site_record(sites: Any) -> tuple[str, ...] | str:
+    """Sites as a profile saves them: classes and functions by their names."""
+    if isinstance(sites, str):
+        return sites
+    if callable(sites):
+        return (_words(sites),)
+    if not isinstance(sites, Sequence):
+        return (repr(sites),)
+    return tuple(site if isinstance(site, str) else _words(site) for site in sites)
 
 
-def _matches(model: nn.Module, pattern: str, known: list[str]) -> list[str]:
+def _words(site: Any) -> str:
+    name = getattr(site, "__name__", type(site).__name__)
+    return f"class {name}" if isinstance(site, type) else f"function {name}"
+
+
+def _selected(model: nn.Module, site: Any, known: Mapping[str, nn.Module]) -> list[str]:
+    if isinstance(site, type):
+        found = [name for name, module in known.items() if isinstance(module, site)]
+    else:
+        found = [name for name, module in known.items() if site(name, module)]
+    if not found:
+        raise SiteError(
+            f"The {_words(site)} selects none of the {len(known)} modules of `{type(inner(model)).__name__}`. "
+            "`equisep sites` lists them."
+        )
+    return found
+
+
+def _matches(model: nn.Module, pattern: str, known: Mapping[str, nn.Module]) -> list[str]:
     if pattern == INPUT or pattern in known:
         return [pattern]
-    if "*" in pattern or "?" in pattern:
+    second = aliases(model)
+    if pattern in second:
+        return [second[pattern]]
+    one_call = _CALL.fullmatch(pattern)
+    if one_call is not None:
+        base, call = one_call.groups()
+        return [name if call == "*" else f"{name}:{call}" for name in _matches(model, base, known)]
+    kind = type(inner(model)).__name__
+    if _is_glob(pattern):
         expression = _glob(pattern)
         found = [name for name in known if expression.fullmatch(name)]
         if not found:
             raise SiteError(
-                f"The glob `{pattern}` matches none of the {len(known)} modules of `{type(model).__name__}`. "
+                f"The glob `{pattern}` matches none of the {len(known)} modules of `{kind}`. "
                 "`equisep sites` lists them; `*` stands for one part of a name, `**` for any number."
             )
         return found
+    script = scripted_at(model, pattern)
+    if script is not None:
+        where = "is" if script == pattern else f"lies inside `{script}`, which is"
+        raise SiteError(f"Site `{pattern}` {where} TorchScript and takes no hooks. Read a module before or after it.")
     raise SiteError(
-        f"No module `{pattern}` in `{type(model).__name__}`.{did_you_mean(pattern, known)} "
-        f"`equisep sites` lists all {len(known)}."
+        f"No module `{pattern}` in `{kind}`.{did_you_mean(pattern, known)} `equisep sites` lists all {len(known)}."
     )
+
+
+def _is_glob(pattern: str) -> bool:
+    return "*" in pattern or "?" in pattern
 
 
 def _glob(pattern: str) -> re.Pattern[str]:
     parts = re.split(r"(\*\*\.|\*\*|\*|\?)", pattern)
     return re.compile("".join(_WILD.get(part, re.escape(part)) for part in parts))
-
-
-def _declared(model: nn.Module, grain: str) -> tuple[str, ...]:
-    declared = getattr(model, "sites", None)
-    if not isinstance(declared, Mapping):
-        return ()
-    return tuple(declared.get("layers" if grain == "auto" else grain, ()))
-
-
-def _proposed(model: nn.Module, grain: str) -> tuple[str, ...]:
-    """Blocks: repeated siblings of one class. Layers: activations, or layers with weights but for the last linear one."""
-    if grain == "blocks" and (blocks := _repeated(model)):
-        return blocks
-    leaves = [
-        (name, module) for name, module in site_modules(model).items() if not any(True for _ in module.children())
-    ]
-    activations = tuple(name for name, module in leaves if isinstance(module, _ACTIVATIONS))
-    if activations:
-        return activations
-    weighted = [name for name, module in leaves if any(True for _ in module.parameters(recurse=False))]
-    linear = [name for name, module in leaves if isinstance(module, nn.Linear)]
-    return tuple(name for name in weighted if not (linear and name == linear[-1])) or tuple(weighted)
-
-
-def _repeated(model: nn.Module) -> tuple[str, ...]:
-    found: list[str] = []
-    for name, module in model.named_modules():
-        if any(name.startswith(f"{block}.") for block in found):
-            continue
-        if isinstance(module, nn.Sequential | nn.ModuleList):
-            children = [(key, child) for key, child in module.named_children() if any(True for _ in child.children())]
-            kinds = {type(child) for _, child in children}
-            if children and len(kinds) == 1 and not kinds & {nn.Sequential, nn.ModuleList}:
-                found += [f"{name}.{key}" if name else key for key, _ in children]
-    return tuple(found)

@@ -2,73 +2,283 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
 from torch import Tensor, nn
 
-from equisep.errors import InputError, SiteError
-from equisep.shapes import Shaped
+from equisep.errors import InputError, did_you_mean
+from equisep.shapes import Bool
 from equisep.taps.modes import Mode, random_state_kept, reading_mode
-from equisep.taps.sites import INPUT, Sites, resolve_sites, site_modules
+from equisep.taps.outputs import first_tensor
+from equisep.taps.reduce import Reduction, ReductionLike, Rows, UnfitError, padding_mask
+from equisep.taps.sites import Sites, resolve_sites
+from equisep.taps.wrappers import INPUT, call_site, eager, inner, refuse_scripted, site_modules
 
 Consume = Callable[[str, Tensor], None]
 """Called as `consume(site, features)` with features of shape b × d, the moment the module has computed them."""
 
+Calls = Literal["each", "last"]
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """What a site gave in one call.
+
+    `samples` is how many samples the module saw. `same_as` names the site before it, where both gave the very same tensor:
+    a block returns what its last activation made.
+    """
+
+    site: str
+    rows: Rows
+    samples: int
+    same_as: str | None
+
 
 @contextmanager
-def tap(model: nn.Module, sites: Sites = "auto", *, consume: Consume, mode: Mode = "eval") -> Iterator[tuple[str, ...]]:
+def tap(
+    model: nn.Module,
+    sites: Sites = "auto",
+    *,
+    consume: Consume,
+    mode: Mode = "eval",
+    calls: Calls = "each",
+    reduction: ReductionLike = "flatten",
+    stop: bool = False,
+) -> Iterator[tuple[str, ...]]:
     """Read activations of a model while the `with` lasts; run the model inside it as usual.
 
     >>> with tap(model, ["blocks.*"], consume=lambda site, features: print(site, features.shape)):
     ...     model(x)
 
-    `consume` sees each activation flattened to b × d before any later layer runs, so an in-place activation cannot
-    overwrite it; what it wants to keep it must copy. The raw input comes first, as site `input`. A module called more
-    than once in a forward pass gives one site a call: `relu`, then `relu:2`, …. Flags and global random states are
-    given back at the end.
+    `consume` sees each activation as rows, flattened to b × d unless another `reduction` is asked for, before any later
+    layer runs, so an in-place activation cannot overwrite it; what it wants to keep it must copy. The raw input comes
+    first, as site `input`, if the reduction can take it. A module called more than once in a forward pass gives one site
+    a call: `relu`, then `relu:2`, …; with `calls="last"` only its last call, handed on when the forward pass ends.
+
+    With `stop=True` a forward pass ends after the last site and gives None; the first one runs through, to learn which
+    it is, and all do under `calls="last"`. Compiled models run eagerly inside, since compiled code skips hooks; wrapped
+    ones (DataParallel) are read inside the wrapper. Hooks come off, and flags and global random states are given back,
+    whatever happens.
     """
-    if not isinstance(model, nn.Module):
-        raise InputError(f"`tap` reads a torch.nn.Module; found {type(model).__name__}.")
-    names = resolve_sites(model, sites)
-    calls: Counter[str] = Counter()
-    modules = site_modules(model)
+    names, how = checked_tap(model, sites, calls=calls, reduction=reduction)
 
-    def before(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        calls.clear()
-        consume(INPUT, features_of((*args, kwargs), site=INPUT))
+    def give(found: Activation) -> None:
+        consume(found.site, found.rows.features)
 
-    def after(name: str) -> Callable[[nn.Module, Any, Any], None]:
-        def hook(module: nn.Module, args: Any, output: Any) -> None:
-            calls[name] += 1
-            site = name if calls[name] == 1 else f"{name.removesuffix(':1')}:{calls[name]}"
-            consume(site, features_of(output, site=site))
+    def raw_input(site: str, error: UnfitError) -> bool:
+        return site == INPUT  # nobody asked for it
 
-        return hook
-
-    with ExitStack() as stack:
-        stack.enter_context(random_state_kept())
-        stack.enter_context(reading_mode(model, mode))
-        stack.callback(model.register_forward_pre_hook(before, with_kwargs=True, prepend=True).remove)
-        for name in names:
-            if name != INPUT:
-                stack.callback(modules[name].register_forward_hook(after(name)).remove)
+    with listening(model, names, give=give, mode=mode, calls=calls, reduction=how, stop=stop, spare=raw_input):
         yield names
 
 
-def features_of(output: Any, *, site: str) -> Shaped[Tensor, "b d"]:
-    """The first tensor of what a module took or returned, flattened to one row a sample."""
-    found = first_tensor(output)
-    if found is None:
-        raise SiteError(f"Site `{site}` gives no tensor but {type(output).__name__}. Choose another site.")
-    return found.detach().flatten(1) if found.ndim > 1 else found.detach().reshape(-1, 1)
+def checked_tap(
+    model: nn.Module, sites: Sites, *, calls: str, reduction: ReductionLike
+) -> tuple[tuple[str, ...], Reduction]:
+    """What a tap was asked, or one sentence that says what is wrong with it."""
+    if not isinstance(model, nn.Module):
+        raise InputError(f"`tap` reads a torch.nn.Module; found {type(model).__name__}.")
+    refuse_scripted(model, asked="tap")
+    how = Reduction.of(reduction)
+    if how.components is not None:
+        raise InputError(f"`tap` hands on batch by batch, and `{how.name}` needs all data first. Use `measure`.")
+    check_calls(calls)
+    return resolve_sites(model, sites), how
 
 
-def first_tensor(value: Any) -> Tensor | None:
-    """The first tensor in a tensor, tuple, list or mapping, depth first."""
-    if isinstance(value, Tensor):
-        return value
-    entries = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
-    return next((found for entry in entries if (found := first_tensor(entry)) is not None), None)
+def check_calls(calls: object) -> None:
+    """Raise unless `calls` is one of the words known."""
+    if calls not in get_args(Calls):
+        raise InputError(f"No calls `{calls}`.{did_you_mean(str(calls), get_args(Calls))} Known: each, last.")
+
+
+@contextmanager
+def listening(
+    model: nn.Module,
+    names: tuple[str, ...],
+    *,
+    give: Callable[[Activation], None],
+    mode: Mode,
+    calls: str = "each",
+    reduction: Reduction,
+    stop: bool = False,
+    spare: Callable[[str, UnfitError], bool] | None = None,
+) -> Iterator[None]:
+    """The hooks behind `tap`; `names` are resolved already, and `input` is read only where it is among them.
+
+    `spare` is asked about a site that gives what cannot be read; where it says yes, the site is passed over.
+    """
+    core = inner(model)
+    listener = _Listener(names, give, reduction, calls, signature_of(core), spare)
+    modules = site_modules(model)
+    with ExitStack() as stack:
+        stack.enter_context(random_state_kept())
+        stack.enter_context(reading_mode(model, mode))
+        stack.enter_context(eager())
+        if stop:
+            stack.enter_context(_ending_early(core, listener))
+        stack.callback(core.register_forward_pre_hook(listener.before, with_kwargs=True, prepend=True).remove)
+        stack.callback(core.register_forward_hook(listener.end).remove)
+        for name in dict.fromkeys(listener.module_of(name, modules) for name in names if name != INPUT):
+            stack.callback(modules[name].register_forward_hook(listener.after(name)).remove)
+        yield
+
+
+def signature_of(model: nn.Module) -> inspect.Signature | None:
+    """What the forward pass takes, where Python can tell."""
+    try:
+        return inspect.signature(model.forward)
+    except (TypeError, ValueError):
+        return None
+
+
+class _Enough(BaseException):
+    """Ends a forward pass after the last site; the tap that raises it catches it."""
+
+
+class _Listener:
+    """What the hooks of one tap share: calls counted anew in every forward pass, the padding mask, and what waits."""
+
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        give: Callable[[Activation], None],
+        reduction: Reduction,
+        calls: str,
+        signature: inspect.Signature | None,
+        spare: Callable[[str, UnfitError], bool] | None,
+    ) -> None:
+        self.spare = spare
+        self.names, self.give, self.reduction, self.signature = frozenset(names), give, reduction, signature
+        self.only_last = calls == "last"
+        self.until: tuple[str, int] | None = None  # the call after which a forward pass may end
+        self.counts: Counter[str] = Counter()
+        self.final: tuple[str, int] | None = None
+        self.mask: Bool[Tensor, "b t"] | None = None
+        self.waiting: dict[str, Activation] = {}
+        self.latest: tuple[str, Tensor, int] | None = None
+
+    @staticmethod
+    def module_of(name: str, modules: Mapping[str, nn.Module]) -> str:
+        """The module behind a site: `relu` behind `relu:2`."""
+        return name if name in modules else name.rpartition(":")[0]
+
+    def before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A forward pass begins."""
+        self.forget()
+        if self.reduction.masked:
+            self.mask = padding_mask(_by_name(self.signature, args, kwargs))
+        if INPUT in self.names:
+            self.read((*args, kwargs), site=INPUT)
+
+    def after(self, name: str) -> Callable[[nn.Module, Any, Any], None]:
+        """The hook of one module."""
+
+        def hook(module: nn.Module, args: Any, output: Any) -> None:
+            self.counts[name] += 1
+            number = self.counts[name]
+            if name in self.names:
+                self.read(output, site=name if self.only_last else call_site(name, number), waits=self.only_last)
+            elif f"{name}:{number}" in self.names:
+                self.read(output, site=call_site(name, number))
+            else:
+                return
+            self.final = name, number
+            if self.until == self.final:
+                self.flush()
+                raise _Enough
+
+        return hook
+
+    def end(self, module: nn.Module, args: Any, output: Any) -> None:
+        """A forward pass ends."""
+        self.flush()
+        self.latest = self.mask = None
+
+    def read(self, output: Any, *, site: str, waits: bool = False) -> None:
+        """Hand on what a site gave, or let it wait until the forward pass ends."""
+        found = first_tensor(output)
+        same = None if found is None else self.same_as(found)
+        try:
+            rows = self.rows(output, found, site=site)
+        except UnfitError as error:
+            if self.spare is not None and self.spare(site, error):
+                return
+            raise
+        assert found is not None
+        if waits:
+            self.waiting.pop(site, None)  # its latest call stands last
+            self.waiting[site] = Activation(site, Rows(rows.features.clone(), rows.owners), len(found), None)
+            return
+        self.latest = None if found.is_inference() else (site, found, found._version)
+        self.give(Activation(site, rows, len(found), same))
+
+    def rows(self, output: Any, found: Tensor | None, *, site: str) -> Rows:
+        """The rows of what a site gave, or why there are none."""
+        if found is None or found.ndim == 0:
+            what = "a single number" if found is not None else f"no tensor but {type(output).__name__}"
+            raise UnfitError(f"Site `{site}` gives {what}. Choose another site.")
+        if found.is_complex():
+            raise UnfitError(f"Site `{site}` gives complex numbers. Choose another site.")
+        return self.reduction(found.detach(), site=site, mask=self.mask)
+
+    def same_as(self, output: Tensor) -> str | None:
+        """The site before this one, where it gave this very tensor and nothing has written to it since."""
+        if self.latest is None or self.latest[1] is not output or self.latest[2] != output._version:
+            return None
+        return self.latest[0]
+
+    def flush(self) -> None:
+        """Hand on what waited."""
+        waiting, self.waiting = self.waiting, {}
+        for found in waiting.values():
+            self.give(found)
+
+    def forget(self) -> None:
+        """Drop what a forward pass left that did not come to its end."""
+        self.counts.clear()
+        self.waiting.clear()
+        self.final = self.latest = self.mask = None
+
+
+@contextmanager
+def _ending_early(model: nn.Module, listener: _Listener) -> Iterator[None]:
+    """The model's forward pass, ended after the last site of the pass before; it then gives None."""
+    forward, own = model.forward, "forward" in vars(model)
+
+    def until_enough(*args: Any, **kwargs: Any) -> Any:
+        try:
+            output = forward(*args, **kwargs)
+        except _Enough:
+            return None
+        if not listener.only_last:  # how often a module will be called is known when the forward pass is over
+            listener.until = listener.final
+        return output
+
+    try:
+        model.forward = until_enough
+        yield
+    finally:
+        if own:
+            model.forward = forward
+        else:
+            del model.forward
+
+
+def _by_name(signature: inspect.Signature | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a forward pass by name, and what a mapping among them holds."""
+    named: dict[str, Any] = {}
+    if signature is not None:
+        try:
+            named |= signature.bind_partial(*args, **kwargs).arguments
+        except TypeError:  # the model itself will say what is wrong with them
+            named = {}
+    for value in (*args, *list(named.values())):
+        if isinstance(value, Mapping):
+            named |= value
+    return named | kwargs

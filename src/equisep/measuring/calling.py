@@ -1,0 +1,73 @@
+"""How a batch reaches a model's forward pass, and a sentence around whatever goes wrong inside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from inspect import Parameter
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from equisep.data.inputs import Inputs
+from equisep.errors import EquisepError, ModelError
+from equisep.results import Note
+from equisep.taps import inner, signature_of
+
+_NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+
+
+@dataclass(frozen=True, slots=True)
+class Calling:
+    """Which inputs by name the forward pass takes (None: all), or that it takes the mapping itself (`whole`)."""
+
+    names: frozenset[str] | None = None
+    whole: bool = False
+
+    @staticmethod
+    def of(model: nn.Module, inputs: Inputs) -> tuple[Calling, tuple[Note, ...]]:
+        """How this model takes these inputs; columns that it does not know are left out with a Note."""
+        signature = signature_of(model)
+        if signature is None or not inputs.kwargs:
+            return Calling(), ()
+        parameters = signature.parameters.values()
+        if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters):
+            return Calling(), ()
+        known = {parameter.name for parameter in parameters if parameter.kind in _NAMED}
+        taken = frozenset(name for name in inputs.kwargs if name in known)
+        if not taken and known:
+            return Calling(whole=True), ()
+        spare = [name for name in inputs.kwargs if name not in taken]
+        names = ", ".join(f"`{name}`" for name in spare)
+        text = f"`{type(model).__name__}` takes no {names}: left out of its inputs."
+        return Calling(taken), (Note("unused-inputs", text),) if spare else ()
+
+    def arguments(self, inputs: Inputs) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Positional and named arguments; copies, since a model that begins in place would overwrite the user's data."""
+        own = inputs.changed(Tensor.clone)
+        if self.whole:
+            return (*own.args, dict(own.kwargs)), {}
+        return own.args, {name: v for name, v in own.kwargs.items() if self.names is None or name in self.names}
+
+
+def run_model(model: nn.Module, inputs: Inputs, calling: Calling, *, what: str) -> Any:
+    """The model's output, with a sentence around whatever goes wrong inside the model."""
+    args, kwargs = calling.arguments(inputs)
+    try:
+        return model(*args, **kwargs)
+    except EquisepError:
+        raise
+    except Exception as error:  # whatever a user's model raises
+        raise ModelError(f"`{type(inner(model)).__name__}` could not run {what} ({inputs}): {error}") from error
+
+
+@contextmanager
+def exact_arithmetic(device: torch.device) -> Iterator[None]:
+    """Without autocast, which is the model's matter: it would shorten the products of our own sums."""
+    with ExitStack() as stack:
+        for kind in dict.fromkeys(("cpu", device.type)):
+            if torch.is_autocast_enabled(kind):
+                stack.enter_context(torch.autocast(kind, enabled=False))
+        yield

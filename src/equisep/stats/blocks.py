@@ -1,0 +1,84 @@
+"""Features in blocks of rows and columns that stay in a processor's cache while several things are done to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from equisep.shapes import Float64, Int, Shaped
+
+BLOCK_NUMBERS = 2**19  # 4 MiB in float64: what a core's cache holds
+GPU_NUMBERS = 2**25  # a GPU wants few and large pieces
+BLOCK_ROWS = 128  # rows handled together at least, where there are so many: products with fewer are thin
+WIDE = 2048  # features from which on digits are worth their time
+
+
+class Block:
+    """Some rows of features, which may lie in several tensors; only columns of them are ever joined."""
+
+    def __init__(self, parts: Sequence[Shaped[Tensor, "b d"]]) -> None:
+        self.parts = parts
+        self.rows = sum(len(part) for part in parts)
+
+    def columns(self) -> Iterator[tuple[slice, Shaped[Tensor, "n c"]]]:
+        """Columns in pieces."""
+        d = self.parts[0].shape[1]
+        size = max(1, _numbers(self.parts[0]) // max(1, self.rows))
+        for start in range(0, d, size):
+            columns = slice(start, min(start + size, d))
+            yield columns, _joined([part[:, columns] for part in self.parts])
+
+    def whole(self) -> Shaped[Tensor, "n d"]:
+        """All columns: for narrow features."""
+        return _joined(self.parts)
+
+
+def blocks_of(features: Sequence[Shaped[Tensor, "b d"]]) -> Iterator[tuple[slice, Block]]:
+    """Rows in pieces: large tensors divided, small ones taken together; and where each piece stands."""
+    size = max(BLOCK_ROWS, _numbers(features[0]) // max(1, features[0].shape[1]))
+    begin, group, rows = 0, list[Tensor](), 0
+    for part in (piece for tensor in features for piece in with_float64(tensor).split(size)):
+        if group and rows + len(part) > size:
+            yield slice(begin, begin + rows), Block(group)
+            begin, group, rows = begin + rows, [], 0
+        group.append(part)
+        rows += len(part)
+    yield slice(begin, begin + rows), Block(group)
+
+
+def _joined(parts: Sequence[Tensor]) -> Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(list(parts))
+
+
+def _numbers(features: Tensor) -> int:
+    return BLOCK_NUMBERS if features.device.type == "cpu" else GPU_NUMBERS
+
+
+def column_blocks(features: Shaped[Tensor, "n d"]) -> Iterator[slice]:
+    """Where the columns of a tensor are divided."""
+    yield from (columns for columns, _ in Block([features]).columns())
+
+
+def residuals_from(
+    x: Shaped[Tensor, "n c"], means: Float64[Tensor, "k c"], rows: Int[Tensor, " n"]
+) -> Float64[Tensor, "n c"]:
+    """x_i − m_{row i} in float64: subtracted before anything else is done, so that tight classes keep their digits."""
+    return x.to(torch.float64, copy=True).sub_(means.index_select(0, rows))
+
+
+def with_float64(features: Shaped[Tensor, "n d"]) -> Shaped[Tensor, "n d"]:
+    """The features where float64 exists: on the CPU instead of an MPS device."""
+    return features.cpu() if features.device.type == "mps" else features
+
+
+def quick_type(features: Shaped[Tensor, "n d"]) -> torch.dtype:
+    """The type of sums that need six digits, not twelve, where features are wide.
+
+    float32 on the CPU, where it is twice as fast, unless the user lets torch shorten its products; elsewhere float64.
+    """
+    exact = torch.get_float32_matmul_precision() == "highest"
+    narrow = features.dtype.is_floating_point and features.dtype.itemsize <= 4
+    quick = features.device.type == "cpu" and exact and narrow and features.shape[1] >= WIDE
+    return torch.float32 if quick else torch.float64

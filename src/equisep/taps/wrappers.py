@@ -1,0 +1,119 @@
+"""What stands around and inside a model: compiled, wrapped and scripted modules, and the plain names beneath them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import torch
+from torch import nn
+
+from equisep.errors import ModelError
+from equisep.results import Note
+
+INPUT = "input"
+INPUT_MODULE = "input:1"  # the first call of a module that is itself called `input`
+ORIGINAL = "_orig_mod"  # where torch.compile keeps the module it was given
+PARALLEL = (nn.DataParallel, nn.parallel.DistributedDataParallel)
+
+
+def inner(model: nn.Module) -> nn.Module:
+    """The model inside torch.compile, DataParallel and DistributedDataParallel."""
+    while not isinstance(model, torch.jit.ScriptModule):
+        if isinstance(model, PARALLEL):
+            model = model.module
+        elif isinstance(original := model._modules.get(ORIGINAL), nn.Module):
+            model = original
+        else:
+            break
+    return model
+
+
+def named_modules(model: nn.Module) -> dict[str, nn.Module]:
+    """Every module inside a model once, by its name without the parts that wrappers put in, in tree order.
+
+    Scripted modules are left out: TorchScript takes no hooks.
+    """
+    root = inner(model)
+    return dict(_walk(root, "", {root}))
+
+
+def _walk(module: nn.Module, prefix: str, seen: set[nn.Module]) -> Iterator[tuple[str, nn.Module]]:
+    for key, wrapped in module.named_children():
+        child = inner(wrapped)
+        if child in seen or isinstance(child, torch.jit.ScriptModule):
+            continue
+        seen.add(child)
+        yield f"{prefix}{key}", child
+        yield from _walk(child, f"{prefix}{key}.", seen)
+
+
+def site_modules(model: nn.Module) -> dict[str, nn.Module]:
+    """Every module inside a model by site name; one called `input` is `input:1`, since `input` is the raw input."""
+    return {INPUT_MODULE if name == INPUT else name: module for name, module in named_modules(model).items()}
+
+
+def call_site(module: str, number: int) -> str:
+    """The name of one call of a module: `relu`, `relu:2`, …."""
+    return module if number == 1 else f"{module.removesuffix(':1')}:{number}"
+
+
+def aliases(model: nn.Module) -> dict[str, str]:
+    """Second names of modules that a model holds more than once → the name they are known by."""
+    known = {module: name for name, module in named_modules(model).items()}
+    every = inner(model).named_modules(remove_duplicate=False)
+    return {name: known[module] for name, module in every if module in known and known[module] != name}
+
+
+def scripted_at(model: nn.Module, name: str) -> str | None:
+    """The scripted module that `name` is, or lies inside, if it does."""
+    module, place = inner(model), []
+    for part in name.split("."):
+        child = getattr(module, part, None)
+        if not isinstance(child, nn.Module):
+            return None
+        module, place = inner(child), [*place, part]
+        if isinstance(module, torch.jit.ScriptModule):
+            return ".".join(place)
+    return None
+
+
+def refuse_scripted(model: nn.Module, *, asked: str) -> None:
+    """Raise where the whole model is TorchScript."""
+    if isinstance(inner(model), torch.jit.ScriptModule):
+        raise ModelError(
+            f"`{asked}` reads modules by hooks, which TorchScript does not take; the model is a "
+            f"{type(inner(model)).__name__}. Pass the Python model that it was made from."
+        )
+
+
+def is_compiled(model: nn.Module) -> bool:
+    """Whether the model, or a module inside it, was compiled."""
+    parts = [part for part in model.modules() if not isinstance(part, torch.jit.ScriptModule)]
+    return any(ORIGINAL in part._modules or part._compiled_call_impl is not None for part in parts)
+
+
+def wrapper_notes(model: nn.Module) -> tuple[Note, ...]:
+    """What is to be said of a model that was compiled."""
+    if not is_compiled(model):
+        return ()
+    text = "The model is compiled; it was read eagerly, since compiled code skips hooks. Its numbers are those of eager mode."
+    return (Note("compiled", text),)
+
+
+@contextmanager
+def eager() -> Iterator[None]:
+    """Run what was compiled as plain Python, so that hooks are called, and torch's attention without its shortcuts.
+
+    In `eval` mode nn.TransformerEncoder would otherwise hand on nested tensors, and skip the modules inside its layers.
+    """
+    with ExitStack() as stack:
+        if (
+            "torch._dynamo" in sys.modules
+        ):  # nothing can have been compiled before it is loaded, and loading takes seconds
+            stack.enter_context(torch.compiler.set_stance("force_eager"))
+        if torch.backends.mha.get_fastpath_enabled():
+            torch.backends.mha.set_fastpath_enabled(False)
+            stack.callback(torch.backends.mha.set_fastpath_enabled, True)
+        yield
