@@ -14,8 +14,8 @@ from equisep.models import Fnn
 from equisep.results import Profile
 
 LARGE = batches(samples([250] * 4), 50)  # 1000 samples × 30 features × 4 bytes = 120,000 bytes
-FOLDS_FIT = 2 * 8 * 10 * 4 * 30  # 19,200 bytes
-FOLDS_OF_TEN = 2 * 8 * 10 * 10 * 48  # of ten classes: 76,800 bytes, where 1000 samples × 48 features need 192,000
+FOLDS_FIT = 8 * 12 * 4 * 30  # sums of 10 folds, of permuted classes, and origins: 11,520 bytes
+FOLDS_OF_TEN = 8 * 12 * 10 * 48  # of ten classes: 46,080 bytes, where 1000 samples × 48 features need 192,000
 
 
 def widths(profile: Profile) -> list[float]:
@@ -75,7 +75,7 @@ def test_each_fold_of_a_stream_leaves_out_a_tenth_of_every_class() -> None:
 def test_a_stream_that_was_asked_for_the_bootstrap_says_that_it_is_the_jackknife() -> None:
     profile = measure(network(), LARGE, intervals="bootstrap", memory=FOLDS_FIT)
     assert profile.settings["intervals_by"] == "jackknife"
-    assert note(profile, "jackknife").startswith("The features were not kept, so intervals are by jackknife")
+    assert note(profile, "jackknife").startswith("Not all features were kept, so intervals are by jackknife")
 
 
 def test_folds_that_do_not_fit_the_budget_are_left_out_with_a_note() -> None:
@@ -83,7 +83,7 @@ def test_folds_that_do_not_fit_the_budget_are_left_out_with_a_note() -> None:
     assert all(site.fuzziness_interval is None for site in profile.sites)
     assert profile.settings["intervals_by"] is None
     assert note(profile, "no-intervals") == (
-        "Intervals were left out: 10 folds need 19,200 bytes, the budget is 19,199 (`memory=`)."
+        "Intervals were left out: 10 folds need 11,520 bytes, the budget is 11,519 (`memory=`)."
     )
 
 

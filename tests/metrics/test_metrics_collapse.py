@@ -12,6 +12,7 @@ from equisep.measuring.states import center_counts
 from equisep.metrics.arrays import read_arrays
 from equisep.metrics.collapse import Geometry, centered_means, geometry_of, nc3_of
 from equisep.stats import PAPER, PHD20, Convention, project
+from equisep.stats.blocks import Block
 from reference import plain
 from reference.scenes import Scene, around, blobs, simplex_etf
 
@@ -113,7 +114,7 @@ def test_nc4_agrees_with_brute_force_and_the_bias_belongs_in_it(scene: Scene) ->
     layer = nn.Linear(scene.x.shape[1], read.moments.classes)
     nn.init.normal_(layer.bias, std=2.0)
     residuals = project(read.features, read.labels, subspace=read.subspace)
-    hits, disagreements = center_counts(residuals, read.features, read.labels, read.subspace, layer)
+    hits, disagreements = center_counts(residuals, Block([read.features]), read.labels, read.subspace, layer)
     weight, bias = layer.weight.detach().double().numpy(), layer.bias.detach().double().numpy()
     assert disagreements == round(plain.nc4(weight, bias, *scene) * len(scene.y))
     assert hits == round(plain.ncc_accuracy(*scene) * len(scene.y))

@@ -12,18 +12,16 @@ from torch import nn
 
 from equisep.data.feed import Feed
 from equisep.errors import EquisepError, InputError
-from equisep.labels import check_range, check_two_classes
+from equisep.labels import check_range
 from equisep.law.intervals import ResampleKind
 from equisep.measuring.assemble import class_notes, classifier_reading, grain_laws, site_notes, site_reading
-from equisep.measuring.buffered import held_out_states, keep, plan_replicates, train_states
 from equisep.measuring.calling import exact_arithmetic
 from equisep.measuring.options import METRICS, Intervals, Options
+from equisep.measuring.passes import held_out, train_states
 from equisep.measuring.probe import check_batch, classifier_note, probe
 from equisep.measuring.reading import Read, Subject
 from equisep.measuring.rounds import rounds_of_train
 from equisep.measuring.states import SiteStates
-from equisep.measuring.streamed import stream_test, stream_train
-from equisep.measuring.workers import side_by_side
 from equisep.metrics.centers import effective_depth
 from equisep.progress import Progress, silent
 from equisep.provenance import provenance
@@ -94,7 +92,8 @@ def measure(
     weighting, center, normalization, tol     the conventions of D: see `equisep.stats.Convention`.
     epsilon        training accuracy by nearest centers of 1 − ε counts as separated, for the effective depth.
     intervals      `auto`, `bootstrap` (over samples), `jackknife` (over folds), `none`; at `level`, from `resamples`.
-    memory         bytes of features to keep (1 GiB); beyond it the data are read twice and memory stays O(K·d) a site.
+    memory         bytes of features to keep (1 GiB); beyond it the first sites, whose features are not kept, are read twice:
+                   their memory stays O(K·d), and the second forward pass ends after the last of them.
     coordinates    how many samples to keep as two principal components for plots; 0 keeps none.
     device         measure there; the model is moved for the while and moved back.
 
@@ -227,41 +226,19 @@ def _states(
 def _train(
     subject: Subject, feed: Feed, progress: Progress
 ) -> tuple[list[SiteStates], dict[int, Components], Read, ResampleKind | None, list[Note]]:
-    """The training data: buffered where their features fit the budget, streamed otherwise; components in rounds."""
+    """The training data; where components are asked for, in as many rounds as these need."""
     if subject.reduction.components is not None:
         return rounds_of_train(subject, feed, progress=progress)
-    with random_state_kept(feed.source):
-        kept = keep(subject, feed, progress=progress)
-    if kept is None:
-        states, read, kind, notes = stream_train(subject, feed, progress=progress)
-        return states, {}, read, kind, notes
-    check_two_classes(kept.read.counts, asked="`measure`")
-    replicates, notes = plan_replicates(kept, subject)
-    places = range(len(subject.probe.sites))
-    with exact_arithmetic(kept.labels.device):
-        states = side_by_side(
-            lambda index: train_states(index, kept=kept, subject=subject, replicates=replicates), subject, places,
-            lambda count: progress("statistics", count, len(places)),
-        )  # fmt: skip
-    return states, {}, kept.read, replicates.kind if replicates else None, notes
+    states, read, kind, notes = train_states(subject, feed, progress=progress)
+    return states, {}, read, kind, notes
 
 
 def _test(
     subject: Subject, feed: Feed, progress: Progress, states: list[SiteStates]
 ) -> tuple[list[SiteStates], Read, list[Note]]:
-    """The test data, likewise, added to the states of the training data."""
+    """The test data, added to the states of the training data."""
     spaces = [state.train.subspace for state in states]
-    with random_state_kept(feed.source):
-        kept = keep(subject, feed, progress=progress)
-    if kept is None:
-        found, read, notes = stream_test(subject, feed, train=spaces, progress=progress)
-    else:
-        read, notes = kept.read, []
-        with exact_arithmetic(kept.labels.device):
-            found = side_by_side(
-                lambda i: held_out_states(i, kept=kept, train=spaces[i], subject=subject), subject, range(len(spaces)),
-                lambda _: None,
-            )  # fmt: skip
+    found, read, notes = held_out(subject, feed, train=spaces, progress=progress)
     return [replace(state, test=entry) for state, entry in zip(states, found, strict=True)], read, notes
 
 

@@ -48,7 +48,7 @@ class Probe:
     names       what the tap listens to                 same        site → the site before it that gave its very tensor
     sites       distinct sites in call order            passed      sites that cannot be read, and were not named
     dims        their widths                            grains      grain (or "") → the sites to report, in call order
-    numbers     of a sample, at each site               classifier  the linear layer that gives the scores, and `reads`
+    numbers     of a sample, at each site, and `bytes`  classifier  the linear layer that gives the scores, and `reads`
     classes     K, and `owner`, who says so                         the site whose features it is given
     """
 
@@ -56,6 +56,7 @@ class Probe:
     sites: tuple[str, ...]
     dims: tuple[int, ...]
     numbers: tuple[float, ...]
+    bytes: tuple[float, ...]
     classes: int
     owner: str
     scored: bool
@@ -124,6 +125,7 @@ def _probe(model: nn.Module, inputs: Inputs, sites: Sites, reduction: Reduction,
         sites=tuple(scout.dims),
         dims=tuple(scout.dims.values()),
         numbers=tuple(scout.numbers.values()),
+        bytes=tuple(scout.numbers[site] * size for site, size in scout.sizes.items()),
         classes=classes,
         owner=owner,
         scored=scores is not None and scores.shape[1] == classes,
@@ -162,6 +164,7 @@ class _Scout:
         self.kind, self.choice, self.samples = type(inner(model)).__name__, choice, samples
         self.dims: dict[str, int] = {}
         self.numbers: dict[str, float] = {}
+        self.sizes: dict[str, int] = {}  # bytes a number
         self.same: dict[str, str] = {}
         self.order: list[str] = []  # every site that can be read
         self.passed: dict[str, UnfitError] = {}
@@ -185,6 +188,7 @@ class _Scout:
             return
         self.dims[site] = rows.features.shape[1]
         self.numbers[site] = rows.features.numel() / self.samples
+        self.sizes[site] = rows.features.element_size()
         self.latest = (site, rows.features.clone()) if rows.owners is None else None
 
     def spare(self, site: str, error: UnfitError) -> bool:

@@ -38,11 +38,11 @@ class Subject:
     layer: nn.Linear | None = None
     components: Mapping[int, Components] = field(default_factory=dict)
 
-    @property
-    def numbers(self) -> float:
-        """Numbers that a sample gives at all sites together, on components where these are known."""
-        widths = {index: found.directions.shape[1] for index, found in self.components.items()}
-        return sum(widths.get(index, numbers) for index, numbers in enumerate(self.probe.numbers))
+    def bytes_at(self, index: int) -> float:
+        """What the features of one sample take at a site, on components where these are known."""
+        found = self.components.get(index)
+        share = 1.0 if found is None else found.directions.shape[1] / self.probe.dims[index]
+        return self.probe.bytes[index] * share
 
     def reduced(self, index: int, rows: Rows) -> Rows:
         """The rows on the components of their site."""
@@ -77,10 +77,6 @@ class Read:
     def n(self) -> int:
         """Samples read."""
         return int(self.counts.sum())
-
-
-class Stop(BaseException):
-    """Raised by a consumer to end a reading early; nothing outside this package sees it."""
 
 
 def read(

@@ -8,12 +8,14 @@ from equisep.data.feed import Feed
 from equisep.errors import DataError
 from equisep.labels import check_two_classes
 from equisep.law.intervals import ResampleKind
-from equisep.measuring.buffered import Keeping, Kept, Replicates, plan_replicates, read_once, states_of
+from equisep.measuring.buffered import Replicates, plan_replicates, states_of
+from equisep.measuring.keeping import Keeping, Kept, read_once
+from equisep.measuring.passes import check_same
 from equisep.measuring.reading import Read, Subject, read
 from equisep.measuring.states import SiteStates
-from equisep.measuring.streamed import check_same
 from equisep.progress import Progress
 from equisep.results import Note
+from equisep.stats.buffer import bytes_of
 from equisep.stats.components import Components
 from equisep.taps import Rows, random_state_kept
 
@@ -22,23 +24,23 @@ class _Round(Keeping):
     """Keeps the sites that fit; where they outgrow the budget, the deepest is let go of, for a later round."""
 
     def __init__(self, subject: Subject) -> None:
-        super().__init__(subject.options.memory)
-        self.subject = subject
+        super().__init__()
+        self.subject, self.budget = subject, subject.options.memory
         self.held: set[int] = set()
         self.later: set[int] = set()
 
     def take(self, index: int, rows: Rows) -> None:
         """Keep what a site gave, as long as there is room for it."""
-        need = rows.features.numel() * rows.features.element_size()
-        while index not in self.later and self.features.used + need > self.features.budget:
+        need = bytes_of(rows.features)
+        while index not in self.later and self.features.used + need > self.budget:
             deepest = max({*self.held, index})
             if len({*self.held, index}) == 1:
                 raise DataError(
                     f"`{self.subject.reduction.name}` needs all features of a site at once, and those of "
-                    f"`{self.subject.probe.sites[index]}` do not fit `memory={self.features.budget}` bytes. "
+                    f"`{self.subject.probe.sites[index]}` do not fit `memory={self.budget}` bytes. "
                     "Raise `memory`, or pass fewer samples."
                 )
-            self.features.drop(str(deepest))
+            self.features.drop(deepest)
             self.held.discard(deepest)
             self.later.add(deepest)
         if index not in self.later:
@@ -95,7 +97,7 @@ def _on_components(
     index: int, kept: Kept, subject: Subject, replicates: Replicates | None, components: dict[int, Components]
 ) -> SiteStates:
     assert subject.reduction.components is not None
-    parts = kept.features.parts(str(index))
+    parts = kept.features.parts(index)
     found = Components.of(parts, subject.reduction.components)
     if found is not None:
         components[index] = found

@@ -66,8 +66,10 @@ def _projected(
 class TrainSite:
     """The training data at one site: `first` for all rows, `turn`, `second` for all rows again, `states`."""
 
-    def __init__(self, *, classes: int, folds: int, permutations: int, options: Options) -> None:
-        self.folds, self.options = folds, options
+    def __init__(
+        self, *, classes: int, folds: int, permutations: int, options: Options, layer: nn.Linear | None
+    ) -> None:
+        self.folds, self.options, self.layer = folds, options, layer
         self.sums: GroupSums | None = GroupSums(classes=classes, folds=folds, permutations=permutations)
         self.hits = 0
         self.disagreements = 0
@@ -92,12 +94,12 @@ class TrainSite:
         # all means lie on the subspace: their coordinates there are all that another weighting needs
         self.collapse = Residuals(self.main.counts, self.main.subspace.coordinates, PHD20) if other else None
 
-    def second(self, features: Sequence[Shaped[Tensor, "b d"]], marks: Marks, layer: nn.Linear | None) -> None:
+    def second(self, features: Sequence[Shaped[Tensor, "b d"]], marks: Marks) -> None:
         """Second pass: the spread along the subspaces, and nearest centers."""
         directions = None if self.lenses is None else self.lenses.directions
         space = self.main.subspace
         for block, part, along, other in self.main.look(features, marks, directions):
-            hits, disagreements = center_counts(along, block, part.labels, space, layer)
+            hits, disagreements = center_counts(along, block, part.labels, space, self.layer)
             self.hits += hits
             self.disagreements += disagreements
             if self.lenses is not None and other is not None:
@@ -107,7 +109,7 @@ class TrainSite:
                 for _ in self.collapse.look([points], part):
                     pass
 
-    def states(self, *, steady: bool = True, layer: nn.Linear | None) -> SiteStates:
+    def states(self, *, steady: bool = True) -> SiteStates:
         """The result; what depends on the order of the samples is left out where the order changed."""
         spread = self.main.spread(eps=self.eps)
         null = replicates = None
@@ -126,7 +128,7 @@ class TrainSite:
             collapse=collapse,
             null=null,
             hits=self.hits,
-            disagreements=self.disagreements if layer is not None else None,
+            disagreements=self.disagreements if self.layer is not None else None,
             replicates=replicates,
             drift=spread.drift(),
         )
@@ -150,20 +152,20 @@ class TrainSite:
 class HeldOutSite:
     """The test data at one site: D by their own means, nearest centers by the training means."""
 
-    def __init__(self, train: ClassSubspace, *, options: Options) -> None:
-        self.train, self.options = train, options
+    def __init__(self, train: ClassSubspace, *, options: Options, layer: nn.Linear | None) -> None:
+        self.train, self.options, self.layer = train, options, layer
         self.sums: GroupSums | None = GroupSums(classes=len(train.counts), folds=0, permutations=0)
         self.hits = 0
         self.disagreements = 0
 
-    def first(self, features: Sequence[Shaped[Tensor, "b d"]], marks: Marks, layer: nn.Linear | None) -> None:
+    def first(self, features: Sequence[Shaped[Tensor, "b d"]], marks: Marks) -> None:
         """First pass: sums, and nearest training centers."""
         assert self.sums is not None
         self.sums.add(features, marks)
         for rows, block in blocks_of(features):
             y = marks.labels[rows].to(self.train.means.device)
             _, along, _ = _projected(block, y, self.train.means, self.train.directions, None)
-            hits, disagreements = center_counts(along, block, y, self.train, layer)
+            hits, disagreements = center_counts(along, block, y, self.train, self.layer)
             self.hits += hits
             self.disagreements += disagreements
 
@@ -179,6 +181,7 @@ class HeldOutSite:
         for _ in self.own.look(features, marks):
             pass
 
-    def states(self, *, layer: nn.Linear | None) -> HeldOut:
+    def states(self) -> HeldOut:
         """The result."""
-        return HeldOut(self.own.spread(eps=self.eps), self.hits, self.disagreements if layer is not None else None)
+        disagreements = self.disagreements if self.layer is not None else None
+        return HeldOut(self.own.spread(eps=self.eps), self.hits, disagreements)

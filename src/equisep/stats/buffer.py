@@ -1,4 +1,4 @@
-"""FeatureBuffer: features kept while they fit a memory budget, so that one reading of the data serves both passes."""
+"""FeatureBuffer: features kept in memory, so that one reading of the data serves both passes."""
 
 from __future__ import annotations
 
@@ -13,44 +13,44 @@ CHUNK_NUMBERS = 4 * 2**20  # numbers handled at once: 32 MiB in float64
 
 
 class FeatureBuffer:
-    """Features of every site in the order they came, until `budget` bytes are full; then it lets go of everything."""
+    """Features of every site in the order they came, and how many bytes they take (`used`)."""
 
-    def __init__(self, budget: int) -> None:
-        self.budget = budget
+    def __init__(self) -> None:
         self.used = 0
-        self.overflowed = False
-        self._chunks: dict[str, list[Tensor]] = {}
+        self._chunks: dict[int, list[Tensor]] = {}
 
-    def add(self, site: str, features: Shaped[Tensor, "n d"]) -> None:
+    def __contains__(self, site: int) -> bool:
+        return site in self._chunks
+
+    def add(self, site: int, features: Shaped[Tensor, "n d"]) -> None:
         """Keep a copy, since in-place activations overwrite what a hook saw."""
-        if self.overflowed:
-            return
-        self.used += features.numel() * features.element_size()
-        if self.used > self.budget:
-            self.overflowed = True
-            self._chunks.clear()
-            return
+        self.used += bytes_of(features)
         self._chunks.setdefault(site, []).append(features.detach().clone())
 
-    def drop(self, site: str) -> None:
+    def drop(self, site: int) -> None:
         """Let go of one site, so that the others may go on."""
-        self.used -= sum(part.numel() * part.element_size() for part in self._chunks.pop(site, []))
+        self.used -= sum(map(bytes_of, self._chunks.pop(site, [])))
 
-    def take(self, site: str) -> Shaped[Tensor, "n d"]:
-        """All features of one site; they leave the buffer, so that memory falls as sites are worked off."""
-        return torch.cat(self._chunks.pop(site))
+    def parts(self, site: int) -> list[Shaped[Tensor, "b d"]]:
+        """All features of one site in pieces as they came, small ones joined: wide features need no second copy.
 
-    def parts(self, site: str) -> list[Shaped[Tensor, "b d"]]:
-        """The same in pieces as they came, small ones joined: wide features need no second copy."""
+        They leave the buffer, so that memory falls as sites are worked off.
+        """
         found: list[list[Tensor]] = []
         numbers = 0
         for part in self._chunks.pop(site):
+            self.used -= bytes_of(part)
             numbers += part.numel()
             if not found or numbers > CHUNK_NUMBERS:
                 found.append([])
                 numbers = part.numel()
             found[-1].append(part)
         return [group[0] if len(group) == 1 else torch.cat(group) for group in found]
+
+
+def bytes_of(features: Tensor) -> int:
+    """What a tensor takes."""
+    return features.numel() * features.element_size()
 
 
 def in_chunks(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -17,6 +18,17 @@ class Marks:
     labels: Int[Tensor, " n"]
     folds: Int[Tensor, " n"] | None = None
     permuted: Int[Tensor, "p n"] | None = None
+
+    @staticmethod
+    def joined(parts: Sequence[Marks]) -> Marks:
+        """The marks of several batches together, which are marked alike."""
+        folds = [part.folds for part in parts if part.folds is not None]
+        permuted = [part.permuted for part in parts if part.permuted is not None]
+        return Marks(
+            torch.cat([part.labels for part in parts]),
+            torch.cat(folds) if folds else None,
+            torch.cat(permuted, dim=1) if permuted else None,
+        )
 
     def __len__(self) -> int:
         return self.labels.numel()
