@@ -199,7 +199,7 @@ def test_a_newer_profile_is_refused_with_the_way_out(place: Path, tmp_path: Path
     (tmp_path / "cut.json").write_text((place / "a.json").read_text()[:500])
     newer = equisep("law", tmp_path / "newer.json", folder=place)
     assert newer.returncode == 2
-    assert "was written by a newer equisep (schema 99; this version reads up to 1). Upgrade equisep" in newer.stderr
+    assert "was written by a newer equisep (schema 99; this version reads up to 2). Upgrade equisep" in newer.stderr
     cut = equisep("compare", tmp_path / "cut.json", "a.json", folder=place)
     assert cut.returncode == 2
     assert "is not valid JSON" in cut.stderr

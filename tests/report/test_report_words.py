@@ -86,6 +86,9 @@ def test_the_data_in_words() -> None:
     assert data_words(full_profile()) == "1000 samples, 100 a class, 10 classes; 10000 test samples"
     assert reading_words(full_profile()) == "read in `batch` mode, weighting `sample`"
     assert reading_words(bare_profile()) == "read in `?` mode"
+    profile = full_profile()
+    profile = replace(profile, settings={**profile.settings, "grain": "blocks", "reduction": "mean"})
+    assert reading_words(profile) == "read in `batch` mode, weighting `sample`, by `blocks`, features as `mean`"
 
 
 def test_names_are_one_visible_line() -> None:

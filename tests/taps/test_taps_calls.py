@@ -128,7 +128,7 @@ class Output(OrderedDict):  # type: ignore[type-arg]
         raise AttributeError(name)
 
 
-Pair = namedtuple("Pair", ["logits", "aux"])  # noqa: PYI024
+Pair = namedtuple("Pair", ["logits", "aux"])
 ONE, TWO = torch.ones(2, 3), torch.zeros(2, 5)
 
 

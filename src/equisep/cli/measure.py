@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from equisep.cli.console import out, print_json, progress_bars, reported, saved, say, usable_file
+from equisep.cli.measured_data import MeasuredData, dataset_batches, is_table, sentence_batches, tokenizer_of
 from equisep.cli.options import PICTURES, Checkpoint, Device, Json, Model, Quiet, parse_normalization, parse_size
-from equisep.cli.record import data_record
 from equisep.errors import EquisepError, InputError
 from equisep.results import Note, Profile
 from equisep.results.codec import encode
@@ -21,16 +21,28 @@ if TYPE_CHECKING:
     from equisep.data import Preparation
     from equisep.measuring.options import Intervals
     from equisep.stats import Weighting
-    from equisep.taps import Mode
+    from equisep.taps import Calls, Mode
 
 
 @reported
 def measure(
     model: Model,
-    data: Annotated[str, typer.Option("--data", help="A data set by name, or the path of an .npz file.")],
+    data: Annotated[
+        str,
+        typer.Option(
+            "--data", help="A data set by name, the path of an .npz file, or sentences: a .tsv table, or its name."
+        ),
+    ],
     checkpoint: Checkpoint = None,
     data_dir: Annotated[
         Path | None, typer.Option("--data-dir", help="Folder with data files (or EQUISEP_DATA).")
+    ] = None,
+    tokenizer: Annotated[
+        str | None,
+        typer.Option("--tokenizer", help="Of sentences: a Hugging Face name or folder; an hf: model has its own."),
+    ] = None,
+    length: Annotated[
+        int | None, typer.Option("--length", min=1, help="Of sentences: cut and pad all to this many tokens.")
     ] = None,
     split: Annotated[str, typer.Option("--split", help="both, train, or test (measured by its own means).")] = "both",
     prepare: Annotated[str | None, typer.Option("--prepare", help="A named preparation, such as he2023-10x10.")] = None,
@@ -46,6 +58,16 @@ def measure(
     sites: Annotated[
         list[str] | None, typer.Option("--sites", help="auto, layers, blocks, a module name or a glob; repeatable.")
     ] = None,
+    reduction: Annotated[
+        str,
+        typer.Option(
+            "--reduction",
+            help="How features become vectors: flatten, mean, positions or pca=100; of sequences also first, last, tokens.",
+        ),
+    ] = "flatten",
+    calls: Annotated[
+        str, typer.Option("--calls", help="Of a module called more than once: each call is a site, or the last.")
+    ] = "each",
     mode: Annotated[str, typer.Option("--mode", help="eval, or batch (BatchNorm by batch statistics).")] = "eval",
     weighting: Annotated[str, typer.Option("--weighting", help="sample, class or mixed.")] = "sample",
     classes: Annotated[int | None, typer.Option("--classes", help="K, where the model's output does not tell.")] = None,
@@ -73,7 +95,6 @@ def measure(
     """Measure how a model of yours separates its classes, layer by layer."""
     import torch
 
-    from equisep.data import Batches, load_data, prepare_split
     from equisep.measuring import measure as measure_model
     from equisep.models import load_model, loading_words
     from equisep.report.plots import plot_law, save_figure
@@ -87,22 +108,29 @@ def measure(
     network = load_model(model, checkpoint=checkpoint)
     preparation = preparation_of(prepare, resize=resize, channels=channels, normalize=normalize)
     with progress_bars(quiet=quiet) as progress:
-        dataset = load_data(data, data_dir=data_dir, progress=progress)
-        say(f"Data `{dataset.name}`: {_words(preparation, dataset)}.", quiet=quiet)
-        first = "test" if split == "test" else "train"
-        train = prepare_split(dataset, preparation, per_class=per_class, seed=seed, split=first)
-        test = prepare_split(dataset, preparation, split="test") if split == "both" and len(dataset.y_test) else None
+        found: MeasuredData
+        if is_table(data, data_dir):
+            _refuse_pictures(data, prepare=prepare, resize=resize, channels=channels, normalize=normalize)
+            found = sentence_batches(
+                data, tokenizer_of(model, tokenizer), data_dir=data_dir, split=split, per_class=per_class, seed=seed,
+                batch_size=batch_size, length=length,
+            )  # fmt: skip
+        else:
+            found = dataset_batches(
+                data, preparation, data_dir=data_dir, split=split, per_class=per_class, seed=seed, batch_size=batch_size,
+                progress=progress,
+            )  # fmt: skip
+        say(found.words, quiet=quiet)
         with _rescued(out_file, quiet=quiet):
             profile = measure_model(
-                network, Batches(*train, batch_size=batch_size), None if test is None else Batches(*test, batch_size=batch_size),
-                sites=(sites[0] if sites and len(sites) == 1 else sites) or "auto", mode=cast("Mode", mode),
-                weighting=cast("Weighting", weighting),
-                classes=classes, classifier=classifier, epsilon=epsilon, intervals=cast("Intervals", intervals),
-                memory=int(memory * 2**30), seed=seed, coordinates=coordinates, device=device, progress=progress,
+                network, found.train, found.test, sites=(sites[0] if sites and len(sites) == 1 else sites) or "auto",
+                calls=cast("Calls", calls), reduction=reduction, mode=cast("Mode", mode),
+                weighting=cast("Weighting", weighting), classes=classes, classifier=classifier, epsilon=epsilon,
+                intervals=cast("Intervals", intervals), memory=int(memory * 2**30), seed=seed, coordinates=coordinates,
+                device=device, progress=progress,
             )  # fmt: skip
-    record = data_record(dataset, preparation, split=first, per_class=per_class, seed=seed, batch_size=batch_size)
-    settings = {**profile.settings, "data": record, "model": model, "checkpoint": checkpoint and str(checkpoint)}
-    profile = replace(profile, settings=encode(settings), notes=(*dataset.notes, *profile.notes, *_split_notes(split)))
+    settings = {**profile.settings, "data": found.record, "model": model, "checkpoint": checkpoint and str(checkpoint)}
+    profile = replace(profile, settings=encode(settings), notes=(*found.notes, *profile.notes, *_split_notes(split)))
     if out_file is not None:
         saved(profile.save(out_file), "profile", quiet=quiet)
     if plot is not None:
@@ -133,9 +161,10 @@ def preparation_of(name: str | None, *, resize: str | None, channels: str | None
     )
 
 
-def _words(preparation: Preparation, dataset: Any) -> str:
-    scaled = "bytes divided by 255, channels first" if dataset.x_train.dtype == "uint8" else "numbers as stored"
-    return f"{scaled}, {preparation}"
+def _refuse_pictures(data: str, **flags: str | None) -> None:
+    given = [f"--{name}" for name, value in flags.items() if value is not None]
+    if given:
+        raise InputError(f"`{given[0]}` prepares pictures, and `{data}` holds sentences. Leave it out.")
 
 
 def _split_notes(split: str) -> tuple[Note, ...]:

@@ -65,6 +65,11 @@ def load_sentences(
     return Sentences(texts, labels[inside], int(labels.max()) + 1, path.stem)
 
 
+def splits_of(name: str | os.PathLike[str], *, data_dir: str | os.PathLike[str] | None = None) -> tuple[str, ...]:
+    """The splits of a table of sentences, in the order in which they come."""
+    return tuple(dict.fromkeys(row[0] for row in _rows(_found(os.fspath(name), data_dir))))
+
+
 def _found(name: str, data_dir: str | os.PathLike[str] | None) -> Path:
     if name.endswith(".tsv") or "/" in name or os.sep in name:
         path = Path(name).expanduser()

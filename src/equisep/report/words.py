@@ -97,11 +97,16 @@ def data_words(profile: Profile) -> str:
 
 
 def reading_words(profile: Profile) -> str:
-    """How it was read: mode and weighting, which change every number."""
-    words = f"read in `{one_line(str(profile.settings.get('mode', '?')))}` mode"
-    if "weighting" not in profile.settings:
-        return words
-    return f"{words}, weighting `{one_line(str(profile.settings['weighting']))}`"
+    """How it was read: mode, weighting, grain and reduction, which change every number; the papers' `flatten` goes unsaid."""
+    settings = profile.settings
+    words = f"read in `{one_line(str(settings.get('mode', '?')))}` mode"
+    if "weighting" in settings:
+        words += f", weighting `{one_line(str(settings['weighting']))}`"
+    if settings.get("grain"):
+        words += f", by `{one_line(str(settings['grain']))}`"
+    if settings.get("reduction", "flatten") != "flatten":
+        words += f", features as `{one_line(str(settings['reduction']))}`"
+    return words
 
 
 def one_line(text: str) -> str:
