@@ -59,7 +59,9 @@ def main() -> None:
         "samples": SAMPLES,
         "batch_size": BATCH,
         "sites": calls // len(batches),
-        "sites_of_grains": {grain: len(sites) for grain, sites in profile.grains.sites.items()} if profile.grains else None,
+        "sites_of_grains": {grain: len(sites) for grain, sites in profile.grains.sites.items()}
+        if profile.grains
+        else None,
         "numbers_of_a_sample": sum(site.dim for site in profile.sites),
         "intervals_by": profile.settings["intervals_by"],
     }

@@ -68,7 +68,8 @@ def aliases(model: nn.Module) -> dict[str, str]:
 
 def scripted_at(model: nn.Module, name: str) -> str | None:
     """The scripted module that `name` is, or lies inside, if it does."""
-    module, place = inner(model), []
+    module = inner(model)
+    place: list[str] = []
     for part in name.split("."):
         child = getattr(module, part, None)
         if not isinstance(child, nn.Module):
