@@ -170,9 +170,16 @@ def _with_others(
     found: Mapping[str, tuple[LawFit, dict[str, LawFit], list[SiteReading]]],
     probe: Probe,
 ) -> GrainChoice:
-    known = {probe.index_of(site) for site in choice.sites[choice.chosen]}
+    """The choice with the readings that the chosen grain does not have; a picture of one tensor is kept once."""
+    mine = choice.sites[choice.chosen]
+    known = {probe.index_of(site) for site in mine}
     rest = [reading for grain, (_, _, readings) in found.items() if grain != choice.chosen for reading in readings]
-    return replace(choice, others=tuple(reading for reading in rest if probe.index_of(reading.name) not in known))
+    others = [
+        replace(reading, coordinates=None) if probe.index_of(reading.name) in known else reading
+        for reading in rest
+        if reading.name not in mine
+    ]
+    return replace(choice, others=tuple(others))
 
 
 def _law(curve: Sequence[float | None]) -> LawFit:
