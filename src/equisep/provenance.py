@@ -22,3 +22,11 @@ def provenance(place: torch.device, dtype: torch.dtype | None) -> dict[str, Any]
         "dtype": str(dtype).removeprefix("torch."),
         "threads": torch.get_num_threads(),
     }
+
+
+def tf32_allowed(place: torch.device) -> list[str]:
+    """What a GPU may shorten to TF32 (10 bits) here: `convolutions`, which torch allows by default, and `products`."""
+    if place.type != "cuda":
+        return []
+    kinds = {"convolutions": torch.backends.cudnn.allow_tf32, "products": torch.backends.cuda.matmul.allow_tf32}
+    return [kind for kind, allowed in kinds.items() if allowed]

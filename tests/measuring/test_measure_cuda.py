@@ -34,6 +34,12 @@ def alike(a: Profile, b: Profile, *, rel: float) -> None:
         assert a.curve(name) == pytest.approx(b.curve(name), rel=rel), name
 
 
+@pytest.fixture(autouse=True)
+def whole_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Convolutions in float32: by default torch lets a GPU shorten them to TF32."""
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+
+
 @pytest.mark.parametrize("reduction", ["flatten", "mean", "positions", "pca=20"])
 @pytest.mark.parametrize("memory", [None, 60_000_000])
 def test_cpu_and_cuda_agree(reduction: str, memory: int | None) -> None:
@@ -69,3 +75,11 @@ def test_autocast(dtype: torch.dtype) -> None:
         profile = measure(network(), DATA, device="cuda")
     assert profile.sites[0].fuzziness == pytest.approx(measure(network(), DATA).sites[0].fuzziness, rel=1e-6)
     assert all(site.fuzziness is not None for site in profile.sites)
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_tf32_is_recorded_and_noted(monkeypatch: pytest.MonkeyPatch, allowed: bool) -> None:
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", allowed)
+    profile = measure(network(), DATA, sites="blocks", device="cuda")
+    assert profile.provenance["tf32"] == (["convolutions"] if allowed else [])
+    assert ("tf32" in [note.code for note in profile.notes]) is allowed

@@ -18,10 +18,17 @@ def read(model: nn.Module, sites: object = SITES, x: Tensor | None = None) -> di
     return kept
 
 
+def parallel(model: nn.Module) -> nn.Module:
+    """As on a machine without GPUs: where there are some, the wrapper would send every batch there."""
+    made = nn.DataParallel(model)
+    made.device_ids = []
+    return made
+
+
 def wrapped(how: str) -> nn.Module:
     model = small().eval()
     if how == "data parallel":
-        return nn.DataParallel(model)
+        return parallel(model)
     if how == "compiled":
         return torch.compile(model, backend="eager")
     if how == "compiled in place":
@@ -31,7 +38,7 @@ def wrapped(how: str) -> nn.Module:
         model.first = torch.compile(model.first, backend="aot_eager")
         model.second.compile(backend="eager")
         return model
-    return nn.DataParallel(torch.compile(model, backend="eager"))
+    return parallel(torch.compile(model, backend="eager"))
 
 
 HOWS = ["data parallel", "compiled", "compiled in place", "compiled inside", "both"]
@@ -87,7 +94,7 @@ def test_compiled_code_runs_again_afterwards() -> None:
 
 
 def test_compiled_models_are_noted() -> None:
-    assert wrapper_notes(small()) == wrapper_notes(nn.DataParallel(small())) == ()
+    assert wrapper_notes(small()) == wrapper_notes(parallel(small())) == ()
     for how in ("compiled", "compiled in place", "compiled inside", "both"):
         (note,) = wrapper_notes(wrapped(how))
         assert note.code == "compiled"
@@ -95,7 +102,7 @@ def test_compiled_models_are_noted() -> None:
 
 
 def test_a_wrapper_inside_a_model_is_looked_through() -> None:
-    model = nn.Sequential(nn.DataParallel(nn.Sequential(nn.Linear(4, 4), nn.ReLU())), nn.Linear(4, 2))
+    model = nn.Sequential(parallel(nn.Sequential(nn.Linear(4, 4), nn.ReLU())), nn.Linear(4, 2))
     assert module_names(model) == ["0", "0.0", "0.1", "1"]
     assert list(read(model, ["0.1"])) == ["input", "0.1"]
 

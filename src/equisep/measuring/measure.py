@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.modules.conv import _ConvNd
 
 from equisep.data.feed import Feed
 from equisep.errors import EquisepError, InputError
@@ -24,7 +25,7 @@ from equisep.measuring.rounds import rounds_of_train
 from equisep.measuring.states import SiteStates
 from equisep.metrics.centers import effective_depth
 from equisep.progress import Progress, silent
-from equisep.provenance import provenance
+from equisep.provenance import provenance, tf32_allowed
 from equisep.results import Note, Profile
 from equisep.results.codec import encode
 from equisep.stats import Center, Normalization, Weighting
@@ -151,11 +152,16 @@ def _measure(
     with exact_arithmetic(place):
         profile = _profile(subject, states, reads, kind, notes, name=name)
     batches = _batch_sizes(feed, feed_test)
-    told = (*feed.notes.values(), *(feed_test.notes.values() if feed_test else ()), *wrapper_notes(model))
+    told = (
+        *feed.notes.values(),
+        *(feed_test.notes.values() if feed_test else ()),
+        *wrapper_notes(model),
+        *_tf32_notes(model, place, dtype),
+    )
     profile = replace(
         profile,
         settings={**profile.settings, **encode(batches)},
-        provenance=provenance(place, dtype),
+        provenance={**provenance(place, dtype), "tf32": tf32_allowed(place)},
         notes=tuple(dict.fromkeys((*told, *profile.notes))),
     )
     if failure is not None:
@@ -299,6 +305,20 @@ def _batch_notes(model: nn.Module, reads: Sequence[Read], options: Options) -> l
             )
             notes.append(Note("pure-batches", text))
     return notes
+
+
+def _tf32_notes(model: nn.Module, place: torch.device, dtype: torch.dtype | None) -> tuple[Note, ...]:
+    """A Note where a GPU may have shortened what the features come from."""
+    kinds = {"convolutions": _ConvNd, "products": nn.Linear}
+    switches = {"convolutions": "torch.backends.cudnn.allow_tf32", "products": "torch.backends.cuda.matmul.allow_tf32"}
+    found = [kind for kind in tf32_allowed(place) if any(isinstance(module, kinds[kind]) for module in model.modules())]
+    if dtype != torch.float32 or not found:
+        return ()
+    text = (
+        f"The GPU may shorten {' and '.join(found)} to TF32, which keeps 10 bits: features carry its rounding. "
+        f"Set `{switches[found[0]]} = False` for whole float32."
+    )
+    return (Note("tf32", text),)
 
 
 def _depth_notes(depth: int | None, options: Options) -> list[Note]:
