@@ -22,7 +22,7 @@ def parallel(model: nn.Module) -> nn.Module:
     """As on a machine without GPUs: where there are some, the wrapper would send every batch there."""
     made = nn.DataParallel(model)
     made.device_ids = []
-    return made
+    return made.to("cpu")
 
 
 def wrapped(how: str) -> nn.Module:
