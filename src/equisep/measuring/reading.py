@@ -111,7 +111,7 @@ def read(
 
     with listening(
         subject.model, state.names, give=give, mode=options.mode, calls=options.calls, reduction=subject.reduction,
-        stop=not scored, spare=state.spare,
+        stop=not scored, until=state.until, spare=state.spare,
     ):  # fmt: skip
         for index, (inputs, labels) in enumerate(feed):
             check_range(labels, probe.classes, owner=probe.owner)
@@ -156,6 +156,12 @@ class _State:
             return self.probe.names
         sites = [site for site, place in self.position.items() if place in self.wanted]
         return tuple(site if self.only_last or ":" in site or site == INPUT else f"{site}:1" for site in sites)
+
+    @property
+    def until(self) -> str | None:
+        """The last of the wanted sites, where others come after it."""
+        last = max(self.wanted)
+        return self.probe.sites[last] if len(self.wanted) < len(self.position) else None
 
     def begin(self, index: int, labels: Tensor, what: str) -> None:
         self.labels, self.seen = labels, set()

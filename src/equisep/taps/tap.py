@@ -107,15 +107,19 @@ def listening(
     calls: str = "each",
     reduction: Reduction,
     stop: bool = False,
+    until: str | None = None,
     spare: Callable[[str, UnfitError], bool] | None = None,
 ) -> Iterator[None]:
     """The hooks behind `tap`; `names` are resolved already, and `input` is read only where it is among them.
 
+    `until` is the last of the sites, where it is known beforehand: with `stop` the first forward pass ends there too.
     `spare` is asked about a site that gives what cannot be read; where it says yes, the site is passed over.
     """
     core = inner(model)
     listener = _Listener(names, give, reduction, calls, signature_of(core), spare)
     modules = site_modules(model)
+    if stop and until is not None and until != INPUT and not listener.only_last:
+        listener.until = listener.call_of(until, modules)
     with ExitStack() as stack:
         stack.enter_context(random_state_kept())
         stack.enter_context(reading_mode(model, mode))
@@ -167,6 +171,14 @@ class _Listener:
     def module_of(name: str, modules: Mapping[str, nn.Module]) -> str:
         """The module behind a site: `relu` behind `relu:2`."""
         return name if name in modules else name.rpartition(":")[0]
+
+    @staticmethod
+    def call_of(site: str, modules: Mapping[str, nn.Module]) -> tuple[str, int]:
+        """The module and the number of the call that a site is."""
+        if site in modules:
+            return site, 1
+        name, _, number = site.rpartition(":")
+        return name if name in modules else site, int(number)
 
     def before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """A forward pass begins."""
