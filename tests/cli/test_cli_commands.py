@@ -260,6 +260,17 @@ def test_json_is_ascii_everywhere(place: Path) -> None:
     assert equisep(*words, folder=place).stdout.isascii()
 
 
+@pytest.mark.parametrize("words", [("sites", "--model", "resnet20", "-q"), ("law", "a.json", "--json")])
+def test_a_reader_that_has_gone_is_no_error(words: tuple[str, ...], place: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "equisep", *words]
+    with os.fdopen(writing, "wb") as pipe:
+        done = subprocess.run(command, cwd=place, stdout=pipe, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode in (1, 141)
+    assert done.stderr == ""
+
+
 DAMAGED = {
     "deep": '{"kind": ' + "[" * 100_000 + "]" * 100_000 + "}",
     "digits": '{"kind": "equisep profile", "schema": 1, "classes": ' + "9" * 5000 + "}",

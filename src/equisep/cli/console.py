@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import json
+import os
+import signal
 import sys
 import tempfile
 import time
@@ -38,12 +40,20 @@ def reported(command: Callable[P, R]) -> Callable[P, R]:
             return command(*args, **kwargs)
         except EquisepError as error:
             fail(str(error), code=error.exit_code)
+        except BrokenPipeError:  # who read the output has seen enough, as `head` does: nothing went wrong
+            _hang_up()
         except OSError as error:
             fail(f"{error.filename or 'A file'}: {error.strerror or error}.", code=2)
         except KeyboardInterrupt:
             fail("Stopped. What was saved stays.", code=130)
 
     return run
+
+
+def _hang_up() -> NoReturn:
+    """End as a program does whose reader has gone, without a word; Python would complain when it flushes its output."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    raise typer.Exit(128 + signal.SIGPIPE if hasattr(signal, "SIGPIPE") else 1)
 
 
 def fail(message: str, *, code: int) -> NoReturn:
@@ -62,6 +72,7 @@ def say(message: str = "", *, quiet: bool = False) -> None:
 def print_json(value: Any) -> None:
     """One JSON object on standard output."""
     sys.stdout.write(json.dumps(value, allow_nan=False) + "\n")
+    sys.stdout.flush()  # a reader that has gone is noticed here, not when Python ends
 
 
 def saved(path: Path, what: str, *, quiet: bool) -> None:
