@@ -68,15 +68,18 @@ def on_threads(threads: int, work: Callable[[], Any]) -> Callable[[], Any]:
 
 @contextmanager
 def compiled_passes() -> Iterator[None]:
-    """Forward and backward compiled by inductor while this lasts."""
+    """Forward and backward compiled by inductor while this lasts: those for any device, which keep no buffers."""
     eager = {name: getattr(stepping, name) for name in ("forward", "backward")}
+    own = stepping.in_place
     try:
         for name, part in eager.items():
             setattr(stepping, name, torch.compile(part, dynamic=False))
+        stepping.in_place = lambda device: False
         yield
     finally:
         for name, part in eager.items():
             setattr(stepping, name, part)
+        stepping.in_place = own
 
 
 def cpu_ratios(x: Tensor, y: Tensor) -> dict[str, Any]:

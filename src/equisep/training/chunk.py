@@ -79,6 +79,7 @@ def train_chunk(task: Task, tick: Callable[[int], None]) -> Ensemble:
             read(epoch)
             tick(epoch)
         before = stepper.optimizers
+        del stepper  # and its buffers, before the next stage takes its own
     return Ensemble(
         members=task.members,
         stages=task.stages,

@@ -19,8 +19,9 @@ def bytes_per_member(member: Member, n: int, dtype: torch.dtype, *, epochs: int)
     """What one member adds to the memory of its ensemble while training, rounded up.
 
     Parameters with gradient and moments (3 or 4 numbers a parameter); inputs, linear outputs and activations of one
-    batch for two captured batch sizes, and the gradients on their way down; positions and labels of the samples; the
-    history of loss and accuracy. Reading sites takes up to `watch.READ_BYTES` more, whatever the number of members.
+    batch, for two captured batch sizes or as buffers that are kept on a CPU, and the gradients on their way down;
+    positions and labels of the samples; the history of loss and accuracy. Reading sites takes up to `watch.READ_BYTES`
+    more, whatever the number of members.
     """
     shape, item = member.shape, torch.finfo(dtype).bits // 8
     moments = {"adam": 2, "momentum": 1, "sgd": 0}[member.recipe.optimizer]

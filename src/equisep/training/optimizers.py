@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from torch import nn
 from equisep.training.member import Stage
 from equisep.training.recipe import Recipe
 from equisep.training.stack import Stack, segments
+from equisep.training.sweeps import sweeps
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,9 @@ class Optimizers:
         self._pieces: list[_Piece] = [] if before is None else list(before._pieces)
         self._optimizers: dict[bool, torch.optim.Optimizer] = {} if before is None else dict(before._optimizers)
         self._groups: list[tuple[dict[str, Any], int]] = [] if before is None else list(before._groups)
+        self._sweeps: list[
+            Callable[[], None]
+        ] = []  # from the second step on, which is when optimizers have their state
         for piece in self._pieces:  # a leaky stage: old parameters and moments, gradients of this stage
             piece.parameter.grad = self.grad[piece.members, slice(*piece.stretch)]
         held = {piece.stretch for piece in self._pieces}
@@ -66,8 +70,13 @@ class Optimizers:
 
     def step(self) -> None:
         """One step of every member."""
-        for optimizer in self._optimizers.values():
-            optimizer.step()
+        for sweep in self._sweeps:
+            sweep()
+        if not self._sweeps:
+            for optimizer in self._optimizers.values():
+                optimizer.step()
+            if self.grad.device.type == "cpu":  # elsewhere steps are captured, and cost the interpreter nothing
+                self._sweeps = [sweep for optimizer in self._optimizers.values() for sweep in sweeps(optimizer)]
 
     def _piece(self, stack: Stack, members: slice, stretch: tuple[int, int]) -> _Piece:
         parameter = nn.Parameter(stack.theta[members, slice(*stretch)])

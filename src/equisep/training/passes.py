@@ -55,7 +55,11 @@ class Plan:
 
 def vectors_of(stack: Stack) -> list[Vectors]:
     """The vector parameters of every layer, gathered at once."""
-    packed = stack.theta.view(-1).index_select(0, stack.vectors)
+    return split_vectors(stack, stack.theta.view(-1).index_select(0, stack.vectors))
+
+
+def split_vectors(stack: Stack, packed: Float[Tensor, " v"]) -> list[Vectors]:
+    """The vector parameters of every layer as views of what was gathered."""
     m, hidden = stack.members, len(stack.shape.widths)
     sizes = [
         m * outputs

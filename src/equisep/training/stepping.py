@@ -8,12 +8,18 @@ import torch
 from torch import Tensor
 
 from equisep.shapes import Float, Int
+from equisep.training.cpu_passes import CpuPasses
 from equisep.training.member import Member, Stage
 from equisep.training.optimizers import Optimizers
 from equisep.training.order import Orders
 from equisep.training.passes import Plan, backward, forward, vectors_of
 from equisep.training.samples import Samples
 from equisep.training.stack import Stack, vector_positions
+
+
+def in_place(device: torch.device) -> bool:
+    """Whether passes keep their buffers; elsewhere torch's own allocator keeps them, and graphs are captured from it."""
+    return device.type == "cpu"
 
 
 class Stepper:
@@ -46,6 +52,10 @@ class Stepper:
         recipes = [member.recipe for member in members]
         kept = before if stage.leaky else None
         self.optimizers = Optimizers(stack, recipes, stage, before=kept, capturable=captured)
+        self.in_place: CpuPasses | None = None
+        if in_place(stack.theta.device):
+            size = min(self.batch_size, samples.n)
+            self.in_place = CpuPasses(stack, self.optimizers.grad, self.plan, self.positions, batch=size)
         self.orders = Orders([recipe.seed for recipe in recipes], samples.n, device=stack.theta.device)
 
     def epochs(self) -> Iterator[tuple[Float[Tensor, " m"], Float[Tensor, " m"]]]:
@@ -74,12 +84,15 @@ class Stepper:
     def step(self, rows: Int[Tensor, "b m"], labels: Int[Tensor, "b m"]) -> None:
         """One batch of every member: scores, loss, gradients, optimizer."""
         stack, samples = self.stack, self.samples
-        x = samples.pool.index_select(0, rows.view(-1)).view(*rows.shape, -1)
-        vectors = vectors_of(stack)
-        scores, traces = forward(stack, x, vectors, self.plan)
-        slope = self._loss(scores, labels)
-        top = traces[-1].output if traces else x
-        backward(stack, self.optimizers.grad, slope, top, traces, vectors, self.plan, self.positions)
+        if self.in_place is not None:
+            self.in_place.backward(self._loss(self.in_place.forward(samples.pool, rows), labels))
+        else:
+            x = samples.pool.index_select(0, rows.view(-1)).view(*rows.shape, -1)
+            vectors = vectors_of(stack)
+            scores, traces = forward(stack, x, vectors, self.plan)
+            slope = self._loss(scores, labels)
+            top = traces[-1].output if traces else x
+            backward(stack, self.optimizers.grad, slope, top, traces, vectors, self.plan, self.positions)
         self.optimizers.step()
 
     def _loss(self, scores: Float[Tensor, "b m k"], labels: Int[Tensor, "b m"]) -> Float[Tensor, "b m k"]:
@@ -87,22 +100,24 @@ class Stepper:
         size = len(scores)
         own = labels.unsqueeze(2)
         # written out: torch's log_softmax takes four times as long on so few classes, and is no more exact
-        shifted = scores - scores.amax(dim=2, keepdim=True)
-        slope = shifted.exp()
+        highest, guess = scores.max(dim=2, keepdim=True)
+        shifted = scores - highest
+        chosen = shifted.gather(2, own)
+        slope = shifted.exp_()
         total = slope.sum(dim=2, keepdim=True)
-        losses = (total.log() - shifted.gather(2, own)).squeeze(2)  # b m
+        losses = total.log() - chosen  # b m 1
         slope /= total
-        slope.scatter_add_(2, own, torch.full_like(losses, -1).unsqueeze(2))
+        slope.scatter_add_(2, own, torch.full_like(losses, -1))
         weights = self.samples.class_weights
         if weights is None:
             slope /= size
         else:
-            share = weights.gather(1, labels.t()).t()  # b m
+            share = weights.gather(1, labels.t()).t().unsqueeze(2)  # b m 1
             share = share / (share.sum(dim=0) if self.samples.weighted_mean else size)
-            slope *= share.unsqueeze(2)
+            slope *= share
             losses = losses * share * size
-        self.loss += losses.sum(dim=0)
-        self.hits += (scores.argmax(dim=2) == labels).sum(dim=0)
+        self.loss += losses.sum(dim=(0, 2))
+        self.hits += (guess == own).sum(dim=(0, 2))
         return slope
 
 
