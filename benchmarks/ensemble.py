@@ -24,20 +24,22 @@ from torch import Tensor, nn
 
 from _record import finish, interleaved
 from equisep.data import load_data, prepare_split
-from equisep.law import fit_law
 from equisep.measuring import measure
 from equisep.training import Member, Recipe, Shape, Watch, stepping, train, train_ensemble
 
 MEMBERS, DEPTH = 15, 8
 EPOCHS, REPEATS, WHOLE = 50, 5, 600
-PAIRED_SEEDS = range(5)
+PAIRED_SEEDS = range(10)
 UNREAD = Watch(sites=False)
 
 
-def plain(member: Member, x: Tensor, y: Tensor, *, epochs: int) -> nn.Module:
-    """One network, trained the way a careful user would write it."""
+def plain(member: Member, x: Tensor, y: Tensor, *, epochs: int, nudged: bool = False) -> nn.Module:
+    """One network, trained the way a careful user would write it; `nudged` from weights that are one rounding off."""
     recipe = member.recipe
     model = member.shape.build(recipe.seed).to(x.device)
+    if nudged:
+        for parameter in model.parameters():
+            parameter.data = torch.nextafter(parameter.data, torch.full_like(parameter.data, torch.inf))
     optimizer = torch.optim.Adam(model.parameters(), lr=recipe.rate, weight_decay=recipe.weight_decay, foreach=True)
     order = torch.Generator("cpu").manual_seed(recipe.seed)
     model.train()
@@ -129,16 +131,16 @@ def whole_run(x: Tensor, y: Tensor) -> dict[str, Any]:
     alone = []
     for seed in PAIRED_SEEDS:
         begun = time.perf_counter()
-        model = on_threads(1, lambda seed=seed: plain(members[seed], x, y, epochs=WHOLE))()  # type: ignore[misc]
+        single = on_threads(1, lambda seed=seed: plain(members[seed], x, y, epochs=WHOLE))()  # type: ignore[misc]
         alone.append(time.perf_counter() - begun)
-        single = measure(model, (x, y), mode="batch", metrics=["fuzziness"], intervals="none", coordinates=0).law
-        member = fit_law(ensemble.curve(seed))
-        assert single.r is not None and single.rho is not None and member.r is not None and member.rho is not None
-        rows.append({"seed": seed, "r": [member.r, single.r], "rho": [member.rho, single.rho]})
+        rounded = on_threads(1, lambda seed=seed: plain(members[seed], x, y, epochs=WHOLE, nudged=True))()  # type: ignore[misc]
+        laws = [_law(model, x, y) for model in (ensemble.network(seed), single, rounded)]
+        rows.append({"seed": seed, "r": [r for r, _ in laws], "rho": [rho for _, rho in laws]})
     spreads = {
         name: {
             "mean_difference": mean(row[name][0] - row[name][1] for row in rows),
             "difference_deviation": stdev(row[name][0] - row[name][1] for row in rows),
+            "rounding_deviation": stdev(row[name][2] - row[name][1] for row in rows),
             "seed_deviation": stdev(row[name][1] for row in rows),
         }
         for name in ("r", "rho")
@@ -146,9 +148,15 @@ def whole_run(x: Tensor, y: Tensor) -> dict[str, Any]:
     return {
         "ratio_whole_run": mean(alone) * MEMBERS / together,
         "seconds_whole_run": together,
-        "float32_member_and_plain": rows,
+        "float32_member_plain_and_plain_one_rounding_off": rows,
         "float32_spread": spreads,
     }
+
+
+def _law(model: nn.Module, x: Tensor, y: Tensor) -> tuple[float, float]:
+    law = measure(model, (x, y), mode="batch", metrics=["fuzziness"], intervals="none", coordinates=0).law
+    assert law.r is not None and law.rho is not None
+    return law.r, law.rho
 
 
 def gpu_grid() -> dict[str, Any]:
