@@ -53,14 +53,14 @@ def _projected(
     """‖r_i‖², Vᵀr_i and W r_i of the residuals r_i = x_i − m_{y_i}, W in its own precision; columns in blocks."""
     norms = directions.new_zeros(block.rows)
     along = directions.new_zeros(directions.shape[1], block.rows)  # this way round the thin product is the quicker
-    other = None if others is None else others.new_zeros(block.rows, others.shape[0])
+    other = None if others is None else others.new_zeros(others.shape[0], block.rows)
     for columns, x in block.columns():
         r = residuals_from(x, means[:, columns], y)
         norms += torch.linalg.vector_norm(r, dim=1).square_()
         along.addmm_(directions[columns].T, r.T)
         if other is not None and others is not None:
-            other.addmm_(r.to(others.dtype), others[:, columns].T)
-    return norms, along.T, other
+            other.addmm_(others[:, columns], r.to(others.dtype).T)
+    return norms, along.T, None if other is None else other.T
 
 
 class TrainSite:
