@@ -15,6 +15,12 @@ from equisep.training import train, train_stacked
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
 
+@pytest.fixture(autouse=True)
+def in_fixed_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some kernels of cuDNN add in no fixed order: two runs of one network then differ by 1e-4 to 1e-3 after a few epochs."""
+    monkeypatch.setattr(torch.backends.cudnn, "deterministic", True)
+
+
 @pytest.mark.parametrize("name", sorted(NARROW))
 def test_float64_on_the_gpu_is_the_member_trained_alone_on_the_cpu(name: str) -> None:
     options = {"colors": 1, "classes": CLASSES, **NARROW[name]}
@@ -79,8 +85,7 @@ def test_a_member_that_diverges_disturbs_no_other_on_the_gpu(channels: int, tf32
     )
     assert found.diverged[1] is not None and not math.isfinite(found.histories[1].loss[-1])
     assert (found.diverged[0], found.diverged[2]) == (None, None)
-    # from 32 channels on cuDNN adds in no fixed order: two runs alone differ by up to 1.3e-4 after these epochs
-    assert all(worst(found.weights(member), without.weights(member)) < 1e-3 for member in (0, 2))
+    assert all(worst(found.weights(member), without.weights(member)) < 1e-4 for member in (0, 2))
 
 
 def test_the_same_call_starts_from_the_same_bits() -> None:

@@ -20,17 +20,28 @@ def plane_of(parts: list[Shaped[Tensor, "b d"]], y: Int[Tensor, " n"], *, most: 
     chosen = torch.randperm(n, generator=generator, device="cpu")[:most].sort().values
     points = _rows(parts, chosen)  # m d
     points -= points.mean(dim=0)
-    # the m×m Gram matrix costs half the digits and saves the d×d one: enough for a picture
-    values, vectors = torch.linalg.eigh(points @ points.T)
-    total = float(values.clamp(min=0).sum()) or 1.0
-    values, vectors = values.flip(0)[:2].clamp(min=0), vectors.flip(1)[:, :2]
-    signs = vectors.gather(0, vectors.abs().argmax(dim=0, keepdim=True)).sign()
-    plane = (vectors * signs * values.sqrt()).tolist()
+    total = float(points.square().sum()) or 1.0
+    values, places = _leading(points)
+    signs = places.gather(0, places.abs().argmax(dim=0, keepdim=True)).sign()
+    plane = (places * signs).tolist()
     return Coordinates(
         points=tuple((float(f"{a:.5g}"), float(f"{b:.5g}")) for a, b in plane),
         labels=tuple(y[chosen.to(y.device)].tolist()),
         explained=(float(values[0]) / total, float(values[1]) / total),
     )
+
+
+def _leading(points: Float64[Tensor, "m e"]) -> tuple[Float64[Tensor, " two"], Float64[Tensor, "m two"]]:
+    """The two largest eigenvalues and the points along them, by the smaller of m×m and e×e: half the digits do here."""
+    tall = len(points) > points.shape[1]
+    values, vectors = torch.linalg.eigh(points.T @ points if tall else points @ points.T)
+    values, vectors = values.flip(0)[:2].clamp(min=0), vectors.flip(1)[:, :2]
+    if len(values) < 2:  # a single feature
+        values, vectors = (
+            torch.cat([values, values.new_zeros(1)]),
+            torch.cat([vectors, torch.zeros_like(vectors)], dim=1),
+        )
+    return values, points @ vectors if tall else vectors * values.sqrt()
 
 
 def _rows(parts: list[Shaped[Tensor, "b d"]], chosen: Int[Tensor, " m"]) -> Float64[Tensor, "m e"]:

@@ -15,15 +15,17 @@ from equisep.stats.marks import Marks
 from equisep.stats.moments import MATMUL_CLASSES, rounding_unit
 
 SERIAL_THREADS = 2  # up to here one thread that adds rows keeps up with a product
+NARROW = 4  # bytes of a number that float64 sums as it is
 FEW_CLASSES = 1024  # up to which a K × K table a permutation is cheaper than residuals from another point
 
 
 class GroupSums:
     """Σ (x_i − c_k) of every class k in every fold, and of every class under permuted labels, in float64.
 
-    c_k is the first row of class k that came. The numbers summed are as small as the spread of the class, so plain
-    float64 sums keep what centered merging would, and a class that has collapsed to a point sums to exact zeros.
-    Without folds there is one, which holds all rows.
+    Of float64 features c_k is the first row of class k that came. The numbers summed are as small as the spread of the
+    class, so plain float64 sums keep what centered merging would, and a class that has collapsed to a point sums to exact
+    zeros. Narrower features have 24 bits or fewer: float64 sums of 2²⁹ equal ones are exact, and those of others lose less
+    than the features themselves have lost, so c_k is 0. Without folds there is one, which holds all rows.
     """
 
     def __init__(self, *, classes: int, folds: int, permutations: int) -> None:
@@ -37,7 +39,8 @@ class GroupSums:
             part = marks.part(rows).to(block.parts[0].device)
             if self._origin is None:
                 self._begin(block.parts[0])
-            self._see(block, part.labels)
+            if self._centered:
+                self._see(block, part.labels)
             self._add(block, part)
         self.eps = max(self.eps, *(rounding_unit(part.dtype) for part in features))
 
@@ -45,9 +48,10 @@ class GroupSums:
         g, k, d, p = self.folds, self.classes, x.shape[1], self.permutations
         self._sums = torch.zeros((g + p) * k, d, dtype=torch.float64, device=x.device)
         self._counts = torch.zeros(g, k, dtype=torch.int64, device=x.device)
+        self._centered = x.dtype.itemsize > NARROW
         # rows of class j that a permutation calls k
-        self._shares = self._sums.new_zeros(p, k, k) if k <= FEW_CLASSES else None
-        self._origin = self._sums.new_zeros(k, d)
+        self._shares = self._sums.new_zeros(p, k, k) if k <= FEW_CLASSES and self._centered else None
+        self._origin = self._sums.new_zeros(k, d) if self._centered else self._sums.new_zeros(1, 1).expand(k, d)
         self._known = torch.zeros(k, dtype=torch.bool, device=x.device)
 
     def _see(self, block: Block, y: Int[Tensor, " n"]) -> None:
@@ -76,9 +80,10 @@ class GroupSums:
         adders = [adder(keys, groups), *(adder(each, k) for each in permuted)]
         places = [slice(0, groups), *(slice(groups + p * k, groups + (p + 1) * k) for p in range(len(permuted)))]
         for columns, x in block.columns():
-            r = residuals_from(x, self._origin[:, columns], y)
-            around = r
-            if permuted and self._shares is None:  # many classes: around one point, rather than with a K × K table
+            r = around = residuals_from(x, self._origin[:, columns], y) if self._centered else x.to(torch.float64)
+            if (
+                permuted and self._shares is None and self._centered
+            ):  # many classes: around one point, without a K × K table
                 around = x.to(torch.float64, copy=True).sub_(self._origin[self._anchor, columns])
             for number, (add, place) in enumerate(zip(adders, places, strict=True)):
                 add(self._sums[place, columns], around if number else r)
@@ -92,13 +97,14 @@ class GroupSums:
     def center(self) -> Float64[Tensor, " d"]:
         """c, a point among the data."""
         assert self._origin is not None
-        return self._origin[self._known].mean(dim=0)
+        return self._origin[self._known].mean(dim=0) if self._centered else self.means[self.counts > 0].mean(dim=0)
 
     @cached_property
     def origins(self) -> Float64[Tensor, "k d"]:
         """c_k − c of every class."""
         assert self._origin is not None
-        return (self._origin - self.center).mul_(self._known.unsqueeze(1))
+        known = self._known if self._centered else self.counts > 0
+        return (self._origin - self.center).mul_(known.unsqueeze(1))
 
     @property
     def means(self) -> Float64[Tensor, "k d"]:
@@ -120,10 +126,13 @@ class GroupSums:
         """Σ (x_i − c) of every class under one permutation, which leaves the counts as they are, into `out`."""
         begin = (self.folds + place) * self.classes
         sums = self._sums[begin : begin + self.classes]
-        if self._shares is not None:
+        counts = self.counts.to(torch.float64).unsqueeze(1)
+        if not self._centered:
+            torch.addcmul(sums, counts, self.center, value=-1, out=out)
+        elif self._shares is not None:
             torch.addmm(sums, self._shares[place], self.origins, out=out)
         else:
-            torch.addcmul(sums, self.counts.to(torch.float64).unsqueeze(1), self.origins[self._anchor], out=out)
+            torch.addcmul(sums, counts, self.origins[self._anchor], out=out)
 
 
 def adder(keys: Int[Tensor, " n"], groups: int) -> Callable[[Tensor, Tensor], Tensor]:
