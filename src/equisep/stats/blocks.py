@@ -28,7 +28,11 @@ class Block:
         size = max(1, _numbers(self.parts[0]) // max(1, self.rows))
         for start in range(0, d, size):
             columns = slice(start, min(start + size, d))
-            yield columns, _joined([part[:, columns] for part in self.parts])
+            yield columns, self.at(columns)
+
+    def at(self, columns: slice) -> Shaped[Tensor, "n c"]:
+        """Some columns."""
+        return _joined([part[:, columns] for part in self.parts])
 
     def whole(self) -> Shaped[Tensor, "n d"]:
         """All columns: for narrow features."""
@@ -54,6 +58,12 @@ def _joined(parts: Sequence[Tensor]) -> Tensor:
 
 def _numbers(features: Tensor) -> int:
     return BLOCK_NUMBERS if features.device.type == "cpu" else GPU_NUMBERS
+
+
+def column_pieces(features: Shaped[Tensor, "n d"]) -> list[slice]:
+    """Columns divided alike whatever the number of rows."""
+    size, d = max(1, _numbers(features) // BLOCK_ROWS), features.shape[1]
+    return [slice(start, min(start + size, d)) for start in range(0, d, size)]
 
 
 def column_blocks(features: Shaped[Tensor, "n d"]) -> Iterator[slice]:

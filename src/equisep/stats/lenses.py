@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -18,95 +17,83 @@ from equisep.stats.sums import GroupSums
 CLEAR, VOID = 1e-8, 1e-13
 
 
-@dataclass(frozen=True, slots=True)
-class Lens:
-    """One labeling: the rows outside a fold by their classes, or all rows by permuted classes; `sizes` are ‖m_k‖²."""
-
-    counts: Int[Tensor, " k"]
-    singular_values: Float64[Tensor, " r"]
-    fold: int | None = None
-    permutation: int | None = None
-    sizes: Float64[Tensor, " k"] | None = None
-
-
 class Lenses:
     """Leave-one-fold-out and permuted labelings looked at together: one product of residuals with all their directions.
 
-    Of every lens l, class k and direction j it keeps Σ z and Σ z² with z = v_jᵀ(x_i − m_k^l)/s_j, so that
+    The first `folds` lenses see the rows outside a fold by their classes, the others all rows by permuted classes. Of
+    every lens l, class k and direction j Σ z and Σ z² are kept with z = v_jᵀ(x_i − m_k^l)/s_j, so that
     D_l = Σ_k (w_k/n_k) Σ_j (Σ z² − (Σ z)²/n_k). The rows come as residuals r_i = x_i − m_{y_i} from the plain class means:
     v_jᵀ(x_i − m_k^l) = v_jᵀ r_i + v_jᵀ(m_{y_i} − m_k^l), where the second part is a small table. The directions may be of
     single precision: intervals and nulls need six digits.
     """
 
     def __init__(self, sums: GroupSums, *, convention: Convention, folds: int, kind: torch.dtype) -> None:
-        self.classes, self.convention = sums.classes, convention
-        counts, center = sums.counts, sums.center
-        plain = sums.means.sub_(center)  # k d, around a point among them
-        total = plain * counts.unsqueeze(1)
-        self.dim = total.shape[1]
-        self.width = min(sums.classes - 1, self.dim)
-        size = folds + sums.permutations
-        self.lenses: list[Lens] = []
-        self.directions = torch.zeros(size * self.width, self.dim, dtype=kind, device=total.device)  # l·r d
-        self.plain = total.new_zeros(size, self.classes, self.width)  # l k r, the plain class means on the directions
-        self.own = torch.zeros_like(self.plain)  # … and the lens's
-        work = torch.empty_like(total)  # touching new memory costs more than the sums
-        stack = torch.cat([torch.empty_like(total), plain])  # 2k d: rows of B above the plain means
-        for fold in range(folds):
-            left = counts - sums.subtract_fold(fold, total, out=work)
-            self.lenses.append(Lens(left, self._place(left, work, stack), fold=fold))
-        for p in range(sums.permutations):
-            sums.permuted(p, out=work)
-            sizes = torch.addcdiv(center, work, counts.clamp(min=1).unsqueeze(1)).square_().sum(dim=1)
-            self.lenses.append(Lens(counts, self._place(counts, work, stack), permutation=p, sizes=sizes))
-        self.linear = total.new_zeros(size * self.classes, self.width)
+        self.classes, self.convention, self.folds, self.dim = sums.classes, convention, folds, sums.dim
+        self.width = min(sums.classes - 1, sums.dim)
+        left = sums.counts - sums.fold_counts[:folds]  # g k
+        self.counts = torch.cat([left, sums.counts.expand(sums.permutations, -1)])  # l k
+        mixing = self._mixing()  # l k k
+        products, plain = self._products(sums, folds)  # l k k, both
+        # B = mixing · sums, so B Bᵀ = U S² Uᵀ is known without B, and v_j/s_j = Bᵀu_j/s_j² as well
+        values, vectors = torch.linalg.eigh(mixing @ products @ mixing.mT)
+        values, vectors = values.flip(1)[:, : self.width], vectors.flip(2)[:, :, : self.width]  # l r, l k r
+        clear, void = values > CLEAR * values[:, :1], values <= VOID * values[:, :1]
+        self.singular_values = values.clamp(min=0).sqrt() * clear  # l r
+        terms = (vectors / values.masked_fill(~clear, torch.inf).unsqueeze(1)).mT @ mixing  # l r k, of the sums
+        self.directions = torch.zeros(len(values) * self.width, self.dim, dtype=kind, device=values.device)  # l·r d
+        for columns, each in sums.lenses(folds):
+            self.directions[:, columns] = (terms @ each).flatten(0, 1)
+        self.plain = plain @ terms.mT  # l k r, the plain class means on the directions
+        self.own = products @ terms.mT / self.counts.clamp(min=1).unsqueeze(2)  # … and the lens's
+        for place in (~(clear | void).all(dim=1)).nonzero().flatten().tolist():
+            self._decompose(place, sums, mixing[place])
+        self.sizes = sums.permuted_sizes  # p k, ‖m_k‖²
+        self.linear = values.new_zeros(len(values) * self.classes, self.width)
         self.square = torch.zeros_like(self.linear)
 
-    def _place(
-        self, counts: Int[Tensor, " k"], total: Float64[Tensor, "k d"], stack: Float64[Tensor, "m d"]
-    ) -> Float64[Tensor, " r"]:
-        """Put one more lens's directions, divided by their singular values, which come back, and both tables in place.
-
-        `total` are its sums around the point that the plain means, the lower half of `stack`, are measured from.
-        From B Bᵀ = U S² Uᵀ, v_j/s_j = Bᵀu_j/s_j², where that keeps eight digits, which is where no singular value lies
-        between 10⁻⁴ and 10⁻⁶·⁵ of the largest (those below are the null direction of centered rows, or rounding of
-        single-precision features); otherwise from the singular value decomposition of B.
-        """
-        k = len(counts)
-        by_sample, by_class = class_weights(counts)
+    def _mixing(self) -> Float64[Tensor, "l k k"]:
+        """B's rows √w_k (m_k − m) from the sums of every class, B = mixing · sums."""
+        by_sample, by_class = class_weights(self.counts)
         weight = (by_sample if self.convention.weighting == "sample" else by_class).sqrt()
         towards = by_sample if self.convention.centered_on == "samples" else by_class
-        n = counts.clamp(min=1).to(torch.float64)
-        center = (towards / n) @ total  # d
-        rows = torch.mul(total, (weight / n).unsqueeze(1), out=stack[:k]).addr_(weight, center, alpha=-1)  # B, k d
-        products = stack @ rows.T  # 2k k: of rows and of plain means with rows
-        values, vectors = torch.linalg.eigh(products[:k])
-        values, vectors = values.flip(0), vectors.flip(1)
-        clear, void = values > CLEAR * values[0], values <= VOID * values[0]
-        if bool((clear | void).all()):
-            kept = min(self.width, int(clear.sum()))
-            s, terms = values[:kept].sqrt(), vectors[:, :kept] / values[:kept]  # k r
-            scaled = terms.T @ rows  # r d
-            tables = products @ terms  # 2k r
-        else:
-            v, s, _ = torch.linalg.svd(rows.T.cpu(), full_matrices=False)
-            kept = min(self.width, int((s > torch.finfo(s.dtype).eps * max(rows.shape) * s[0]).sum()))
-            s = s[:kept].to(rows.device)
-            scaled = (v[:, :kept].to(rows.device) / s).T
-            tables = stack @ scaled.T
-        place = len(self.lenses)
-        self.directions[place * self.width : place * self.width + kept] = scaled
-        self.plain[place, :, :kept] = tables[k:]
-        positive = torch.where(weight > 0, weight, 1.0).unsqueeze(1)  # rows are √w_k (m_k − center)
-        self.own[place, :, :kept] = tables[:k] / positive + scaled @ center
-        found: Float64[Tensor, " r"] = s
-        return found
+        n = self.counts.clamp(min=1).to(torch.float64)
+        return torch.diag_embed(weight / n) - weight.unsqueeze(2) * (towards / n).unsqueeze(1)
+
+    @staticmethod
+    def _products(sums: GroupSums, folds: int) -> tuple[Float64[Tensor, "l k k"], Float64[Tensor, "l k k"]]:
+        """Of the sums of every lens with each other, and of the plain class means with them."""
+        products = plain = torch.zeros((), dtype=torch.float64, device=sums.counts.device)
+        for columns, each in sums.lenses(folds):
+            products = products + each @ each.mT
+            plain = plain + sums.centered_means[:, columns] @ each.flatten(0, 1).T  # k l·k
+        return products, plain.unflatten(1, products.shape[:2]).transpose(0, 1)
+
+    def _decompose(self, place: int, sums: GroupSums, mixing: Float64[Tensor, "k k"]) -> None:
+        """One lens by the singular value decomposition of B, where B Bᵀ does not keep eight digits.
+
+        That is where a singular value lies between 10⁻⁴ and 10⁻⁶·⁵ of the largest; those below are the null direction
+        of centered rows, or rounding of single-precision features.
+        """
+        each = torch.cat([part[place] for _, part in sums.lenses(self.folds)], dim=1)  # k d
+        rows = mixing @ each
+        v, s, _ = torch.linalg.svd(rows.T.cpu(), full_matrices=False)
+        kept = min(self.width, int((s > torch.finfo(s.dtype).eps * max(rows.shape) * s[0]).sum()))
+        s, v = s[:kept].to(rows.device), v[:, :kept].to(rows.device)
+        scaled = (v / s).T  # r d
+        mine = slice(place * self.width, (place + 1) * self.width)
+        self.directions[mine] = 0
+        self.directions[mine][:kept] = scaled.to(self.directions.dtype)
+        for table in (self.singular_values, self.plain, self.own):
+            table[place] = 0
+        self.singular_values[place, :kept] = s
+        self.plain[place, :, :kept] = sums.centered_means @ scaled.T
+        self.own[place, :, :kept] = each @ scaled.T / self.counts[place].clamp(min=1).unsqueeze(1)
 
     def look(self, projected: Shaped[Tensor, "n m"], marks: Marks) -> None:
         """Add rows: their residuals on `directions`."""
         labels, counted = self._labels(marks)
-        z = projected.to(torch.float64).view(len(marks), len(self.lenses), self.width).transpose(0, 1)  # l n r
-        place = torch.arange(len(self.lenses), device=labels.device).unsqueeze(1)  # l 1
+        z = projected.to(torch.float64).view(len(marks), len(self.counts), self.width).transpose(0, 1)  # l n r
+        place = torch.arange(len(self.counts), device=labels.device).unsqueeze(1)  # l 1
         z = z + self.plain[:, marks.labels] - self.own[place, labels]
         z *= counted.unsqueeze(2)
         keys = (place * self.classes + labels).flatten()
@@ -115,41 +102,38 @@ class Lenses:
 
     def _labels(self, marks: Marks) -> tuple[Int[Tensor, "l n"], Bool[Tensor, "l n"]]:
         """The class of every row under every lens, and whether the lens counts it."""
-        labels: list[Tensor] = []
-        counted: list[Tensor] = []
-        for lens in self.lenses:
-            if lens.fold is not None:
-                assert marks.folds is not None
-                labels.append(marks.labels)
-                counted.append(marks.folds.ne(lens.fold))
-            else:
-                assert marks.permuted is not None and lens.permutation is not None
-                labels.append(marks.permuted[lens.permutation])
-                counted.append(torch.ones_like(marks.labels, dtype=torch.bool))
-        return torch.stack(labels), torch.stack(counted)
+        labels, n = marks.labels.expand(self.folds, -1), len(marks)
+        counted = torch.ones(len(self.counts), n, dtype=torch.bool, device=labels.device)
+        if self.folds:
+            assert marks.folds is not None
+            counted[: self.folds] = marks.folds != torch.arange(self.folds, device=labels.device).unsqueeze(1)
+        if len(self.counts) > self.folds:
+            assert marks.permuted is not None
+            labels = torch.cat([labels, marks.permuted[: len(self.counts) - self.folds]])
+        return labels, counted
 
     def left_out(self, *, rank: int) -> list[float]:
         """D without each fold, cut at the rank of the data themselves, or where classes were lost at theirs less one."""
-        folds = [place for place, lens in enumerate(self.lenses) if lens.fold is not None]
-        return self._values(folds, [min(rank, int((self.lenses[p].counts > 0).sum()) - 1) for p in folds])
+        places = range(self.folds)
+        return self._values(places, [min(rank, int((self.counts[place] > 0).sum()) - 1) for place in places])
 
     def null(self, *, spread: float, eps: float) -> float | None:
         """The mean D under permuted labels; None where there are none, or one of them has no two different means.
 
         `spread` is the variance of all rows, which a permuted class shares.
         """
-        places = [place for place, lens in enumerate(self.lenses) if lens.permutation is not None]
-        ranks = [self._rank(self.lenses[place], spread=spread, eps=eps) for place in places]
+        places = range(self.folds, len(self.counts))
+        ranks = [self._rank(place, spread=spread, eps=eps) for place in places]
         return sum(self._values(places, ranks)) / len(places) if places and all(ranks) else None
 
-    def _rank(self, lens: Lens, *, spread: float, eps: float) -> int:
-        assert lens.sizes is not None
+    def _rank(self, place: int, *, spread: float, eps: float) -> int:
+        counts, s = self.counts[place], self.singular_values[place]
         return ClassSubspace.rank_of(
-            lens.singular_values,
+            s[s > 0],
             self.convention,
-            counts=lens.counts,
-            sizes=lens.sizes,
-            traces=spread * lens.counts.to(torch.float64),
+            counts=counts,
+            sizes=self.sizes[place - self.folds],
+            traces=spread * counts.to(torch.float64),
             eps=eps,
             dim=self.dim,
         )[0]
@@ -157,7 +141,7 @@ class Lenses:
     def _values(self, places: Sequence[int], ranks: Sequence[int]) -> list[float]:
         found = []
         for place, rank in zip(places, ranks, strict=True):
-            counts = self.lenses[place].counts
+            counts = self.counts[place]
             by_sample, by_class = class_weights(counts)
             within = by_class if self.convention.weighting == "class" else by_sample
             rows = slice(place * self.classes, (place + 1) * self.classes)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 import torch
 from torch import Tensor
-from torch.nn.functional import embedding_bag, one_hot
+from torch.nn.functional import one_hot
 
 from equisep.shapes import Float64, Int, Shaped
-from equisep.stats.blocks import Block, blocks_of, residuals_from
+from equisep.stats.blocks import Block, blocks_of, column_pieces, residuals_from
 from equisep.stats.marks import Marks
 from equisep.stats.moments import MATMUL_CLASSES, rounding_unit
 
@@ -46,12 +46,15 @@ class GroupSums:
 
     def _begin(self, x: Shaped[Tensor, "n d"]) -> None:
         g, k, d, p = self.folds, self.classes, x.shape[1], self.permutations
-        self._sums = torch.zeros((g + p) * k, d, dtype=torch.float64, device=x.device)
+        new = torch.zeros(0, dtype=torch.float64, device=x.device)
+        # columns apart: rows of one piece are neighbors in memory, and a cache holds them
+        self._pieces = [(columns, new.new_zeros((g + p) * k, x[:1, columns].shape[1])) for columns in column_pieces(x)]
         self._counts = torch.zeros(g, k, dtype=torch.int64, device=x.device)
         self._centered = x.dtype.itemsize > NARROW
+        self._anchor = 0  # the class whose origin sums of permuted classes are around, without a table of shares
         # rows of class j that a permutation calls k
-        self._shares = self._sums.new_zeros(p, k, k) if k <= FEW_CLASSES and self._centered else None
-        self._origin = self._sums.new_zeros(k, d) if self._centered else self._sums.new_zeros(1, 1).expand(k, d)
+        self._shares = new.new_zeros(p, k, k) if k <= FEW_CLASSES and self._centered else None
+        self._origin = new.new_zeros(k, d) if self._centered else new.new_zeros(1, 1).expand(k, d)
         self._known = torch.zeros(k, dtype=torch.bool, device=x.device)
 
     def _see(self, block: Block, y: Int[Tensor, " n"]) -> None:
@@ -79,14 +82,23 @@ class GroupSums:
                 self._shares[number] += torch.bincount(each * k + y, minlength=k * k).view(k, k)
         adders = [adder(keys, groups), *(adder(each, k) for each in permuted)]
         places = [slice(0, groups), *(slice(groups + p * k, groups + (p + 1) * k) for p in range(len(permuted)))]
-        for columns, x in block.columns():
+        for columns, sums in self._pieces:
+            x = block.at(columns)
             r = around = residuals_from(x, self._origin[:, columns], y) if self._centered else x.to(torch.float64)
-            if (
-                permuted and self._shares is None and self._centered
-            ):  # many classes: around one point, without a K × K table
+            if permuted and self._centered and self._shares is None:  # around one point, without a K × K table
                 around = x.to(torch.float64, copy=True).sub_(self._origin[self._anchor, columns])
             for number, (add, place) in enumerate(zip(adders, places, strict=True)):
-                add(self._sums[place, columns], around if number else r)
+                add(sums[place], around if number else r)
+
+    @property
+    def dim(self) -> int:
+        """The number of features."""
+        return self.means.shape[1]
+
+    @property
+    def fold_counts(self) -> Int[Tensor, "g k"]:
+        """Rows of every class in every fold."""
+        return self._counts
 
     @cached_property
     def counts(self) -> Int[Tensor, " k"]:
@@ -94,59 +106,66 @@ class GroupSums:
         return self._counts.sum(dim=0)
 
     @cached_property
-    def center(self) -> Float64[Tensor, " d"]:
-        """c, a point among the data."""
-        assert self._origin is not None
-        return self._origin[self._known].mean(dim=0) if self._centered else self.means[self.counts > 0].mean(dim=0)
-
-    @cached_property
-    def origins(self) -> Float64[Tensor, "k d"]:
-        """c_k − c of every class."""
-        assert self._origin is not None
-        known = self._known if self._centered else self.counts > 0
-        return (self._origin - self.center).mul_(known.unsqueeze(1))
-
-    @property
     def means(self) -> Float64[Tensor, "k d"]:
         """The mean of every class; 0 where it has no rows."""
         assert self._origin is not None
-        whole = self._sums[: self.folds * self.classes].view(self.folds, self.classes, -1).sum(dim=0)
+        own = self.folds * self.classes
+        whole = torch.cat([sums[:own].view(self.folds, self.classes, -1).sum(dim=0) for _, sums in self._pieces], dim=1)
         return whole.div_(self.counts.clamp(min=1).unsqueeze(1)).add_(self._origin)
 
-    def subtract_fold(
-        self, fold: int, total: Float64[Tensor, "k d"], *, out: Float64[Tensor, "k d"]
-    ) -> Int[Tensor, " k"]:
-        """`total`, Σ (x_i − c) of every class, less one fold, into `out`; the counts of the fold come back."""
-        counts = self._counts[fold]
-        torch.sub(total, self._sums[fold * self.classes : (fold + 1) * self.classes], out=out)
-        out.addcmul_(counts.to(torch.float64).unsqueeze(1), self.origins, value=-1)
-        return counts
+    @cached_property
+    def center(self) -> Float64[Tensor, " d"]:
+        """c, the mean of the class means."""
+        return self.means[self.counts > 0].mean(dim=0)
 
-    def permuted(self, place: int, *, out: Float64[Tensor, "k d"]) -> None:
-        """Σ (x_i − c) of every class under one permutation, which leaves the counts as they are, into `out`."""
-        begin = (self.folds + place) * self.classes
-        sums = self._sums[begin : begin + self.classes]
-        counts = self.counts.to(torch.float64).unsqueeze(1)
-        if not self._centered:
-            torch.addcmul(sums, counts, self.center, value=-1, out=out)
-        elif self._shares is not None:
-            torch.addmm(sums, self._shares[place], self.origins, out=out)
-        else:
-            torch.addcmul(sums, counts, self.origins[self._anchor], out=out)
+    @cached_property
+    def centered_means(self) -> Float64[Tensor, "k d"]:
+        """m_k − c of every class; 0 where it has no rows."""
+        return (self.means - self.center).mul_((self.counts > 0).unsqueeze(1))
+
+    def lenses(self, folds: int) -> Iterator[tuple[slice, Float64[Tensor, "l k c"]]]:
+        """Σ (x_i − c) of every class without each of the first `folds` folds, then under each permutation; by columns."""
+        own, counts = folds * self.classes, self.counts.unsqueeze(1)
+        for columns, sums in self._pieces:
+            each = sums.new_empty(folds + self.permutations, self.classes, sums.shape[1])
+            left = each[:folds]
+            torch.sub((self.centered_means[:, columns] * counts), sums[:own].view_as(left), out=left)
+            # the sums of folds are around c_k, not around c
+            left.addcmul_(self._counts[:folds].to(torch.float64).unsqueeze(2), self._shift(columns), value=-1)
+            each[folds:] = self._permuted(sums[self.folds * self.classes :].view_as(each[folds:]), columns)
+            yield columns, each
+
+    def _shift(self, columns: slice) -> Float64[Tensor, "k c"]:
+        """c_k − c of every class."""
+        assert self._origin is not None
+        return self._origin[:, columns] - self.center[columns]
+
+    def _permuted(self, sums: Float64[Tensor, "p k c"], columns: slice) -> Float64[Tensor, "p k c"]:
+        """Sums by permuted class around c; a permutation leaves the counts of classes as they are."""
+        if self._shares is not None:
+            return sums + self._shares @ self._shift(columns)
+        around = self._shift(columns)[self._anchor]  # what they are around
+        return torch.addcmul(sums, self.counts.to(torch.float64).unsqueeze(1), around)
+
+    @cached_property
+    def permuted_sizes(self) -> Float64[Tensor, "p k"]:
+        """‖m_k‖² of every class under every permutation."""
+        n, own = self.counts.clamp(min=1).to(torch.float64).unsqueeze(1), self.folds * self.classes
+        found = n.new_zeros(self.permutations, self.classes)
+        for columns, sums in self._pieces if self.permutations else ():
+            each = self._permuted(sums[own:].view(-1, self.classes, sums.shape[1]), columns)
+            found += torch.addcdiv(self.center[columns], each, n).square_().sum(dim=2)
+        return found
 
 
 def adder(keys: Int[Tensor, " n"], groups: int) -> Callable[[Tensor, Tensor], Tensor]:
     """A function that adds rows to the sums of their groups.
 
-    Row by row on few threads, where the sums stay in cache; as a product with one-hot rows on many threads or a GPU, or
-    by scattered adds where groups are many.
+    Row by row on few threads, where the sums stay in cache, and where groups are many; as a product with one-hot rows on
+    many threads or a GPU.
     """
-    if keys.device.type == "cpu" and torch.get_num_threads() <= SERIAL_THREADS:
-        order = keys.argsort(stable=True)
-        counts = torch.bincount(keys, minlength=groups)
-        begins = counts.cumsum(0) - counts
-        return lambda sums, rows: sums.add_(embedding_bag(order, rows, begins, mode="sum"))
-    if groups <= MATMUL_CLASSES:
-        chosen = one_hot(keys, groups).T.to(torch.float64)
-        return lambda sums, rows: sums.addmm_(chosen, rows)
-    return lambda sums, rows: sums.index_add_(0, keys, rows)
+    serial = keys.device.type == "cpu" and torch.get_num_threads() <= SERIAL_THREADS
+    if serial or groups > MATMUL_CLASSES:
+        return lambda sums, rows: sums.index_add_(0, keys, rows)
+    chosen = one_hot(keys, groups).T.to(torch.float64)
+    return lambda sums, rows: sums.addmm_(chosen, rows)
