@@ -28,5 +28,7 @@ def tf32_allowed(place: torch.device) -> list[str]:
     """What a GPU may shorten to TF32 (10 bits) here: `convolutions`, which torch allows by default, and `products`."""
     if place.type != "cuda":
         return []
-    kinds = {"convolutions": torch.backends.cudnn.allow_tf32, "products": torch.backends.cuda.matmul.allow_tf32}
-    return [kind for kind, allowed in kinds.items() if allowed]
+    # not `allow_tf32`, which raises where the newer switches were used
+    convolutions = torch.backends.cudnn.conv  # type: ignore[attr-defined]
+    kinds = {"convolutions": convolutions, "products": torch.backends.cuda.matmul}
+    return [kind for kind, switch in kinds.items() if switch.fp32_precision == "tf32"]

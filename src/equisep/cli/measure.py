@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -105,7 +106,8 @@ def measure(
     usable_file(plot, flag="--plot", endings=PICTURES)
     say(loading_words(model, checkpoint=checkpoint), quiet=quiet)
     torch.manual_seed(seed)  # a factory draws its weights from it
-    network = load_model(model, checkpoint=checkpoint)
+    with redirect_stdout(sys.stderr):  # what the user's code prints is no result
+        network = load_model(model, checkpoint=checkpoint)
     preparation = preparation_of(prepare, resize=resize, channels=channels, normalize=normalize)
     with progress_bars(quiet=quiet) as progress:
         found: MeasuredData
@@ -121,7 +123,7 @@ def measure(
                 progress=progress,
             )  # fmt: skip
         say(found.words, quiet=quiet)
-        with _rescued(out_file, quiet=quiet):
+        with _rescued(out_file, quiet=quiet), redirect_stdout(sys.stderr):
             profile = measure_model(
                 network, found.train, found.test, sites=(sites[0] if sites and len(sites) == 1 else sites) or "auto",
                 calls=cast("Calls", calls), reduction=reduction, mode=cast("Mode", mode),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -37,15 +39,27 @@ def sites(
 ) -> None:
     """List the modules of a model and mark the ones that `equisep measure` would read."""
     from equisep.models import load_model, loading_words
-    from equisep.taps import INPUT, choose, grains_of, inner, site_modules
+    from equisep.taps import (
+        GRAINS,
+        INPUT,
+        choose,
+        grains_of,
+        inner,
+        refuse_scripted,
+        refuse_uninitialized,
+        site_modules,
+    )
 
     say(loading_words(model, checkpoint=checkpoint), quiet=quiet or json)
-    network = load_model(model, checkpoint=checkpoint)
-    calls = None if given is None else _calls(network, given)
+    with redirect_stdout(sys.stderr):  # what the user's code prints is no result
+        network = load_model(model, checkpoint=checkpoint)
+        refuse_scripted(network, asked="sites")
+        refuse_uninitialized(network, asked="sites")
+        calls = None if given is None else _calls(network, given)
     wanted = sites or ["auto"]
     asked = wanted[0] if len(wanted) == 1 else wanted
     grains = grains_of(network, calls)
-    chosen = (INPUT, *grains.at(asked)) if isinstance(asked, str) and asked in _GRAINS else choose(network, asked).names
+    chosen = (INPUT, *grains.at(asked)) if isinstance(asked, str) and asked in GRAINS else choose(network, asked).names
     kind = type(inner(network)).__name__
     modules = site_modules(network)
     rows = [_row(name, modules[name], name in chosen, grains) for name in modules]
@@ -57,7 +71,7 @@ def sites(
         )
         return
     what = f"{len(rows)} calls of one forward pass" if calls is not None else f"{len(rows)} modules"
-    names = Column("module", overflow="fold", min_width=min(40, max(len(row["name"]) for row in rows)))
+    names = Column("module", overflow="fold", min_width=min(40, max((len(row["name"]) for row in rows), default=0)))
     table = Table("read", names, "kind", "grain", "parameters", title=f"{kind}: {what}", box=None)
     if calls is not None:
         table.add_column("output")
@@ -74,9 +88,6 @@ def sites(
         out.print(
             f"{len(chosen)} marked with * are read, once for each call. Choose others with --sites.", highlight=False
         )
-
-
-_GRAINS = ("auto", "layers", "blocks")
 
 
 def _row(name: str, module: nn.Module, read: bool, grains: Grains) -> dict[str, Any]:

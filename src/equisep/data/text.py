@@ -21,6 +21,7 @@ from equisep.errors import DataError, InputError, MissingExtraError
 COLUMNS = ("split", "label", "sentence")
 PADDINGS = ("longest", "max_length")
 NO_LIMIT = 10**9  # tokens
+DIGITS = 9  # of a label, at the most
 
 Encoded = dict[str, torch.Tensor]
 
@@ -99,7 +100,7 @@ def _rows(path: Path) -> list[tuple[str, int, str]]:
     rows = []
     for number, line in enumerate(lines, start=2):
         parts = line.rstrip("\r").split("\t", 2)
-        if len(parts) != 3 or not parts[1].isdecimal():
+        if len(parts) != 3 or not parts[1].isdecimal() or len(parts[1]) > DIGITS:
             raise DataError(
                 f"Line {number} of `{path}` should be a split, a label from 0 on and a sentence; found {line[:60]!r}."
             )

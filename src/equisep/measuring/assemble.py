@@ -158,7 +158,8 @@ def grain_laws(
         ((grain, (law, laws, readings)),) = found.items()
         return grain, readings, law, laws, None, []
     curve = [reading.fuzziness for reading in distinct]
-    bics = {grain: grain_bic(curve, [probe.index_of(site) for site in sites]) for grain, sites in probe.grains.items()}
+    chosen = {grain: sorted({probe.index_of(site) for site in sites}) for grain, sites in probe.grains.items()}
+    bics = {grain: grain_bic(curve, mine) for grain, mine in chosen.items()}  # two names of one tensor are one site
     both = {grain: law for grain, (law, _, _) in found.items()}
     choice, note = choose_grain(both, bics, probe.grains)
     law, laws, readings = found[choice.chosen]

@@ -35,8 +35,11 @@ def plan_replicates(kept: Kept, subject: Subject) -> tuple[Replicates | None, li
     if options.intervals == "none" or not options.wants("fuzziness"):
         return None, []
     n, y, seed = kept.labels.numel(), kept.labels, options.seed
+    kept_width = subject.reduction.components or max(probe.dims)
     cost = sum(
-        resampling_cost(n=round(n * numbers / d), dims=[d], classes=probe.classes, replicates=options.resamples)
+        resampling_cost(
+            n=round(n * numbers / d), dims=[min(d, kept_width)], classes=probe.classes, replicates=options.resamples
+        )
         for numbers, d in zip(probe.numbers, probe.dims, strict=True)
     )
     most = max(numbers / d for numbers, d in zip(probe.numbers, probe.dims, strict=True))  # rows a sample
@@ -44,8 +47,13 @@ def plan_replicates(kept: Kept, subject: Subject) -> tuple[Replicates | None, li
     if options.intervals == "bootstrap" or (options.intervals == "auto" and fits and cost <= BOOTSTRAP_WORK):
         return Replicates("bootstrap", weights=bootstrap_weights(y, resamples=options.resamples, seed=seed)), []
     if n < 2 * FOLDS:
-        return None, [Note("no-intervals", f"Intervals were left out: {FOLDS} folds of {n} samples are too small.")]
+        return None, [few_samples(n)]
     return Replicates("jackknife", folds=draw_folds(y, folds=FOLDS, seed=seed)), []
+
+
+def few_samples(n: int) -> Note:
+    """Why there are no intervals where samples are few."""
+    return Note("no-intervals", f"Intervals were left out: {FOLDS} folds of {n} samples are too small.")
 
 
 def states_of(
@@ -88,6 +96,7 @@ def marked_states(
         permutations=permutations,
         options=options,
         layer=subject.layer_at(index),
+        offset=subject.offset_at(index),
     )
     site.first(parts, rows)
     site.turn()
@@ -132,7 +141,8 @@ def held_out_states(index: int, *, kept: Kept, train: ClassSubspace, subject: Su
     """The test data at one site: D by their own means, nearest centers by the training means."""
     parts = kept.features.parts(index)
     marks = Marks(kept.labels).of_rows(kept.rows_of(index))
-    site = HeldOutSite(train, options=subject.options, layer=subject.layer_at(index))
+    offset = subject.offset_at(index)
+    site = HeldOutSite(train, options=subject.options, layer=subject.layer_at(index), offset=offset)
     site.first(parts, marks)
     site.turn()
     site.second(parts, marks)

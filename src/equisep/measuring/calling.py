@@ -16,6 +16,7 @@ from equisep.errors import EquisepError, ModelError
 from equisep.results import Note
 from equisep.taps import inner, signature_of
 
+_PLACED = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 
@@ -34,10 +35,11 @@ class Calling:
             return Calling(), ()
         parameters = signature.parameters.values()
         if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters):
-            return Calling(), ()
+            needed = [p.name for p in parameters if p.kind in _PLACED and p.default is Parameter.empty]
+            return Calling(whole=any(name not in inputs.kwargs for name in needed[:1])), ()
         known = {parameter.name for parameter in parameters if parameter.kind in _NAMED}
         taken = frozenset(name for name in inputs.kwargs if name in known)
-        if not taken and known:
+        if not taken:
             return Calling(whole=True), ()
         spare = [name for name in inputs.kwargs if name not in taken]
         names = ", ".join(f"`{name}`" for name in spare)

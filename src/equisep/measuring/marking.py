@@ -10,10 +10,10 @@ from equisep.stats import Marks
 
 
 class BatchMarks:
-    """The marks of the batch under way, and of all batches so far."""
+    """The marks of the batch under way, and where they are kept of all batches so far."""
 
-    def __init__(self, *, classes: int, folds: int, seed: int) -> None:
-        self.folds, self.seed = folds, seed
+    def __init__(self, *, classes: int, folds: int, seed: int, kept: bool = True) -> None:
+        self.folds, self.seed, self.kept = folds, seed, kept
         self.seen: Tensor = torch.zeros(classes, dtype=torch.int64, device="cpu")
         self.batches: list[Marks] = []
 
@@ -32,6 +32,8 @@ class BatchMarks:
         rank = torch.empty_like(y)
         rank[order] = torch.arange(len(y), device="cpu") - before[y[order]]
         folds = ((self.seen[y] + rank + y) % max(self.folds, 1)).to(labels.device)
+        if not self.kept:
+            self.batches.clear()
         self.batches.append(Marks(labels, folds, permuted.unsqueeze(0)))
         self.seen = self.seen + counts
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -41,7 +42,9 @@ from equisep.taps import (
     choose,
     inner,
     random_state_kept,
+    reading_mode,
     refuse_scripted,
+    refuse_uninitialized,
     site_modules,
     site_record,
     wrapper_notes,
@@ -81,7 +84,7 @@ def measure(
 
     train, test    any iterable of (x, y) batches, a torch Dataset, or a pair (X, Y) of tensors or arrays. x may be a
                    mapping by argument name, and a batch a mapping with its labels under `labels`, as Hugging Face has them.
-    sites          `auto` (both grains, and which follows the law better), `layers`, `blocks`, module names, globs, module
+    sites          `auto` (both grains, and which follows the law better), `layers`, `blocks`, or module names, globs, module
                    classes, functions of (name, module), or a list of these. The raw input is site 0, unless it is tokens.
     calls          of a module called more than once, `each` call is a site (`relu`, `relu:2`, …) or only the `last`.
     reduction      how features become vectors: `flatten`, `mean`, `positions`, `first`, `last`, `tokens`, `pca=m`, or a
@@ -98,16 +101,18 @@ def measure(
     coordinates    how many samples to keep as two principal components for plots; 0 keeps none.
     device         measure there; the model is moved for the while and moved back.
 
-    The model, its buffers, gradients and flags, and all random states are afterwards exactly as they were.
+    The model, its buffers, gradients and flags, and all random states are afterwards exactly as they were, apart from what
+    its own forward pass writes in `eval` mode (a counter of calls, say).
     """
     if not isinstance(model, nn.Module):
         raise InputError(f"`measure` needs a torch.nn.Module; found {type(model).__name__}.")
     refuse_scripted(model, asked="measure")
+    refuse_uninitialized(model, asked="measure")
     how = Reduction.of(reduction)
     options = Options(
-        sites=site_record(sites), calls=calls, reduction=how.name, mode=mode, metrics=_names(metrics), classes=classes,
+        sites=site_record(sites), calls=calls, reduction=how.name, mode=mode, metrics=_names(metrics), classes=_plain(classes),
         classifier=classifier, weighting=weighting, center=center, normalization=normalization, tol=tol, epsilon=epsilon,
-        intervals=intervals, resamples=resamples, level=level, coordinates=coordinates, seed=seed,
+        intervals=intervals, resamples=resamples, level=level, coordinates=_plain(coordinates), seed=_plain(seed),
         **({} if memory is None else {"memory": memory}),
     )  # fmt: skip
     _ = options.convention  # refuse a wrong convention before any work …
@@ -122,7 +127,14 @@ def measure(
 def _names(metrics: str | Sequence[str] | None) -> tuple[str, ...]:
     if metrics is None:
         return METRICS
+    if not isinstance(metrics, str | Sequence):
+        raise InputError(f"`metrics` takes names among {', '.join(METRICS)}; found {metrics!r}.")
     return (metrics,) if isinstance(metrics, str) else tuple(metrics)
+
+
+def _plain(value: Any) -> Any:
+    """Whole numbers of numpy as Python's own."""
+    return int(value) if isinstance(value, numbers.Integral) else value
 
 
 def _measure(
@@ -139,15 +151,16 @@ def _measure(
     place, dtype = _home(model)
     feed = Feed(train, what="training", device=place, dtype=dtype)
     feed_test = None if test is None else Feed(test, what="test", device=place, dtype=dtype)
-    inputs, labels = feed.first()
+    with random_state_kept(feed.source):  # a reading that begins anew then shuffles alike
+        inputs, labels = feed.first()
     check_batch(model, len(labels), options, index=0, what="training")
     with random_state_kept():
         seen = probe(model, inputs, labels, sites, reduction, options)
     if feed_test is not None:  # a wrong label there should not cost the reading of the training data
-        check_range(feed_test.first()[1], seen.classes, owner=seen.owner)
-    layer = None if seen.classifier is None else site_modules(model)[seen.classifier]
-    assert layer is None or isinstance(layer, nn.Linear)
-    subject = Subject(model, seen, reduction, options, layer)
+        with random_state_kept(feed_test.source):
+            _, first = feed_test.first()
+        check_range(first, seen.classes, owner=seen.owner)
+    subject = Subject(model, seen, reduction, options, _classifier(model, seen.classifier, options))
     states, reads, kind, notes, failure = _states(subject, feed, feed_test, progress)
     with exact_arithmetic(place):
         profile = _profile(subject, states, reads, kind, notes, name=name)
@@ -168,6 +181,20 @@ def _measure(
         failure.profile = profile
         raise failure
     return profile
+
+
+def _classifier(model: nn.Module, name: str | None, options: Options) -> nn.Linear | None:
+    """The layer as the forward pass has it, copied: a parametrized weight is computed anew whenever it is looked at."""
+    if name is None:
+        return None
+    layer = site_modules(model)[name]
+    assert isinstance(layer, nn.Linear)
+    plain = nn.Linear(layer.in_features, layer.out_features, bias=layer.bias is not None, device="meta")
+    with reading_mode(model, options.mode):
+        plain.weight = nn.Parameter(layer.weight.detach().clone(), requires_grad=False)
+        if layer.bias is not None:
+            plain.bias = nn.Parameter(layer.bias.detach().clone(), requires_grad=False)
+    return plain
 
 
 def _profile(

@@ -15,7 +15,7 @@ Intervals = Literal["auto", "bootstrap", "jackknife", "none"]
 MEMORY = 2**30  # bytes of features kept, so that the data are read once
 FOLDS = 10
 PERMUTATIONS = 5  # of the labels, for the null, where features are kept …
-FEW_NUMBERS = 2**22  # … and the site is no larger than this; one beyond, and one where they are streamed
+FEW_NUMBERS = 2**22  # … and the site is no larger than this; one beyond, and one where sites are read twice
 BOOTSTRAP_WORK = 5e10  # operations up to which `auto` takes the bootstrap: seconds on two cores
 
 
@@ -58,10 +58,13 @@ class Options:
         if self.intervals not in get_args(Intervals):
             hint = did_you_mean(str(self.intervals), get_args(Intervals))
             raise InputError(f"No intervals `{self.intervals}`.{hint} Known: {', '.join(get_args(Intervals))}.")
-        if self.classes is not None and self.classes < 2:
-            raise InputError(f"`measure` needs at least 2 classes; found classes={self.classes}.")
-        if not 0 <= self.epsilon < 1:
-            raise InputError(f"`epsilon` is a share of samples, 0 ≤ ε < 1; found {self.epsilon}.")
+        if self.classes is not None and (not isinstance(self.classes, int) or self.classes < 2):
+            raise InputError(f"`measure` needs at least 2 classes; found classes={self.classes!r}.")
+        if not isinstance(self.epsilon, int | float) or not 0 <= self.epsilon < 1:
+            raise InputError(f"`epsilon` is a share of samples, 0 ≤ ε < 1; found {self.epsilon!r}.")
+        for name in ("resamples", "level", "coordinates"):
+            if not isinstance(getattr(self, name), int | float):
+                raise InputError(f"`{name}` is a number; found {getattr(self, name)!r}.")
         if self.resamples < 2 or not 0 < self.level < 1 or self.memory < 0 or self.coordinates < 0:
             raise InputError(
                 "`measure` needs resamples ≥ 2, 0 < level < 1, memory ≥ 0 and coordinates ≥ 0; found "

@@ -12,7 +12,7 @@ from equisep.data.feed import Feed
 from equisep.errors import DataError
 from equisep.labels import check_two_classes
 from equisep.law.intervals import ResampleKind
-from equisep.measuring.buffered import held_out_states, marked_states, plan_replicates, states_of
+from equisep.measuring.buffered import few_samples, held_out_states, marked_states, plan_replicates, states_of
 from equisep.measuring.calling import exact_arithmetic
 from equisep.measuring.keeping import Kept
 from equisep.measuring.marking import BatchMarks
@@ -42,7 +42,8 @@ def train_states(subject: Subject, feed: Feed, *, progress: Progress) -> Trained
 
     def site(place: int) -> TrainSite:
         return TrainSite(
-            classes=probe.classes, folds=division.folds, permutations=null, options=options, layer=subject.layer_at(place)
+            classes=probe.classes, folds=division.folds, permutations=null, options=options, layer=subject.layer_at(place),
+            offset=subject.offset_at(place),
         )  # fmt: skip
 
     sharing = Sharing(subject, feed, division, site)
@@ -51,19 +52,22 @@ def train_states(subject: Subject, feed: Feed, *, progress: Progress) -> Trained
     kept = sharing.kept(one)
     if not sharing.summed:
         return _from_memory(subject, kept, progress)
-    two = _second_reading(sharing, progress)
+    two = _second_reading(sharing, progress, whole=one.random)
     steady = check_same(one, two, feed)
     marks = sharing.marks.so_far()
     states = _in_order(
-        {place: site.states(steady=steady) for place, site in sharing.summed.items()},
+        {place: sharing.summed.pop(place).states(steady=steady) for place in sorted(sharing.summed)},
         lambda place: marked_states(
             kept.features.parts(place), place, kept=kept, subject=subject, marks=marks, folds=division.folds, permutations=null
         ),
         sharing, progress,
     )  # fmt: skip
+    few = division.folds > 0 and one.n < 2 * FOLDS
+    if few:
+        states = [replace(state, replicates=None) for state in states]
     if not steady:  # what depends on the order of the samples: also where features were kept, so that curves are whole
         states = [replace(state, null=None, replicates=None) for state in states]
-    notes = _interval_notes(subject, division)
+    notes = [few_samples(one.n)] if few else _interval_notes(subject, division)
     notes += _changes(max(state.drift for state in states), steady=steady, what=feed.what)
     if options.wants("null") and one.sortedness > MIXED:
         states = [replace(state, null=None) for state in states]
@@ -80,16 +84,17 @@ def held_out(
     division = divide(subject, feed, folds=0)
 
     def site(place: int) -> HeldOutSite:
-        return HeldOutSite(train[place], options=subject.options, layer=subject.layer_at(place))
+        layer, offset = subject.layer_at(place), subject.offset_at(place)
+        return HeldOutSite(train[place], options=subject.options, layer=layer, offset=offset)
 
     sharing = Sharing(subject, feed, division, site)
     one = _first_reading(sharing, division, progress)
     kept = sharing.kept(one)
     steady, summed = True, {}
     if sharing.summed:
-        two = _second_reading(sharing, progress)
+        two = _second_reading(sharing, progress, whole=one.random)
         steady = check_same(one, two, feed)
-        summed = {place: site.states() for place, site in sharing.summed.items()}
+        summed = {place: sharing.summed.pop(place).states() for place in sorted(sharing.summed)}
     found = _in_order(
         summed,
         lambda place: held_out_states(place, kept=kept, train=train[place], subject=subject),
@@ -109,16 +114,19 @@ def _first_reading(sharing: Sharing[S], division: Division, progress: Progress) 
         return read(subject, feed, take=sharing.take, start=sharing.start, progress=progress, what=words)
 
 
-def _second_reading(sharing: Sharing[S], progress: Progress) -> Read:
-    """The second pass over the sites that were not kept; the forward pass ends after the last of them."""
+def _second_reading(sharing: Sharing[S], progress: Progress, *, whole: bool) -> Read:
+    """The second pass over the sites that were not kept; the forward pass ends after the last of them.
+
+    Not so where it is to be `whole`: a model that draws random numbers must draw as many as it did before.
+    """
     subject, feed, sites = sharing.subject, sharing.feed, sharing.summed
     for site in sites.values():
         site.turn()
-    marks = BatchMarks(classes=subject.probe.classes, folds=sharing.folds, seed=subject.options.seed)
+    marks = BatchMarks(classes=subject.probe.classes, folds=sharing.folds, seed=subject.options.seed, kept=False)
     with random_state_kept(feed.source):
         return read(
             subject, feed, take=lambda place, rows: sites[place].second([rows.features], marks.of_rows(rows.owners)),
-            start=marks.start, progress=progress, what=_words("second", feed), scored=False, only=frozenset(sites),
+            start=marks.start, progress=progress, what=_words("second", feed), scored=False, only=frozenset(sites), whole=whole,
         )  # fmt: skip
 
 

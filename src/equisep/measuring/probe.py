@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from equisep.errors import FeatureError, InputError, ModelError, SiteError, did_
 from equisep.measuring.calling import Calling, run_model
 from equisep.measuring.options import Options
 from equisep.results import Note
+from equisep.stats.moments import as_float64
 from equisep.taps import (
     GRAINS,
     INPUT,
@@ -193,7 +194,7 @@ class _Scout:
 
     def spare(self, site: str, error: UnfitError) -> bool:
         """Pass a site over unless it was asked for by name."""
-        if site in self.choice.named or _module(site) in self.choice.named:
+        if _is_among(site, self.choice.named):
             return False
         self.passed[site] = error
         return True
@@ -215,8 +216,10 @@ class _Scout:
         features = self.latest[1]
         # a mean over space may round otherwise than the pooling layer that the model has for it
         slack = 8 * torch.finfo(features.dtype).eps if features.is_floating_point() else 0.0
-        far = (given.detach().to(torch.float64) - features.to(torch.float64)).abs().max()
-        return bool(far <= slack * features.abs().max())
+        if not features.numel():
+            return False
+        theirs, ours = as_float64(given), as_float64(features)
+        return bool((theirs - ours).abs().max() <= slack * ours.abs().max())
 
     def reached(self, *, found: bool) -> tuple[tuple[str, ...], tuple[Note, ...]]:
         """The names whose sites can be read; one asked for by name must be among them, a found one need not."""
@@ -251,12 +254,17 @@ class _Scout:
         found: dict[str, tuple[str, ...]] = {}
         places: set[tuple[int, ...]] = set()
         for grain, names in grains.items():
-            mine = [site for site in self.order if site == INPUT or site in names or _module(site) in names]
+            mine = [site for site in self.order if site == INPUT or _is_among(site, names)]
             place = tuple(distinct.index(self.same.get(site, site)) for site in mine)
             if place not in places and any(site != INPUT for site in mine):
                 found[grain] = tuple(mine)
                 places.add(place)
         return found
+
+
+def _is_among(site: str, names: Collection[str]) -> bool:
+    """Whether names hold a site by itself, by its module (every call), or as the first call, `relu:1`."""
+    return site in names or _module(site) in names or f"{site}:1" in names
 
 
 def _module(site: str) -> str:

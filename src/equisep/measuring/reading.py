@@ -44,6 +44,11 @@ class Subject:
         share = 1.0 if found is None else found.directions.shape[1] / self.probe.dims[index]
         return self.probe.bytes[index] * share
 
+    def offset_at(self, index: int) -> float:
+        """‖center‖² of the components of a site; 0 where there are none."""
+        found = self.components.get(index)
+        return 0.0 if found is None else float(found.center.square().sum())
+
     def reduced(self, index: int, rows: Rows) -> Rows:
         """The rows on the components of their site."""
         found = self.components.get(index)
@@ -57,7 +62,10 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a reading saw beside the features: label counts, a fingerprint of their order, network accuracy."""
+    """What a reading saw beside the features: label counts, a fingerprint of their order, network accuracy.
+
+    `random` says that the model draws random numbers.
+    """
 
     counts: Int[Tensor, " k"]
     order: int
@@ -65,6 +73,7 @@ class Read:
     batches: int
     pure: int
     kept: float
+    random: bool = False
 
     @property
     def sortedness(self) -> float:
@@ -89,17 +98,19 @@ def read(
     what: str,
     scored: bool = True,
     only: frozenset[int] | None = None,
+    whole: bool = False,
 ) -> Read:
     """Run all batches; `start(index, labels)` before each, `take(site index, rows)` for each activation.
 
-    Without `scored` the accuracy of the model is not asked for, and the forward pass ends after the last site. `only`
-    restricts a reading to some sites.
+    Without `scored` the accuracy of the model is not asked for, and the forward pass ends after the last site, unless
+    `whole` says that it must not. `only` restricts a reading to some sites.
     """
     probe, options = subject.probe, subject.options
     state = _State(probe, only, only_last=options.calls == "last")
     counts = torch.zeros(probe.classes, dtype=torch.int64, device="cpu")
     kept = 0.0
     order, hits, pure, index = 0, 0, 0, -1
+    random = False
     scored = scored and probe.scored
     total = feed.batches
 
@@ -111,7 +122,7 @@ def read(
 
     with listening(
         subject.model, state.names, give=give, mode=options.mode, calls=options.calls, reduction=subject.reduction,
-        stop=not scored, until=state.until, spare=state.spare,
+        stop=not scored and not whole, until=state.until, spare=state.spare,
     ):  # fmt: skip
         for index, (inputs, labels) in enumerate(feed):
             check_range(labels, probe.classes, owner=probe.owner)
@@ -119,10 +130,12 @@ def read(
             state.begin(index, labels, feed.what)
             if start is not None:
                 start(index, labels)
+            before = torch.get_rng_state()
             output = run_model(
                 inner(subject.model), inputs, probe.calling, what=f"batch {index} of the {feed.what} data"
             )
             state.finish()
+            random = random or not torch.equal(before, torch.get_rng_state())
             local = labels.cpu()
             here = torch.bincount(local, minlength=probe.classes)
             counts += here
@@ -135,7 +148,15 @@ def read(
             progress(what, index + 1, total)
     if index < 0:
         raise feed.nothing()
-    return Read(counts=counts, order=order, hits=hits if scored else None, batches=index + 1, pure=pure, kept=kept)
+    return Read(
+        counts=counts,
+        order=order,
+        hits=hits if scored else None,
+        batches=index + 1,
+        pure=pure,
+        kept=kept,
+        random=random,
+    )
 
 
 class _State:
@@ -209,4 +230,7 @@ class _State:
         wanted = [site for site, place in self.position.items() if place in self.wanted]
         missing = [site for site in wanted if site not in self.seen]
         if missing:
-            raise SiteError(f"Site `{missing[0]}` was not reached at {self.where}, though the first batch reached it.")
+            raise SiteError(
+                f"Site `{missing[0]}` was not reached at {self.where}, though the first samples reached it. Of modules that are "
+                "called now more, now less often, `calls='last'` reads the last call."
+            )

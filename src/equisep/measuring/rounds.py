@@ -70,6 +70,7 @@ def rounds_of_train(
             done = read(
                 subject, feed, take=keeping.take, start=keeping.start, progress=progress,
                 what=f"reading the {feed.what} data", scored=first is None, only=left,
+                whole=first is not None and first.random,
             )  # fmt: skip
         kept = keeping.kept(done)
         if first is None:
@@ -102,4 +103,4 @@ def _on_components(
     if found is not None:
         components[index] = found
         parts = [found(part) for part in parts]
-    return states_of(parts, index, kept=kept, subject=subject, replicates=replicates)
+    return states_of(parts, index, kept=kept, subject=replace(subject, components=components), replicates=replicates)

@@ -38,18 +38,16 @@ def divide(subject: Subject, feed: Feed, *, folds: int) -> Division:
         return Division(frozenset(places), folds)
     samples = None if feed.batches is None else feed.batches * max(feed.batch_sizes, default=1)  # as the probe saw it
     for tried in dict.fromkeys((folds, 0)):
-        held: set[int] = set()
         used = sum(state_bytes(subject, place, folds=tried) for place in places)
-        for place in reversed(places):
+        held, fits = frozenset[int](), used <= subject.options.memory
+        for place in reversed(places):  # all of them: features of few samples take less than sums of many classes
             needed = 0.0 if samples is None else samples * subject.bytes_at(place)
-            after = used + needed - state_bytes(subject, place, folds=tried)
-            if after > subject.options.memory:
-                break
-            held.add(place)
-            used = after
-        if used <= subject.options.memory or tried == 0:
+            used += needed - state_bytes(subject, place, folds=tried)
+            if used <= subject.options.memory and (fits or samples is not None):
+                held, fits = frozenset(range(place, len(places))), True
+        if fits:
             break
-    return Division(frozenset(held), tried)
+    return Division(held, tried)
 
 
 def state_bytes(subject: Subject, place: int, *, folds: int) -> float:

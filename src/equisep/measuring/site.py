@@ -12,13 +12,16 @@ from equisep.measuring.states import HeldOut, SiteStates, Spread, center_counts,
 from equisep.shapes import Float64, Int, Shaped
 from equisep.stats import PHD20, ClassMoments, ClassSubspace, Convention, GroupSums, Lenses, Marks, Projections
 from equisep.stats.blocks import Block, blocks_of, quick_type, residuals_from
+from equisep.stats.moments import class_sums
 
 
 class Residuals:
     """Second pass over one labeling: the spread around the class means and along their subspace."""
 
-    def __init__(self, counts: Int[Tensor, " k"], means: Float64[Tensor, "k d"], convention: Convention) -> None:
-        self.counts, self.means, self.convention = counts, means, convention
+    def __init__(
+        self, counts: Int[Tensor, " k"], means: Float64[Tensor, "k d"], convention: Convention, *, offset: float = 0.0
+    ) -> None:
+        self.counts, self.means, self.convention, self.offset = counts, means, convention, offset
         self.subspace = ClassSubspace.spanned(counts, means, convention)
         self.traces = torch.zeros(len(counts), dtype=torch.float64, device=means.device)
         self.projections: Projections | None = None
@@ -26,11 +29,11 @@ class Residuals:
     def look(
         self, features: Sequence[Shaped[Tensor, "b d"]], marks: Marks, directions: Shaped[Tensor, "m d"] | None = None
     ) -> Iterator[tuple[Block, Marks, Float64[Tensor, "n r"], Shaped[Tensor, "n m"] | None]]:
-        """Add rows; yields them piece by piece, with their residuals on the subspace and on `directions`."""
-        for rows, block in blocks_of(features):
+        """Add rows as they are drawn from this: piece by piece, with their residuals on the subspace and on `directions`."""
+        for rows, block in blocks_of(features, across=0 if directions is None else len(directions)):
             part = marks.part(rows).to(self.means.device)
             norms, along, other = _projected(block, part.labels, self.means, self.subspace.directions, directions)
-            self.traces.index_add_(0, part.labels, norms)
+            self.traces += class_sums(norms.unsqueeze(1), part.labels, classes=len(self.counts)).squeeze(1)
             batch = Projections.of(along, part.labels, classes=len(self.counts))
             self.projections = batch if self.projections is None else self.projections.merge(batch)
             yield block, part, along, other
@@ -39,7 +42,8 @@ class Residuals:
         """What both passes found, for features known to relative `eps`."""
         assert self.projections is not None
         moments = ClassMoments(counts=self.counts, means=self.means, traces=self.traces, eps=eps)
-        subspace = self.subspace.judged(self.convention, traces=self.traces, eps=eps)
+        sizes = self.means.square().sum(dim=1) + self.offset
+        subspace = self.subspace.judged(self.convention, traces=self.traces, eps=eps, sizes=sizes)
         return Spread(moments, subspace, self.projections)
 
 
@@ -64,12 +68,16 @@ def _projected(
 
 
 class TrainSite:
-    """The training data at one site: `first` for all rows, `turn`, `second` for all rows again, `states`."""
+    """The training data at one site: `first` for all rows, `turn`, `second` for all rows again, `states`.
+
+    `offset` is the squared norm of what was taken off all rows before, as centered components are: their rounding is that
+    of the features they were.
+    """
 
     def __init__(
-        self, *, classes: int, folds: int, permutations: int, options: Options, layer: nn.Linear | None
+        self, *, classes: int, folds: int, permutations: int, options: Options, layer: nn.Linear | None, offset: float
     ) -> None:
-        self.folds, self.options, self.layer = folds, options, layer
+        self.folds, self.options, self.layer, self.offset = folds, options, layer, offset
         self.sums: GroupSums | None = GroupSums(classes=classes, folds=folds, permutations=permutations)
         self.hits = 0
         self.disagreements = 0
@@ -85,7 +93,7 @@ class TrainSite:
         assert self.sums is not None
         sums, convention = self.sums, self.options.convention
         self.eps = sums.eps
-        self.main = Residuals(sums.counts, sums.means, convention)
+        self.main = Residuals(sums.counts, sums.means, convention, offset=self.offset)
         self.lenses = None
         if self.folds or sums.permutations:
             self.lenses = Lenses(sums, convention=convention, folds=self.folds, kind=self.kind)
@@ -116,7 +124,7 @@ class TrainSite:
         if self.lenses is not None and steady:
             n = spread.moments.n
             variance = (float(spread.moments.traces.sum()) + n * self._between()) / n
-            null = self.lenses.null(spread=variance, eps=self.eps)
+            null = self.lenses.null(spread=variance, eps=self.eps, offset=self.offset)
             if self.folds and spread.subspace.rank:
                 values = self.lenses.left_out(rank=spread.subspace.rank)
                 replicates = torch.tensor(values, dtype=torch.float64, device="cpu")
@@ -143,17 +151,16 @@ class TrainSite:
         """The spread under PHD20's weighting, its rank judged by the features themselves."""
         assert self.collapse is not None and self.collapse.projections is not None
         moments = spread.moments
-        space = self.collapse.subspace.judged(
-            PHD20, traces=moments.traces, eps=self.eps, sizes=moments.means.square().sum(dim=1), dim=moments.dim
-        )
+        sizes = moments.means.square().sum(dim=1) + self.offset
+        space = self.collapse.subspace.judged(PHD20, traces=moments.traces, eps=self.eps, sizes=sizes, dim=moments.dim)
         return Spread(moments, space, self.collapse.projections)
 
 
 class HeldOutSite:
     """The test data at one site: D by their own means, nearest centers by the training means."""
 
-    def __init__(self, train: ClassSubspace, *, options: Options, layer: nn.Linear | None) -> None:
-        self.train, self.options, self.layer = train, options, layer
+    def __init__(self, train: ClassSubspace, *, options: Options, layer: nn.Linear | None, offset: float) -> None:
+        self.train, self.options, self.layer, self.offset = train, options, layer, offset
         self.sums: GroupSums | None = GroupSums(classes=len(train.counts), folds=0, permutations=0)
         self.hits = 0
         self.disagreements = 0
@@ -173,7 +180,7 @@ class HeldOutSite:
         """Between the passes: means and subspace."""
         assert self.sums is not None
         self.eps = self.sums.eps
-        self.own = Residuals(self.sums.counts, self.sums.means, self.options.convention)
+        self.own = Residuals(self.sums.counts, self.sums.means, self.options.convention, offset=self.offset)
         self.sums = None
 
     def second(self, features: Sequence[Shaped[Tensor, "b d"]], marks: Marks) -> None:

@@ -1,4 +1,4 @@
-"""What both ways of measuring, buffered and streamed, know of one site when all data have been read."""
+"""What is known of one site when all data have been read, whether its features were kept or read twice."""
 
 from __future__ import annotations
 

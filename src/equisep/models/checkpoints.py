@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import UninitializedParameter
 
 from equisep.errors import MissingExtraError, ModelError
 
@@ -23,6 +24,11 @@ def load_weights(model: nn.Module, path: str | Path) -> None:
     Files that `torch.save` wrote are read with `weights_only=True`; `.safetensors` files hold nothing but tensors.
     """
     source = Path(path)
+    lazy = [name for name, value in model.named_parameters() if isinstance(value, UninitializedParameter)]
+    if lazy:
+        raise ModelError(
+            f"`{source}` cannot be loaded yet: `{lazy[0]}` of the model has no shape. Run it on a batch first."
+        )
     expected = model.state_dict()
     weights = _unprefixed(_state_dict(_content(source), source), expected)
     # checkpoints older than torch 1.0 do not count batches; torch itself fills the counts in
@@ -71,9 +77,10 @@ def _content(source: Path) -> Any:
 
 
 def _state_dict(content: Any, source: Path) -> dict[str, Tensor]:
-    for key in WRAPPERS:
-        if isinstance(content, Mapping) and isinstance(content.get(key), Mapping):
-            content = content[key]
+    while isinstance(content, Mapping) and (
+        found := next((key for key in WRAPPERS if isinstance(content.get(key), Mapping)), None)
+    ):
+        content = content[found]
     plain = isinstance(content, Mapping) and all(isinstance(key, str) for key in content)
     if not plain or not all(isinstance(value, Tensor) for value in content.values()):
         raise ModelError(f"`{source}` holds no state dict (names to tensors) but a {type(content).__name__}.")
@@ -81,8 +88,7 @@ def _state_dict(content: Any, source: Path) -> dict[str, Tensor]:
 
 
 def _unprefixed(weights: dict[str, Tensor], expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    for prefix in PREFIXES:
-        foreign = not any(name.startswith(prefix) for name in expected)
-        if weights and foreign and all(name.startswith(prefix) for name in weights):
-            weights = {name.removeprefix(prefix): value for name, value in weights.items()}
+    foreign = [prefix for prefix in PREFIXES if not any(name.startswith(prefix) for name in expected)]
+    while weights and (on := [prefix for prefix in foreign if all(name.startswith(prefix) for name in weights)]):
+        weights = {name.removeprefix(on[0]): value for name, value in weights.items()}
     return weights

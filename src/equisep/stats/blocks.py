@@ -10,7 +10,7 @@ from torch import Tensor
 from equisep.shapes import Float64, Int, Shaped
 
 BLOCK_NUMBERS = 2**19  # 4 MiB in float64: what a core's cache holds
-GPU_NUMBERS = 2**25  # a GPU wants few and large pieces
+GPU_NUMBERS = 2**24  # a GPU wants few and large pieces
 BLOCK_ROWS = 128  # rows handled together at least, where there are so many: products with fewer are thin
 WIDE = 2048  # features from which on digits are worth their time
 
@@ -39,9 +39,12 @@ class Block:
         return _joined(self.parts)
 
 
-def blocks_of(features: Sequence[Shaped[Tensor, "b d"]]) -> Iterator[tuple[slice, Block]]:
-    """Rows in pieces: large tensors divided, small ones taken together; and where each piece stands."""
-    size = max(BLOCK_ROWS, _numbers(features[0]) // max(1, features[0].shape[1]))
+def blocks_of(features: Sequence[Shaped[Tensor, "b d"]], *, across: int = 0) -> Iterator[tuple[slice, Block]]:
+    """Rows in pieces: large tensors divided, small ones taken together; and where each piece stands.
+
+    `across` is how many numbers a row becomes, where these are more than its features.
+    """
+    size = max(BLOCK_ROWS, _numbers(features[0]) // max(1, features[0].shape[1], across))
     begin, group, rows = 0, list[Tensor](), 0
     for part in (piece for tensor in features for piece in with_float64(tensor).split(size)):
         if group and rows + len(part) > size:
@@ -88,7 +91,15 @@ def quick_type(features: Shaped[Tensor, "n d"]) -> torch.dtype:
 
     float32 on the CPU, where it is twice as fast, unless the user lets torch shorten its products; elsewhere float64.
     """
-    exact = torch.get_float32_matmul_precision() == "highest"
+    exact = _exact_products()
     narrow = features.dtype.is_floating_point and features.dtype.itemsize <= 4
     quick = features.device.type == "cpu" and exact and narrow and features.shape[1] >= WIDE
     return torch.float32 if quick else torch.float64
+
+
+def _exact_products() -> bool:
+    """Whether products of float32 are left whole; torch refuses to say where its newer switches were used."""
+    try:
+        return torch.get_float32_matmul_precision() == "highest"
+    except RuntimeError:
+        return False

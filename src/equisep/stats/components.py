@@ -40,6 +40,8 @@ class Components:
         )
         tall = n <= d
         values, vectors = _leading(_gram(wide, center) if tall else _scatter(wide, center), min(count, n, d))
+        if not values[0] > 0:  # all features are equal
+            return None
         kept = values > torch.finfo(torch.float64).eps * max(n, d) * values[0]
         values, vectors = values[kept], vectors[:, kept]
         directions = _carried(wide, center, vectors) / values.sqrt() if tall else vectors

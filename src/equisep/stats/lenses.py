@@ -38,6 +38,9 @@ class Lenses:
         values, vectors = torch.linalg.eigh(mixing @ products @ mixing.mT)
         values, vectors = values.flip(1)[:, : self.width], vectors.flip(2)[:, :, : self.width]  # l r, l k r
         clear, void = values > CLEAR * values[:, :1], values <= VOID * values[:, :1]
+        full = clear.sum(dim=1) >= ((self.counts > 0).sum(dim=1) - 1).clamp(max=self.width)
+        narrow = sums.eps > torch.finfo(torch.float64).eps  # what is void is rounding then; of float64 it may be real
+        known = full | (narrow & (clear | void).all(dim=1))
         self.singular_values = values.clamp(min=0).sqrt() * clear  # l r
         terms = (vectors / values.masked_fill(~clear, torch.inf).unsqueeze(1)).mT @ mixing  # l r k, of the sums
         self.directions = torch.zeros(len(values) * self.width, self.dim, dtype=kind, device=values.device)  # l·r d
@@ -45,7 +48,7 @@ class Lenses:
             self.directions[:, columns] = (terms @ each).flatten(0, 1)
         self.plain = plain @ terms.mT  # l k r, the plain class means on the directions
         self.own = products @ terms.mT / self.counts.clamp(min=1).unsqueeze(2)  # … and the lens's
-        for place in (~(clear | void).all(dim=1)).nonzero().flatten().tolist():
+        for place in (~known).nonzero().flatten().tolist():
             self._decompose(place, sums, mixing[place])
         self.sizes = sums.permuted_sizes  # p k, ‖m_k‖²
         self.linear = values.new_zeros(len(values) * self.classes, self.width)
@@ -71,8 +74,8 @@ class Lenses:
     def _decompose(self, place: int, sums: GroupSums, mixing: Float64[Tensor, "k k"]) -> None:
         """One lens by the singular value decomposition of B, where B Bᵀ does not keep eight digits.
 
-        That is where a singular value lies between 10⁻⁴ and 10⁻⁶·⁵ of the largest; those below are the null direction
-        of centered rows, or rounding of single-precision features.
+        That is where a singular value lies below 10⁻⁴ of the largest; of narrower features, above 10⁻⁶·⁵ as well, since
+        what is smaller is their rounding.
         """
         each = torch.cat([part[place] for _, part in sums.lenses(self.folds)], dim=1)  # k d
         rows = mixing @ each
@@ -117,22 +120,23 @@ class Lenses:
         places = range(self.folds)
         return self._values(places, [min(rank, int((self.counts[place] > 0).sum()) - 1) for place in places])
 
-    def null(self, *, spread: float, eps: float) -> float | None:
+    def null(self, *, spread: float, eps: float, offset: float = 0.0) -> float | None:
         """The mean D under permuted labels; None where there are none, or one of them has no two different means.
 
-        `spread` is the variance of all rows, which a permuted class shares.
+        `spread` is the variance of all rows, which a permuted class shares; `offset` the squared norm of what was taken
+        off all rows before.
         """
         places = range(self.folds, len(self.counts))
-        ranks = [self._rank(place, spread=spread, eps=eps) for place in places]
+        ranks = [self._rank(place, spread=spread, eps=eps, offset=offset) for place in places]
         return sum(self._values(places, ranks)) / len(places) if places and all(ranks) else None
 
-    def _rank(self, place: int, *, spread: float, eps: float) -> int:
+    def _rank(self, place: int, *, spread: float, eps: float, offset: float) -> int:
         counts, s = self.counts[place], self.singular_values[place]
         return ClassSubspace.rank_of(
             s[s > 0],
             self.convention,
             counts=counts,
-            sizes=self.sizes[place - self.folds],
+            sizes=self.sizes[place - self.folds] + offset,
             traces=spread * counts.to(torch.float64),
             eps=eps,
             dim=self.dim,

@@ -15,6 +15,7 @@ from equisep.stats.marks import Marks
 from equisep.stats.moments import MATMUL_CLASSES, rounding_unit
 
 SERIAL_THREADS = 2  # up to here one thread that adds rows keeps up with a product
+GPU_GROUPS = 4096  # … and up to here a GPU adds in a fixed order, by a product
 NARROW = 4  # bytes of a number that float64 sums as it is
 FEW_CLASSES = 1024  # up to which a K × K table a permutation is cheaper than residuals from another point
 
@@ -24,8 +25,8 @@ class GroupSums:
 
     Of float64 features c_k is the first row of class k that came. The numbers summed are as small as the spread of the
     class, so plain float64 sums keep what centered merging would, and a class that has collapsed to a point sums to exact
-    zeros. Narrower features have 24 bits or fewer: float64 sums of 2²⁹ equal ones are exact, and those of others lose less
-    than the features themselves have lost, so c_k is 0. Without folds there is one, which holds all rows.
+    zeros. Narrower features have 24 bits (int32: 31) or fewer: float64 sums of millions of equal ones are exact, and those
+    of others lose less than the features themselves have lost, so c_k is 0. Without folds there is one, which holds all rows.
     """
 
     def __init__(self, *, classes: int, folds: int, permutations: int) -> None:
@@ -164,8 +165,8 @@ def adder(keys: Int[Tensor, " n"], groups: int) -> Callable[[Tensor, Tensor], Te
     Row by row on few threads, where the sums stay in cache, and where groups are many; as a product with one-hot rows on
     many threads or a GPU.
     """
-    serial = keys.device.type == "cpu" and torch.get_num_threads() <= SERIAL_THREADS
-    if serial or groups > MATMUL_CLASSES:
+    on_cpu = keys.device.type == "cpu"
+    if (on_cpu and torch.get_num_threads() <= SERIAL_THREADS) or groups > (MATMUL_CLASSES if on_cpu else GPU_GROUPS):
         return lambda sums, rows: sums.index_add_(0, keys, rows)
     chosen = one_hot(keys, groups).T.to(torch.float64)
     return lambda sums, rows: sums.addmm_(chosen, rows)

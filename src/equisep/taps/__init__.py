@@ -18,7 +18,15 @@ from equisep.taps.sites import (
     site_record,
 )
 from equisep.taps.tap import Activation, Calls, Consume, check_calls, listening, signature_of, tap
-from equisep.taps.wrappers import INPUT, eager, inner, refuse_scripted, site_modules, wrapper_notes
+from equisep.taps.wrappers import (
+    INPUT,
+    eager,
+    inner,
+    refuse_scripted,
+    refuse_uninitialized,
+    site_modules,
+    wrapper_notes,
+)
 
 __all__ = [
     "GRAINS",
@@ -51,6 +59,7 @@ __all__ = [
     "reading_mode",
     "recorded_calls",
     "refuse_scripted",
+    "refuse_uninitialized",
     "resolve_sites",
     "scores_of",
     "signature_of",

@@ -30,7 +30,8 @@ def reading_mode(model: nn.Module, mode: Mode) -> Iterator[None]:
     training = [(module, module.training) for module in model.modules()]
     tracking = [(module, module.track_running_stats) for module in batch_norms(model)]
     try:
-        model.eval()
+        for module, _ in training:  # not `eval()`: some modules override it, and merge weights there
+            module.training = False
         if mode == "batch":
             for norm, _ in tracking:
                 # torch passes no buffers to the kernel then: nothing is updated, not even by 0·NaN

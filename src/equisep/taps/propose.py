@@ -10,7 +10,7 @@ from torch.nn.modules.conv import _ConvNd
 
 from equisep.results import Note
 from equisep.taps.calls import Call
-from equisep.taps.wrappers import inner
+from equisep.taps.wrappers import PARAMETRIZATIONS, inner
 
 _ACTIVATIONS = (
     nn.ReLU, nn.ReLU6, nn.LeakyReLU, nn.PReLU, nn.RReLU, nn.ELU, nn.SELU, nn.CELU, nn.GELU, nn.SiLU, nn.Mish,
@@ -28,9 +28,9 @@ def propose_layers(
 
     With the calls of a forward pass at hand, a layer whose output goes straight into a normalization is read after it.
     """
-    leaves = {name: module for name, module in modules.items() if not any(True for _ in module.children())}
+    leaves = _leaves(modules)
     activations = _activations(leaves)
-    weighted = [name for name, module in leaves.items() if any(True for _ in module.parameters(recurse=False))]
+    weighted = [name for name, module in leaves.items() if any(True for _ in module.parameters())]
     if activations and not _functional(leaves, activations, weighted, blocks=blocks, calls=calls):
         return tuple(activations), []
     linear = [name for name in weighted if isinstance(leaves[name], nn.Linear)]
@@ -44,6 +44,17 @@ def propose_layers(
         "are read after their weights and normalization. Name other sites, or read `blocks`."
     )
     return kept, [Note("functional", text)] if len(kept) > 1 else []
+
+
+def _leaves(modules: Mapping[str, nn.Module]) -> dict[str, nn.Module]:
+    """Modules without others inside; torch's attention is one, since it never calls what is inside."""
+    whole = [f"{name}." for name, module in modules.items() if isinstance(module, nn.MultiheadAttention)]
+    leaves: dict[str, nn.Module] = {}
+    for name, module in modules.items():
+        inside = [key for key, _ in module.named_children() if key != PARAMETRIZATIONS]
+        if (not inside or f"{name}." in whole) and not name.startswith(tuple(whole)):
+            leaves[name] = module
+    return leaves
 
 
 def _activations(leaves: Mapping[str, nn.Module]) -> list[str]:

@@ -85,7 +85,13 @@ class Reduction:
     def __call__(self, x: Tensor, *, site: str, mask: Bool[Tensor, "b t"] | None = None) -> Rows:
         """The rows of one batch of features, b × …."""
         if self.function is not None:
-            return Rows(_checked(self.function(x), x, name=self.name, site=site))
+            try:
+                found = self.function(x)
+            except Exception as error:  # whatever a user's function raises
+                raise SiteError(
+                    f"The reduction `{self.name}` could not take what site `{site}` gives, shape {tuple(x.shape)}: {error}"
+                ) from error
+            return Rows(_checked(found, x, name=self.name, site=site))
         if x.ndim < 2:
             x = x.reshape(-1, 1)
         if self.name == "flatten" or self.components is not None:
@@ -154,8 +160,12 @@ def _checked(rows: Any, x: Tensor, *, name: str, site: str) -> Shaped[Tensor, "b
 
 
 def padding_mask(arguments: dict[str, Any]) -> Bool[Tensor, "b t"] | None:
-    """Which tokens count, from what the model was given: `attention_mask` (1: counts) or `src_key_padding_mask` (1: not)."""
-    for name, counts in (("attention_mask", True), ("src_key_padding_mask", False)):
+    """Which tokens count, from what the model was given.
+
+    That is `attention_mask` (1: counts, or 0: counts where the others are below 0, to be added to scores), or torch's
+    `src_key_padding_mask` and `key_padding_mask` (1: does not count).
+    """
+    for name, counts in (("attention_mask", True), ("src_key_padding_mask", False), ("key_padding_mask", False)):
         mask = arguments.get(name)
         if not isinstance(mask, Tensor):
             continue
@@ -164,7 +174,8 @@ def padding_mask(arguments: dict[str, Any]) -> Bool[Tensor, "b t"] | None:
                 f"`{name}` of shape {tuple(mask.shape)} does not say which tokens are padding. Pass one of shape b × t."
             )
         # torch's own padding masks may be added to scores: −inf where a token does not count
-        kept = mask != 0 if counts else mask == 0
+        added = mask.is_floating_point() and bool((mask < 0).any())
+        kept = mask != 0 if counts and not added else mask == 0
         empty = int((~kept.any(dim=1)).sum())
         if empty:
             raise InputError(

@@ -68,7 +68,9 @@ def choose(model: nn.Module, sites: Sites = "auto") -> Choice:
     if isinstance(sites, str) and sites in GRAINS:
         return Choice((INPUT, *grains_of(model).at(sites)))
     entries = [sites] if isinstance(sites, str) or callable(sites) else sites
-    if not isinstance(entries, Sequence) or not all(isinstance(entry, str) or callable(entry) for entry in entries):
+    if not isinstance(entries, Sequence) or not all(
+        isinstance(entry, str) or (callable(entry) and not isinstance(entry, nn.Module)) for entry in entries
+    ):
         raise InputError(
             "`sites` takes `auto`, `layers`, `blocks`, module names, globs, module classes, functions of (name, module), "
             f"or a list of these; found {sites!r}."
@@ -90,17 +92,37 @@ def grains_of(model: nn.Module, calls: Sequence[Call] | None = None) -> Grains:
     """The sites of a model at both grains: declared by itself, or proposed from its modules (and calls, where known)."""
     core = inner(model)
     declared = getattr(core, "sites", None)
-    declared = declared if isinstance(declared, Mapping) else {}
     modules = site_modules(model)
+    declared = _declared(model, declared, modules) if isinstance(declared, Mapping) else {}
     notes: list[Note] = []
-    blocks = tuple(declared.get("blocks", ())) or propose_blocks(core)
-    layers = tuple(declared.get("layers", ()))
+    blocks = declared.get("blocks", ()) or propose_blocks(core)
+    layers = declared.get("layers", ())
     if not layers:
         layers, found = propose_layers(modules, blocks=blocks, calls=calls, model=type(core).__name__)
         notes += found
     if not layers and not blocks:
         raise SiteError(f"`{type(core).__name__}` has no module whose output could be read. Name the sites.")
     return Grains(layers=layers or blocks, blocks=blocks or layers, notes=tuple(notes))
+
+
+def _declared(
+    model: nn.Module, declared: Mapping[Any, Any], known: Mapping[str, nn.Module]
+) -> dict[str, tuple[str, ...]]:
+    """The sites that a model declares, by grain, every entry of which must be found."""
+    found: dict[str, tuple[str, ...]] = {}
+    for grain in ("layers", "blocks"):
+        entries = declared.get(grain) or ()
+        if (
+            isinstance(entries, str)
+            or not isinstance(entries, Sequence)
+            or not all(isinstance(e, str) for e in entries)
+        ):
+            raise SiteError(
+                f"`sites[{grain!r}]` of `{type(inner(model)).__name__}` should list names of its modules; found {entries!r}."
+            )
+        names = [name for entry in entries if entry not in GRAINS for name in _matches(model, entry, known)]
+        found[grain] = tuple(dict.fromkeys(names))
+    return found
 
 
 def declares_sites(model: nn.Module) -> bool:
@@ -159,6 +181,8 @@ def _matches(model: nn.Module, pattern: str, known: Mapping[str, nn.Module]) -> 
     second = aliases(model)
     if pattern in second:
         return [second[pattern]]
+    if pattern in GRAINS:
+        return list(grains_of(model).at(pattern))
     one_call = _CALL.fullmatch(pattern)
     if one_call is not None:
         base, call = one_call.groups()

@@ -17,7 +17,16 @@ from equisep.taps.modes import Mode, random_state_kept, reading_mode
 from equisep.taps.outputs import first_tensor
 from equisep.taps.reduce import Reduction, ReductionLike, Rows, UnfitError, padding_mask
 from equisep.taps.sites import Sites, resolve_sites
-from equisep.taps.wrappers import INPUT, call_site, eager, inner, refuse_scripted, site_modules
+from equisep.taps.wrappers import (
+    INPUT,
+    INPUT_MODULE,
+    call_site,
+    eager,
+    inner,
+    refuse_scripted,
+    refuse_uninitialized,
+    site_modules,
+)
 
 Consume = Callable[[str, Tensor], None]
 """Called as `consume(site, features)` with features of shape b × d, the moment the module has computed them."""
@@ -84,6 +93,7 @@ def checked_tap(
     if not isinstance(model, nn.Module):
         raise InputError(f"`tap` reads a torch.nn.Module; found {type(model).__name__}.")
     refuse_scripted(model, asked="tap")
+    refuse_uninitialized(model, asked="tap")
     how = Reduction.of(reduction)
     if how.components is not None:
         raise InputError(f"`tap` hands on batch by batch, and `{how.name}` needs all data first. Use `measure`.")
@@ -170,7 +180,7 @@ class _Listener:
     @staticmethod
     def module_of(name: str, modules: Mapping[str, nn.Module]) -> str:
         """The module behind a site: `relu` behind `relu:2`."""
-        return name if name in modules else name.rpartition(":")[0]
+        return name if name in modules else _Listener.call_of(name, modules)[0]
 
     @staticmethod
     def call_of(site: str, modules: Mapping[str, nn.Module]) -> tuple[str, int]:
@@ -178,7 +188,7 @@ class _Listener:
         if site in modules:
             return site, 1
         name, _, number = site.rpartition(":")
-        return name if name in modules else site, int(number)
+        return INPUT_MODULE if name == INPUT else name, int(number)
 
     def before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """A forward pass begins."""
@@ -196,7 +206,7 @@ class _Listener:
             number = self.counts[name]
             if name in self.names:
                 self.read(output, site=name if self.only_last else call_site(name, number), waits=self.only_last)
-            elif f"{name}:{number}" in self.names:
+            elif not self.names.isdisjoint((f"{name}:{number}", call_site(name, number))):
                 self.read(output, site=call_site(name, number))
             else:
                 return

@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 
 import torch
 from torch import nn
+from torch.nn.parameter import UninitializedParameter
 
 from equisep.errors import ModelError
 from equisep.results import Note
@@ -15,6 +16,7 @@ from equisep.results import Note
 INPUT = "input"
 INPUT_MODULE = "input:1"  # the first call of a module that is itself called `input`
 ORIGINAL = "_orig_mod"  # where torch.compile keeps the module it was given
+PARAMETRIZATIONS = "parametrizations"  # where torch keeps what makes a weight, which is no step of the forward pass
 PARALLEL = (nn.DataParallel, nn.parallel.DistributedDataParallel)
 
 
@@ -42,7 +44,7 @@ def named_modules(model: nn.Module) -> dict[str, nn.Module]:
 def _walk(module: nn.Module, prefix: str, seen: set[nn.Module]) -> Iterator[tuple[str, nn.Module]]:
     for key, wrapped in module.named_children():
         child = inner(wrapped)
-        if child in seen or isinstance(child, torch.jit.ScriptModule):
+        if child in seen or isinstance(child, torch.jit.ScriptModule) or key == PARAMETRIZATIONS:
             continue
         seen.add(child)
         yield f"{prefix}{key}", child
@@ -86,6 +88,15 @@ def refuse_scripted(model: nn.Module, *, asked: str) -> None:
         raise ModelError(
             f"`{asked}` reads modules by hooks, which TorchScript does not take; the model is a "
             f"{type(inner(model)).__name__}. Pass the Python model that it was made from."
+        )
+
+
+def refuse_uninitialized(model: nn.Module, *, asked: str) -> None:
+    """Raise where a lazy module has not seen its first input: to read it would make its weights for good."""
+    lazy = [name for name, value in model.named_parameters() if isinstance(value, UninitializedParameter)]
+    if lazy:
+        raise ModelError(
+            f"`{asked}` leaves a model as it was, and `{lazy[0]}` has no shape yet. Run the model once on a batch first."
         )
 
 
