@@ -33,6 +33,8 @@ def scene(name: str) -> tuple[Tensor, Tensor]:
         means[:, 0] *= 1e-5
         means[3, 1:] = means[:3, 1:].mean(dim=0)
         x = means[y] + draw(len(y), d) * torch.tensor([1e-5] + [1.0] * (d - 1), dtype=torch.float64) * 1e-3
+    if name == "tiny":  # float64 holds a direction of 10⁻⁷ of the others, and D sees it
+        x = x[:, :3] * torch.tensor([1.0, 1.0, 2e-7], dtype=torch.float64)
     return x, y
 
 
@@ -46,6 +48,7 @@ SCENES = [
     "n below d",
     "far and tight",
     "dependent",
+    "tiny",
 ]
 
 
@@ -72,7 +75,7 @@ def looked(
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize("name", SCENES)
 def test_each_fold_left_out(name: str, dtype: torch.dtype) -> None:
-    if name == "dependent" and dtype == torch.float32:
+    if name in ("dependent", "tiny") and dtype == torch.float32:
         pytest.skip("float32 does not hold what is asked here")
     x, y = scene(name)
     x = x.to(dtype)
@@ -88,6 +91,8 @@ def test_each_fold_left_out(name: str, dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize("name", [name for name in SCENES if name != "dependent"])
 def test_permuted_labels(name: str, dtype: torch.dtype) -> None:
+    if name == "tiny" and dtype == torch.float32:
+        pytest.skip("float32 does not hold what is asked here")
     x, y = scene(name)
     x = x.to(dtype)
     lenses, marks, _ = looked(x, y)
