@@ -147,6 +147,24 @@ def test_wrong_words_get_one_sentence(place: Path, name: str) -> None:
     assert sentence in done.stderr
 
 
+@pytest.mark.parametrize("model", ["resnet20,classes=x", "fnn,classes=x", "vgg13,colors=none"])
+def test_options_that_are_no_numbers_get_one_sentence(place: Path, model: str) -> None:
+    done = equisep_process(*MEASURE, "--model", model, folder=place)
+    assert done.returncode == 2
+    assert "of at least 1; found" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_what_the_user_s_code_prints_is_no_result(place: Path) -> None:
+    (place / "loud.py").write_text(
+        "import nets\n\ndef model():\n    print('hello')\n    return nets.Twice()\n", encoding="utf-8"
+    )
+    for words in ((*MEASURE, "--model", "loud:model"), ("sites", "--model", "loud:model", "--json")):
+        done = equisep_process(*words, folder=place)
+        assert json.loads(done.stdout)
+        assert "hello" in done.stderr
+
+
 def test_sentences_without_a_tokenizer_get_one_sentence(place: Path) -> None:
     done = equisep("measure", "--model", "nets:Reader", "--data", "reviews.tsv", folder=place)
     assert done.returncode == 2

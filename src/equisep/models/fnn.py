@@ -34,8 +34,8 @@ class Fnn(nn.Module):
         activation: bool = True,
     ) -> None:
         super().__init__()
-        hidden = tuple(widths) if widths is not None else (width,) * (depth - 1)
-        if depth < 1 or min(hidden, default=1) < 1 or inputs < 1 or classes < 1:
+        hidden = tuple(widths) if widths is not None else (width,) * (depth - 1 if isinstance(depth, int) else 0)
+        if not all(isinstance(size, int) and size >= 1 for size in (depth, inputs, classes, *hidden)):
             raise InputError(
                 f"`Fnn` needs depth, widths, inputs and classes of at least 1; found depth={depth}, "
                 f"widths={list(hidden)}, inputs={inputs}, classes={classes}."
