@@ -113,16 +113,6 @@ def test_moments_of_different_shape_do_not_merge() -> None:
         moments(SCENES["random"]).merge(moments(SCENES["imbalanced"]))
 
 
-def test_groups_of_numbered_classes_come_apart_again() -> None:
-    scene = SCENES["random"]
-    fold = np.arange(len(scene.y)) % 3
-    together = moments(Scene(scene.x, fold * 5 + scene.y), classes=15)
-    for g in range(3):
-        alone = moments(Scene(scene.x[fold == g], scene.y[fold == g]), classes=5)
-        close(together.group(3, g).means, alone.means)
-        close(together.group(3, g).traces, alone.traces)
-
-
 def test_projections_of_a_second_reading_of_the_same_data_do_not_drift() -> None:
     scene = SCENES["far from the origin"]
     x, y = torch.tensor(scene.x), torch.tensor(scene.y)

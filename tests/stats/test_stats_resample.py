@@ -11,7 +11,7 @@ from closeness import close
 from equisep import fuzziness
 from equisep.law.intervals import standard_error
 from equisep.stats import PAPER, Convention
-from equisep.stats.resample import bootstrap_weights, fold_weights, reweighted_fuzziness
+from equisep.stats.resample import bootstrap_weights, draw_folds, reweighted_fuzziness
 from reference.scenes import Scene, blobs, labels_of
 
 SCENES = {
@@ -30,6 +30,12 @@ scenes = pytest.mark.parametrize("scene", SCENES.values(), ids=SCENES.keys())
 conventions = pytest.mark.parametrize(
     "convention", CONVENTIONS, ids=lambda c: f"{c.weighting}-{c.center}-{c.normalization}"
 )
+
+
+def fold_weights(labels: torch.Tensor, *, folds: int, seed: int) -> torch.Tensor:
+    """Row g is 0 on fold g and 1 elsewhere."""
+    drawn = draw_folds(labels, folds=folds, seed=seed)
+    return (drawn != torch.arange(folds).unsqueeze(1)).to(torch.float64)
 
 
 def reweighted(scene: Scene, weights: np.ndarray, convention: Convention = PAPER, *, classes: int = 0) -> Tensor:

@@ -1,4 +1,4 @@
-"""Sites worked off side by side: one thread a site is quicker than many threads a product, and its numbers are the same."""
+"""Sites worked off side by side: one thread a site is quicker than many threads a product."""
 
 from __future__ import annotations
 

@@ -76,12 +76,6 @@ class ClassMoments:
         """The classes that have samples."""
         return self.counts.nonzero().flatten()
 
-    def group(self, groups: int, index: int) -> ClassMoments:
-        """The moments of one group, where classes were numbered group · K + class."""
-        k = self.classes // groups
-        rows = slice(index * k, (index + 1) * k)
-        return ClassMoments(self.counts[rows], self.means[rows], self.traces[rows], self.eps)
-
 
 def merge_all(parts: list[ClassMoments]) -> ClassMoments:
     """All parts merged, left to right."""

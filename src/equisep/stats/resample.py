@@ -36,12 +36,6 @@ def draw_folds(labels: Int[Tensor, " n"], *, folds: int, seed: int) -> Int[Tenso
     return drawn
 
 
-def fold_weights(labels: Int[Tensor, " n"], *, folds: int, seed: int) -> Float64[Tensor, "m n"]:
-    """Row g is 0 on fold g and 1 elsewhere."""
-    drawn = draw_folds(labels, folds=folds, seed=seed)
-    return (drawn != torch.arange(folds, device="cpu").unsqueeze(1)).to(torch.float64)
-
-
 def reweighted_fuzziness(
     features: Shaped[Tensor, "n d"],
     labels: Int[Tensor, " n"],
