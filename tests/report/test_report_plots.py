@@ -162,3 +162,12 @@ def test_reports_need_no_torch_and_no_pyplot() -> None:
         "bad = {'torch', 'pandas', 'scipy', 'matplotlib.pyplot'} & set(sys.modules); assert not bad, bad"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_blocks_and_reductions_are_named() -> None:
+    profile = full_profile()
+    assert plot_law(profile).get_xlabel() == "site (layers passed)"
+    blocks = replace(profile, settings={**profile.settings, "grain": "blocks", "reduction": "mean"})
+    axes = plot_law(blocks)
+    assert axes.get_xlabel() == "site (blocks passed)"
+    assert axes.get_title().endswith("batch mode, features as mean")

@@ -68,9 +68,15 @@ def _misfit(squares: Float64[np.ndarray, " m"], *, free: int, least: float) -> f
 def choose_grain(
     laws: Mapping[str, LawFit], bics: Mapping[str, float | None], sites: Mapping[str, tuple[str, ...]]
 ) -> tuple[GrainChoice, Note]:
-    """The grain of least BIC; of grains one of which has none the other; where none has, of the most negative r."""
+    """The grain of clearly lower BIC; where neither is clearly better, of the more negative r, of equals the first.
+
+    Of two grains one of which has no BIC it is the other.
+    """
     known = {grain: value for grain, value in bics.items() if value is not None}
-    chosen = min(known, key=known.__getitem__) if known else min(laws, key=lambda grain: _r(laws[grain]))
+    by_bic = min(known, key=known.__getitem__) if known else None
+    by_r = min(laws, key=lambda grain: _r(laws[grain]))
+    clear = len(known) < len(laws) or max(known.values()) - min(known.values()) > CLEAR
+    chosen = by_bic if by_bic is not None and clear else by_r
     other = next(grain for grain in laws if grain != chosen)
     gain = known[other] - known[chosen] if len(known) == len(laws) else None
     choice = GrainChoice(chosen=chosen, gain=gain, bic=known, sites=dict(sites))
@@ -90,7 +96,10 @@ def _words(choice: GrainChoice, other: str, laws: Mapping[str, LawFit]) -> str:
     if choice.gain is None:
         why = f"the {other} are too few for a BIC" if choice.bic else "there is no BIC to tell them apart"
         return f"{text}: {why}, and `law` is that of the {choice.chosen}{'' if choice.bic else ', by r'}."
-    clear = "clearly" if choice.gain > CLEAR else "hardly"
+    if choice.gain > CLEAR:
+        return f"{text}: the {choice.chosen} follow the law clearly better, by {choice.gain:.1f} in BIC, and `law` is theirs."
+    better = choice.chosen if choice.gain >= 0 else other
     return (
-        f"{text}: the {choice.chosen} follow the law {clear} better, by {choice.gain:.1f} in BIC, and `law` is theirs."
+        f"{text}: BIC hardly tells them apart ({abs(choice.gain):.1f} in favor of the {better}), so `law` is that of the "
+        f"{choice.chosen}, whose r is the more negative."
     )

@@ -79,8 +79,8 @@ class TrainSite:
     ) -> None:
         self.folds, self.options, self.layer, self.offset = folds, options, layer, offset
         self.sums: GroupSums | None = GroupSums(classes=classes, folds=folds, permutations=permutations)
-        self.hits = 0
-        self.disagreements = 0
+        self.hits: int | Tensor = 0
+        self.disagreements: int | Tensor = 0
 
     def first(self, features: Sequence[Shaped[Tensor, "b d"]], marks: Marks) -> None:
         """First pass: sums."""
@@ -135,8 +135,8 @@ class TrainSite:
             train=spread,
             collapse=collapse,
             null=null,
-            hits=self.hits,
-            disagreements=self.disagreements if self.layer is not None else None,
+            hits=int(self.hits),
+            disagreements=int(self.disagreements) if self.layer is not None else None,
             replicates=replicates,
             drift=spread.drift(),
         )
@@ -162,8 +162,8 @@ class HeldOutSite:
     def __init__(self, train: ClassSubspace, *, options: Options, layer: nn.Linear | None, offset: float) -> None:
         self.train, self.options, self.layer, self.offset = train, options, layer, offset
         self.sums: GroupSums | None = GroupSums(classes=len(train.counts), folds=0, permutations=0)
-        self.hits = 0
-        self.disagreements = 0
+        self.hits: int | Tensor = 0
+        self.disagreements: int | Tensor = 0
 
     def first(self, features: Sequence[Shaped[Tensor, "b d"]], marks: Marks) -> None:
         """First pass: sums, and nearest training centers."""
@@ -190,5 +190,5 @@ class HeldOutSite:
 
     def states(self) -> HeldOut:
         """The result."""
-        disagreements = self.disagreements if self.layer is not None else None
-        return HeldOut(self.own.spread(eps=self.eps), self.hits, disagreements)
+        disagreements = int(self.disagreements) if self.layer is not None else None
+        return HeldOut(self.own.spread(eps=self.eps), int(self.hits), disagreements)

@@ -76,10 +76,13 @@ def center_counts(
     y: Int[Tensor, " n"],
     subspace: ClassSubspace,
     layer: nn.Linear | None,
-) -> tuple[int, int]:
-    """Samples whose nearest training center is their label; samples where the classifier disagrees with it (NC4)."""
+) -> tuple[Int[Tensor, ""], Int[Tensor, ""]]:
+    """Samples whose nearest training center is their label; samples where the classifier disagrees with it (NC4).
+
+    They stay on the device, so that a GPU need not be waited for.
+    """
     guesses = nearest_centers(residuals, y, subspace=subspace)
-    hits = int((guesses == y.to(guesses.device)).sum())
+    hits = (guesses == y.to(guesses.device)).sum()
     if layer is None:
-        return hits, 0
-    return hits, int((scores(layer, block.whole()).argmax(dim=1) != guesses).sum())
+        return hits, torch.zeros_like(hits)
+    return hits, (scores(layer, block.whole()).argmax(dim=1) != guesses).sum()

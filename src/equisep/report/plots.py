@@ -60,7 +60,7 @@ def plot_law(
     drawn = sum(line.get_gid() == _MARK for line in axes.lines)
     color = color or LINE_COLORS[drawn % len(LINE_COLORS)]
     law = {"fuzziness": profile.law, "fuzziness_test": profile.laws.get("test")}.get(metric)
-    _prepare(axes, metric)
+    _prepare(axes, metric, passed=_passed(profile))
     bars = [site.fuzziness_interval for site in profile.sites] if interval and metric == "fuzziness" else []
     name = label or (profile.model if ax is not None else "test data" if metric.endswith("_test") else "training data")
     _draw_curve(axes, values, label=_plain(name) + _law_words(law, full=ax is None), color=color, bars=bars)
@@ -127,11 +127,19 @@ def _add_legend(axes: Axes, *, below_top: bool) -> None:
 
 def _caption(profile: Profile) -> str:
     """What was measured, and in which mode: it stands beside every number."""
-    return f"{profile.model}, {profile.settings['mode']} mode" if "mode" in profile.settings else profile.model
+    settings = profile.settings
+    words = f"{profile.model}, {settings['mode']} mode" if "mode" in settings else profile.model
+    reduction = settings.get("reduction", "flatten")
+    return words if reduction == "flatten" else f"{words}, features as {reduction}"
 
 
-def _prepare(axes: Axes, metric: str) -> None:
-    axes.set_xlabel("site (layers passed)")
+def _passed(profile: Profile) -> str:
+    """What a network has gone through at a site: its layers, or its blocks."""
+    return "blocks" if profile.settings.get("grain") == "blocks" else "layers"
+
+
+def _prepare(axes: Axes, metric: str, *, passed: str) -> None:
+    axes.set_xlabel(f"site ({passed} passed)")
     axes.set_ylabel(_METRICS[metric])
     axes.xaxis.set_major_locator(MaxNLocator(nbins=20, integer=True, steps=[1, 2, 5, 10]))
     axes.spines[["top", "right"]].set_visible(False)

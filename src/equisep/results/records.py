@@ -145,7 +145,8 @@ class GrainChoice:
     """Which of two grains follows the law better, where both were measured (He & Su 2023, section 2C).
 
     `sites` are the names of each grain; `bic` judges each on the sites of both together (see `equisep.law.grains`), `gain`
-    is how much higher that of the other grain is. `others` are the readings of sites that the chosen grain does not have.
+    is how much higher that of the other grain is: above 6 it decides, otherwise r does. `others` are the readings of sites
+    that the chosen grain does not have.
     """
 
     chosen: str
