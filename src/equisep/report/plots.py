@@ -13,7 +13,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from equisep.errors import InputError
-from equisep.report.words import correlation, limits, number, one_line, shortened_names
+from equisep.report.words import correlation, limits, number, one_line, passed_words, shortened_names
 from equisep.results import Interval, LawFit, Profile, SiteReading
 
 # Okabe & Ito's colors for lines and Paul Tol's muted ones for classes: told apart with any color vision.
@@ -60,7 +60,7 @@ def plot_law(
     drawn = sum(line.get_gid() == _MARK for line in axes.lines)
     color = color or LINE_COLORS[drawn % len(LINE_COLORS)]
     law = {"fuzziness": profile.law, "fuzziness_test": profile.laws.get("test")}.get(metric)
-    _prepare(axes, metric, passed=_passed(profile))
+    _prepare(axes, metric, passed=passed_words(profile))
     bars = [site.fuzziness_interval for site in profile.sites] if interval and metric == "fuzziness" else []
     name = label or (profile.model if ax is not None else "test data" if metric.endswith("_test") else "training data")
     _draw_curve(axes, values, label=_plain(name) + _law_words(law, full=ax is None), color=color, bars=bars)
@@ -131,11 +131,6 @@ def _caption(profile: Profile) -> str:
     words = f"{profile.model}, {settings['mode']} mode" if "mode" in settings else profile.model
     reduction = settings.get("reduction", "flatten")
     return words if reduction == "flatten" else f"{words}, features as {reduction}"
-
-
-def _passed(profile: Profile) -> str:
-    """What a network has gone through at a site: its layers, or its blocks."""
-    return "blocks" if profile.settings.get("grain") == "blocks" else "layers"
 
 
 def _prepare(axes: Axes, metric: str, *, passed: str) -> None:

@@ -25,6 +25,7 @@ from equisep.report.words import (
     limits,
     number,
     one_line,
+    passed_words,
     percent,
     reading_words,
     shortened_names,
@@ -78,7 +79,7 @@ def _profile_blocks(profile: Profile, glyphs: Glyphs, width: int) -> Iterable[Re
     for words in (data_words(profile), reading_words(profile)):
         yield Text(words, style="dim")
     yield _site_table(profile, glyphs, width)
-    yield _law_block(profile.law, glyphs, [*_other_laws(profile, glyphs)])
+    yield _law_block(profile.law, glyphs, [*_other_laws(profile, glyphs)], passed=passed_words(profile))
     curve = profile.curve("fuzziness")
     if any(value for value in curve):
         drawing = render_curve(curve, profile.law, min(width, 100) - 2, 14, ascii=glyphs is ASCII)
@@ -127,24 +128,24 @@ def _stands(title: str, cells: list[str], glyphs: Glyphs) -> bool:
     return title in ("site", "dim", "D") or any(cell != glyphs.missing for cell in cells)
 
 
-def _law_block(law: LawFit, glyphs: Glyphs, more: Sequence[tuple[str, str]] = ()) -> Group:
+def _law_block(law: LawFit, glyphs: Glyphs, more: Sequence[tuple[str, str]] = (), *, passed: str = "layers") -> Group:
     """The law as labels and values, with `more` rows below."""
     verdict = ("not fitted", "dim") if law.rho is None else (law.verdict, VERDICT_STYLES[law.verdict])
     heading = Text.assemble(("Law of equi-separation: ", "bold"), verdict)
-    rows = [*_law_rows(law, glyphs), *more]
+    rows = [*_law_rows(law, glyphs, passed=passed), *more]
     grid = Table.grid(padding=(0, 2))
     for label, value in rows:
         grid.add_row(Text(f"  {label}", style="dim"), Text(value))
     return Group(heading, grid) if rows else Group(heading)
 
 
-def _law_rows(law: LawFit, glyphs: Glyphs) -> Iterable[tuple[str, str]]:
+def _law_rows(law: LawFit, glyphs: Glyphs, *, passed: str) -> Iterable[tuple[str, str]]:
     if law.rho is None:
         return
     missing, known = glyphs.missing, law.intervals
-    layers = "" if law.half_life is None else " layers"
+    unit = "" if law.half_life is None else f" {passed}"
     yield glyphs.rho, number(law.rho) + limits(known.get("rho"))
-    yield "half-life", number(law.half_life, 3, missing=missing) + layers + limits(known.get("half_life"))
+    yield "half-life", number(law.half_life, 3, missing=missing) + unit + limits(known.get("half_life"))
     yield "r", correlation(law.r, missing=missing) + limits(known.get("r"), 4)
     yield f"R{glyphs.squared}", number(law.r2, missing=missing)
     if law.max_residual is not None:

@@ -109,6 +109,11 @@ def reading_words(profile: Profile) -> str:
     return words
 
 
+def passed_words(profile: Profile) -> str:
+    """What a network has gone through from site to site: layers, or blocks."""
+    return "blocks" if profile.settings.get("grain") == "blocks" else "layers"
+
+
 def one_line(text: str) -> str:
     """A name on one line, with what would move a cursor or color a terminal made visible."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
