@@ -5,7 +5,7 @@ from __future__ import annotations
 from equisep.cli.console import out, print_json, reported
 from equisep.cli.options import Json, ProfileFile, Quiet
 from equisep.report.terminal import render_law
-from equisep.report.words import correlation, number
+from equisep.report.words import correlation, number, passed_words
 from equisep.results import load_profile
 from equisep.results.codec import encode
 
@@ -24,7 +24,7 @@ def law(profile: ProfileFile, json: Json = False, quiet: Quiet = False) -> None:
         )
         return
     out.print(f"{content.model}, training data, `{content.settings.get('mode', '?')}` mode", markup=False)
-    out.print(render_law(content.law))
+    out.print(render_law(content.law, passed=passed_words(content)))
     symbol = "ρ" if out.encoding.startswith("utf") else "rho"
     for name, other in content.laws.items():
         line = f"{name:>10}  {symbol} {number(other.rho, 3, missing='-')}  r {correlation(other.r, missing='-')}  {other.verdict}"

@@ -61,9 +61,9 @@ def render_profile(profile: Profile) -> RenderableType:
     return View(lambda glyphs, width: Group(*_profile_blocks(profile, glyphs, width)))
 
 
-def render_law(law: LawFit) -> RenderableType:
-    """One law: ρ, half-life, r, and beside them what r alone hides."""
-    return View(lambda glyphs, width: Group(_law_block(law, glyphs), *_notes(law.notes)))
+def render_law(law: LawFit, *, passed: str = "layers") -> RenderableType:
+    """One law: ρ, half-life (in layers, or what else is passed), r, and beside them what r alone hides."""
+    return View(lambda glyphs, width: Group(_law_block(law, glyphs, passed=passed), *_notes(law.notes)))
 
 
 def render_comparison(difference: ProfileDifference | LawDifference) -> RenderableType:
