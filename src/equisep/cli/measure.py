@@ -13,7 +13,22 @@ import typer
 
 from equisep.cli.console import out, print_json, progress_bars, reported, saved, say, usable_file
 from equisep.cli.measured_data import MeasuredData, dataset_batches, is_table, sentence_batches, tokenizer_of
-from equisep.cli.options import PICTURES, Checkpoint, Device, Json, Model, Quiet, parse_normalization, parse_size
+from equisep.cli.options import (
+    PICTURES,
+    Channels,
+    Checkpoint,
+    DataFolder,
+    Device,
+    Json,
+    Model,
+    Normalize,
+    PerClass,
+    Prepare,
+    Quiet,
+    Resize,
+    parse_normalization,
+    parse_size,
+)
 from equisep.errors import EquisepError, InputError
 from equisep.results import Note, Profile
 from equisep.results.codec import encode
@@ -35,9 +50,7 @@ def measure(
         ),
     ],
     checkpoint: Checkpoint = None,
-    data_dir: Annotated[
-        Path | None, typer.Option("--data-dir", help="Folder with data files (or EQUISEP_DATA).")
-    ] = None,
+    data_dir: DataFolder = None,
     tokenizer: Annotated[
         str | None,
         typer.Option("--tokenizer", help="Of sentences: a Hugging Face name or folder; an hf: model has its own."),
@@ -46,13 +59,11 @@ def measure(
         int | None, typer.Option("--length", min=1, help="Of sentences: cut and pad all to this many tokens.")
     ] = None,
     split: Annotated[str, typer.Option("--split", help="both, train, or test (measured by its own means).")] = "both",
-    prepare: Annotated[str | None, typer.Option("--prepare", help="A named preparation, such as he2023-10x10.")] = None,
-    resize: Annotated[str | None, typer.Option("--resize", help="10 or 10x12 (height x width).")] = None,
-    channels: Annotated[str | None, typer.Option("--channels", help="all, rgb, gray, red, green or blue.")] = None,
-    normalize: Annotated[
-        str | None, typer.Option("--normalize", help="MEAN/STD: 0.5/0.5, or one a channel: .49,.48,.45/.25,.24,.26.")
-    ] = None,
-    per_class: Annotated[int | None, typer.Option("--per-class", min=1, help="Draw this many samples a class.")] = None,
+    prepare: Prepare = None,
+    resize: Resize = None,
+    channels: Channels = None,
+    normalize: Normalize = None,
+    per_class: PerClass = None,
     batch_size: Annotated[
         int, typer.Option("--batch-size", min=1, help="Samples a batch, in one class-mixed order.")
     ] = 100,

@@ -25,6 +25,14 @@ Model = Annotated[
 Checkpoint = Annotated[
     Path | None, typer.Option("--checkpoint", help="Weights: a state dict, as torch.save or safetensors wrote it.")
 ]
+DataFolder = Annotated[Path | None, typer.Option("--data-dir", help="Folder with data files (or EQUISEP_DATA).")]
+Prepare = Annotated[str | None, typer.Option("--prepare", help="A named preparation, such as he2023-10x10.")]
+Resize = Annotated[str | None, typer.Option("--resize", help="10 or 10x12 (height x width).")]
+Channels = Annotated[str | None, typer.Option("--channels", help="all, rgb, gray, red, green or blue.")]
+Normalize = Annotated[
+    str | None, typer.Option("--normalize", help="MEAN/STD: 0.5/0.5, or one a channel: .49,.48,.45/.25,.24,.26.")
+]
+PerClass = Annotated[int | None, typer.Option("--per-class", min=1, help="Draw this many samples a class.")]
 ProfileFile = Annotated[Path, typer.Argument(metavar="PROFILE", help="A profile that equisep saved.")]
 
 

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from equisep.cli.console import out, print_json, progress_bars, reported, say
 from equisep.cli.measure import preparation_of
-from equisep.cli.options import Checkpoint, Device, Json, Model, Quiet
+from equisep.cli.options import (
+    Channels,
+    Checkpoint,
+    DataFolder,
+    Device,
+    Json,
+    Model,
+    Normalize,
+    PerClass,
+    Prepare,
+    Quiet,
+    Resize,
+)
 from equisep.cli.peeled_inputs import numbers
 from equisep.errors import InputError, NumericalError
 
@@ -24,16 +35,12 @@ def network(
     model: Model,
     data: Annotated[str, typer.Option("--data", help="A data set by name, or the path of an .npz file.")],
     checkpoint: Checkpoint = None,
-    data_dir: Annotated[
-        Path | None, typer.Option("--data-dir", help="Folder with data files (or EQUISEP_DATA).")
-    ] = None,
-    prepare: Annotated[str | None, typer.Option("--prepare", help="A named preparation, such as he2023-10x10.")] = None,
-    resize: Annotated[str | None, typer.Option("--resize", help="10 or 10x12 (height x width).")] = None,
-    channels: Annotated[str | None, typer.Option("--channels", help="all, rgb, gray, red, green or blue.")] = None,
-    normalize: Annotated[
-        str | None, typer.Option("--normalize", help="MEAN/STD: 0.5/0.5, or one a channel: .49,.48,.45/.25,.24,.26.")
-    ] = None,
-    per_class: Annotated[int | None, typer.Option("--per-class", min=1, help="Draw this many samples a class.")] = None,
+    data_dir: DataFolder = None,
+    prepare: Prepare = None,
+    resize: Resize = None,
+    channels: Channels = None,
+    normalize: Normalize = None,
+    per_class: PerClass = None,
     sizes: Annotated[
         str | None, typer.Option("--sizes", help="Draw this many samples of each class: 100,100,5,5.")
     ] = None,

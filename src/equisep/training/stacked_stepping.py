@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy
 
 from equisep.shapes import Float, Int
 from equisep.training.grouped import StackedModule
-from equisep.training.optimizers import setting
+from equisep.training.optimizers import added_group, setting
 from equisep.training.order import Orders
 from equisep.training.recipe import Recipe
 
@@ -55,20 +55,8 @@ class MemberOptimizers:
             optimizer.step()
 
     def _add(self, recipe: Recipe, slices: list[nn.Parameter]) -> None:
-        adam = recipe.optimizer == "adam"
-        # a rate that captured kernels read has to live on the device, where the fused ones take float32
-        home = slices[0].device
-        rate = torch.tensor(recipe.rate, dtype=torch.float32, device=home) if self._capturable else recipe.rate
-        group: dict[str, Any] = {"params": slices, "lr": rate, "weight_decay": recipe.weight_decay}
-        if not adam:
-            group["momentum"] = recipe.momentum if recipe.optimizer == "momentum" else 0.0
-        group["capturable"] = self._capturable  # SGD does not know the word, but capturing asks every group for it
-        if adam in self._optimizers:
-            self._optimizers[adam].add_param_group(group)
-        else:
-            make = torch.optim.Adam if adam else torch.optim.SGD
-            self._optimizers[adam] = make([group], lr=recipe.rate, fused=True)
-        self._groups.append((self._optimizers[adam].param_groups[-1], recipe))
+        group = added_group(self._optimizers, recipe, slices, capturable=self._capturable)
+        self._groups.append((group, recipe))
 
 
 class StackedStepper:
