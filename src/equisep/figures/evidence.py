@@ -1,0 +1,115 @@
+"""Evidence: what was run of a figure, ordered by series, rate and seed, with the rate chosen by the figure's rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from equisep.figures.cell import Cell
+from equisep.figures.figure import Figure, Series
+from equisep.figures.outcome import Outcome
+from equisep.figures.quantities import quantity
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One cell that was run for a series, what it gave, and what made it."""
+
+    series: str
+    cell: Cell
+    outcome: Outcome
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesEvidence:
+    """The entries of one series: all that were tried, and by seed those at the chosen rate.
+
+    `best` are the entries whose own r is most negative, seed by seed: optimistic, since each seed chooses for itself.
+    """
+
+    series: Series
+    rate: float | None
+    entries: tuple[Entry, ...] = ()
+    chosen: Mapping[int, Entry] = field(default_factory=dict)
+    best: Mapping[int, Entry] = field(default_factory=dict)
+
+    def values(self, text: str) -> dict[int, float]:
+        """A quantity by seed at the chosen rate; seeds for which it does not exist are left out."""
+        found = {seed: quantity(entry.outcome, text) for seed, entry in self.chosen.items()}
+        return {seed: value for seed, value in found.items() if value is not None and np.isfinite(value)}
+
+    def optimistic(self, text: str) -> dict[int, float]:
+        """The same at the rate that is best for each seed."""
+        found = {seed: quantity(entry.outcome, text) for seed, entry in self.best.items()}
+        return {seed: value for seed, value in found.items() if value is not None and np.isfinite(value)}
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was run of one figure at one scale (`paper` or `smoke`).
+
+    `planned` is how many cells the run asked for. At `smoke` scale, and where `substitute` images stand in, claims are not run.
+    """
+
+    figure: Figure
+    scale: str
+    series: Mapping[str, SeriesEvidence]
+    planned: int = 0
+
+    @property
+    def done(self) -> int:
+        """How many cells were run."""
+        return sum(len(found.entries) for found in self.series.values())
+
+    @property
+    def stand_ins(self) -> dict[str, str]:
+        """The paper's data set → what stood in for it."""
+        cells = (entry.cell for found in self.series.values() for entry in found.entries)
+        return {cell.stands_for: cell.data for cell in cells if cell.stands_for}
+
+
+def gather(figure: Figure, entries: Iterable[Entry], *, scale: str, planned: int | None = None) -> Evidence:
+    """Entries in any order as evidence; entries of series that the figure does not have are left out."""
+    held = list(entries)
+    found = {
+        series.name: series_evidence(figure, series, [entry for entry in held if entry.series == series.name])
+        for series in figure.series
+    }
+    return Evidence(figure, scale, found, planned=len(held) if planned is None else planned)
+
+
+def series_evidence(figure: Figure, series: Series, entries: list[Entry]) -> SeriesEvidence:
+    """One series: the rate is chosen once, by the mean r over seeds, among the rates that most seeds were run at.
+
+    Runs that were shortened to choose the rate (`short runs`) are entries too, but never chosen.
+    """
+    if not entries:
+        return SeriesEvidence(series, None)
+    longest = max(entry.cell.epochs for entry in entries)
+    whole = [entry for entry in entries if entry.cell.epochs == longest]
+    by_rate: dict[float, dict[int, Entry]] = {}
+    for entry in sorted(whole, key=lambda entry: (entry.cell.rate, entry.cell.seed)):
+        by_rate.setdefault(entry.cell.rate, {})[entry.cell.seed] = entry
+    rate = chosen_rate(by_rate)
+    best: dict[int, Entry] = {}
+    for own in by_rate.values():
+        for seed, entry in own.items():
+            if seed not in best or _rank(entry) < _rank(best[seed]):
+                best[seed] = entry
+    return SeriesEvidence(series, rate, tuple(entries), by_rate[rate], best)
+
+
+def chosen_rate(by_rate: Mapping[float, Mapping[int, Entry]]) -> float:
+    """He & Su's rule over seeds: the rate of the most negative mean r; a seed without an r counts as r = 1, the worst."""
+    full = max(len(own) for own in by_rate.values())
+    tried = {rate: own for rate, own in by_rate.items() if len(own) == full}
+    return min(tried, key=lambda rate: (float(np.mean([_rank(entry) for entry in tried[rate].values()])), rate))
+
+
+def _rank(entry: Entry) -> float:
+    r = quantity(entry.outcome, "r")
+    return 1.0 if r is None else r

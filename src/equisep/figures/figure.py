@@ -1,0 +1,179 @@
+"""Figure, Series, Panel, Claim, Printed: a paper's figure as data; no figure knows about ensembles or machines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import Any, Literal, get_args
+
+from equisep.errors import InputError, did_you_mean
+from equisep.figures.cell import Cell
+
+Rule = Literal[
+    "law", "fuzzy law", "no law",                    # of r, by the catalogue's bounds, for every series of the claim
+    "below", "above",                                # each series less (greater) than the next, paired over seeds
+    "alike",                                         # each series within ±20 % of the first, paired over seeds
+    "rising", "falling",                             # the slope over the x of the series, by seed
+    "least rising",                                  # of = one glob a group: the x of the least value rises from group to group
+    "at least", "at most",                           # against `value`
+    "near",                                          # within ±20 % of `value`
+]  # fmt: skip
+Choice = Literal["best r", "given", "short runs"]
+PanelKind = Literal["sites", "epochs", "sweep", "points", "scatter", "array"]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line of a figure: changes to the base cell, where it is drawn, and its place `x` in a sweep.
+
+    `rates` replaces the figure's; `seeds` is the most seeds it needs.
+    """
+
+    name: str
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    panel: str = ""
+    label: str = ""
+    x: float | None = None
+    rates: tuple[float, ...] | None = None
+    seeds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One pair of axes. Quantities are written `NAME` or `NAME@key=value,…`: see `equisep.figures.quantities`.
+
+    kind        `sites`: `y` is a curve (`fuzziness`, `ncc@mode=eval`, …) over sites, one line a series, the law's line for D.
+                `epochs`: the quantity `y` over the epochs read, one line a series. `sweep`: `y` over the `x` of the series,
+                one line for each `group` (the part of a series' name before the last `-`). `points`: samples in principal
+                components, one pair of axes a site. `scatter`: quantity `y` against quantity `x`, one point a cell.
+                `array`: the array `y` against the array `x` of each cell.
+    series      globs of the series drawn; by default those that name this panel.
+    """
+
+    name: str
+    title: str = ""
+    kind: PanelKind = "sites"
+    y: str = "fuzziness"
+    x: str = ""
+    y_label: str = ""
+    x_label: str = ""
+    log_x: bool = False
+    log_y: bool = True
+    series: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What the paper says the figure shows, and the rule that judges it.
+
+    of          series by name or glob, in the order of the comparison. `quantity`: see `equisep.figures.quantities`.
+    exact       proven by a certificate or by arithmetic, so that seeds do not matter (solved problems).
+    place       where the paper says it.
+    """
+
+    text: str
+    rule: Rule
+    of: tuple[str, ...]
+    quantity: str = "r"
+    value: float | None = None
+    exact: bool = False
+    place: str = ""
+
+    def __post_init__(self) -> None:
+        if self.rule not in get_args(Rule):
+            raise InputError(
+                f"No rule `{self.rule}`.{did_you_mean(str(self.rule), get_args(Rule))} Known: {', '.join(get_args(Rule))}."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A number as the paper prints it, and where."""
+
+    series: str
+    quantity: str
+    value: float
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One experiment of a paper: base cell × series × rates × seeds, how the rate is chosen, what is drawn and claimed.
+
+    rates       by optimizer; those that are tried. `choose`: `best r` (the most negative mean r over seeds, once a series),
+                `given` (the cell's own rate), `short runs` (best r of runs of `short` times the epochs with one seed).
+    smoke       changes at smoke scale, beside the general ones.
+    columns     panels in a row, as the paper arranges them.
+    """
+
+    id: str
+    title: str
+    source: str
+    cite: str
+    base: Cell
+    series: tuple[Series, ...]
+    panels: tuple[Panel, ...]
+    claims: tuple[Claim, ...] = ()
+    printed: tuple[Printed, ...] = ()
+    rates: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    choose: Choice = "given"
+    short: float = 0.1
+    seeds: int = 5
+    columns: int = 3
+    smoke: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = [series.name for series in self.series]
+        twice = {name for name in names if names.count(name) > 1}
+        if twice:
+            raise InputError(f"Figure `{self.id}` names the series `{min(twice)}` twice. Give each a name of its own.")
+        panels = [panel.name for panel in self.panels]
+        for series in self.series:
+            self.base.with_(**series.changes)
+            if series.panel and series.panel not in panels:
+                raise InputError(
+                    f"Series `{series.name}` of `{self.id}` is drawn in the panel `{series.panel}`, which does not exist."
+                    f"{did_you_mean(series.panel, panels)} There are {', '.join(panels)}."
+                )
+        for claim in self.claims:
+            for pattern in claim.of:
+                self.named(pattern)
+        for printed in self.printed:
+            self.named(printed.series)
+
+    def named(self, pattern: str) -> tuple[Series, ...]:
+        """The series of that name, or whose name the glob fits, in their order."""
+        found = tuple(series for series in self.series if fnmatchcase(series.name, pattern))
+        if not found:
+            names = [series.name for series in self.series]
+            raise InputError(f"Figure `{self.id}` has no series `{pattern}`.{did_you_mean(pattern, names)}")
+        return found
+
+    def drawn_in(self, panel: Panel) -> tuple[Series, ...]:
+        """The series of one panel."""
+        if panel.series:
+            chosen = {series.name for pattern in panel.series for series in self.named(pattern)}
+            return tuple(series for series in self.series if series.name in chosen)
+        return tuple(series for series in self.series if series.panel == panel.name)
+
+    def cell(self, series: Series) -> Cell:
+        """The cell of a series before rates and seeds."""
+        return self.base.with_(**series.changes)
+
+    def rates_of(self, series: Series) -> tuple[float, ...]:
+        """The rates tried for a series."""
+        cell = self.cell(series)
+        if series.rates is not None:
+            return series.rates
+        return (cell.rate,) if self.choose == "given" else self.rates.get(cell.optimizer, (cell.rate,))
+
+    def cells(self, series: Series, *, seeds: Sequence[int], rates: Sequence[float] | None = None) -> tuple[Cell, ...]:
+        """All cells of a series: every rate with every seed; `seed` also draws the data."""
+        tried = self.rates_of(series) if rates is None else tuple(rates)
+        wanted = list(seeds)[: series.seeds]
+        base = self.cell(series)
+        if base.kind == "solve":
+            return (base,)
+        return tuple(replace(base, rate=rate, seed=seed, data_seed=seed) for rate in tried for seed in wanted)

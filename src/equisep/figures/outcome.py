@@ -1,0 +1,93 @@
+"""Outcome: what one cell gave, as plain numbers that can be stored, judged and drawn without torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from equisep.errors import InputError
+from equisep.results.codec import decode, encode
+
+Curve = tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curves:
+    """All sites at one epoch, read one way; a number that does not exist is None, a metric not read is an empty curve.
+
+    `sites` are the names of the sites, the input first. Test D and CDNV are of the test means, nearest centers of the
+    training means. `class_fuzziness` has a curve over sites for each class. Loss and accuracies are of the whole network.
+    """
+
+    epoch: int
+    mode: str
+    grain: str = "layers"
+    reduction: str = "flatten"
+    sites: tuple[str, ...] = ()
+    fuzziness: Curve = ()
+    cdnv: Curve = ()
+    ncc: Curve = ()
+    fuzziness_test: Curve = ()
+    cdnv_test: Curve = ()
+    ncc_test: Curve = ()
+    class_fuzziness: tuple[Curve, ...] = ()
+    loss: float | None = None
+    accuracy: float | None = None
+    accuracy_test: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """Everything kept of one cell.
+
+    readings    one for each epoch, mode, grain and reduction, in that order.
+    numbers     single numbers by name, as `final_loss`, `minority_cosine`.
+    arrays      lists of numbers by name, as `class_accuracy_test`, or `ratios` and `classifier_cosines` of a solved curve.
+    points      for each site (its name) the samples as (x, y, label) in its first two principal components.
+    diverged    the first epoch whose loss is not finite, or None.
+    notes       sentences that belong to the numbers.
+    """
+
+    readings: tuple[Curves, ...] = ()
+    numbers: Mapping[str, float | None] = field(default_factory=dict)
+    arrays: Mapping[str, Curve] = field(default_factory=dict)
+    points: Mapping[str, tuple[tuple[float, ...], ...]] = field(default_factory=dict)
+    diverged: int | None = None
+    notes: tuple[str, ...] = ()
+
+    def reading(
+        self,
+        *,
+        epoch: int | None = None,
+        mode: str | None = None,
+        grain: str | None = None,
+        reduction: str | None = None,
+    ) -> Curves | None:
+        """The reading at an epoch (the last), in a mode, grain and reduction (the first read each); None if not there."""
+        if not self.readings:
+            return None
+        first = self.readings[0]
+        wanted = (
+            max(reading.epoch for reading in self.readings) if epoch is None else epoch,
+            mode or first.mode,
+            grain or first.grain,
+            reduction or first.reduction,
+        )
+        for reading in self.readings:
+            if (reading.epoch, reading.mode, reading.grain, reading.reduction) == wanted:
+                return reading
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        return dict(encode(self))
+
+    @staticmethod
+    def from_dict(content: Mapping[str, Any], *, where: str = "outcome") -> Outcome:
+        """The outcome that `to_dict` wrote."""
+        if not isinstance(content, Mapping):
+            raise InputError(f"`{where}` should be an object; found {type(content).__name__}.")
+        outcome = decode(Outcome, dict(content), where=where)
+        assert isinstance(outcome, Outcome)
+        return outcome

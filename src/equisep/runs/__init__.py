@@ -1,0 +1,1 @@
+"""Figures made real: plan, execute (here or on Ray), store, provenance."""
