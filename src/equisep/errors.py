@@ -8,6 +8,7 @@
     ├── SiteError                2   a site that does not exist or was never reached
     ├── ModelError               2   a model that cannot be loaded or run
     ├── ProfileError             2   a saved profile that cannot be read
+    ├── StoreError               2   a store or a record of results that cannot be read or written
     ├── MissingExtraError        2   an optional package that is not installed (also an ImportError)
     └── NumericalError           3   a computation that failed: training diverged, a solver stopped early
 
@@ -57,6 +58,10 @@ class ModelError(EquisepError):
 
 class ProfileError(EquisepError):
     """A saved profile that cannot be read."""
+
+
+class StoreError(EquisepError):
+    """A store or a record of results that cannot be read or written."""
 
 
 class MissingExtraError(EquisepError, ImportError):

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from equisep._version import __version__
-from equisep.cli import compare, demo, law, measure, peeled, sites
+from equisep.cli import compare, demo, figures, law, measure, peeled, sites
 
 app = typer.Typer(
     name="equisep",
@@ -42,6 +42,7 @@ app.command("sites")(sites.sites)
 app.command("law")(law.law)
 app.command("compare")(compare.compare)
 app.add_typer(peeled.group)
+app.add_typer(figures.group)
 
 
 def main() -> None:

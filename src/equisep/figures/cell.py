@@ -113,6 +113,13 @@ class Cell:
                 raise InputError(
                     f"A cell's `{name}` was {value!r}.{did_you_mean(str(value), known)} Known: {', '.join(known)}."
                 )
+        # 1 and 1.0 are one rate and must have one key, also after a journey through JSON
+        for name in _real_fields():
+            value = getattr(self, name)
+            if type(value) is int:
+                object.__setattr__(self, name, float(value))
+            elif isinstance(value, tuple | list):
+                object.__setattr__(self, name, tuple(float(each) if type(each) is int else each for each in value))
 
     def with_(self, **changes: Any) -> Cell:
         """The cell with some fields changed; an unknown one is refused with its near matches."""
@@ -142,6 +149,11 @@ class Cell:
 
 
 CELL_FIELDS: tuple[str, ...] = tuple(entry.name for entry in fields(Cell))
+
+
+@cache
+def _real_fields() -> tuple[str, ...]:
+    return tuple(entry.name for entry in fields(Cell) if "float" in str(entry.type))
 
 
 @cache

@@ -10,14 +10,20 @@ from typing import Any, Literal, get_args
 from equisep.errors import InputError, did_you_mean
 from equisep.figures.cell import Cell
 
+# A claim compares operands: its series, or, of one series, the quantities between `;`.
 Rule = Literal[
-    "law", "fuzzy law", "no law",                    # of r, by the catalogue's bounds, for every series of the claim
-    "below", "above",                                # each series less (greater) than the next, paired over seeds
-    "alike",                                         # each series within ±20 % of the first, paired over seeds
-    "rising", "falling",                             # the slope over the x of the series, by seed
-    "least rising",                                  # of = one glob a group: the x of the least value rises from group to group
-    "at least", "at most",                           # against `value`
-    "near",                                          # within ±20 % of `value`
+    "law", "fuzzy law", "no law",  # r by the catalogue's bounds, for every operand
+    "below", "above",  # each operand less (greater) than the next, paired over seeds
+    "differ",  # each operand from the next, paired over seeds, either way
+    "alike",  # each operand within ±20 % of the first, paired over seeds
+    "no less",  # each operand at least 80 % of the first, paired over seeds
+    "rising", "falling",  # the slope over the operands' x (or place), by seed
+    "less spread",  # one glob a group: mean range less in the first half of the groups than in the second
+    "least rising",  # one glob a group: the x of the least value rises from group to group
+    "least near",  # the x of the least value within ±20 % of `value`
+    "same best",  # of series: the first quantity is greatest where the second is least (±1 place)
+    "at least", "at most",  # against `value`
+    "near",  # within ±20 % of `value`
 ]  # fmt: skip
 Choice = Literal["best r", "given", "short runs"]
 PanelKind = Literal["sites", "epochs", "sweep", "points", "scatter", "array"]

@@ -22,7 +22,9 @@ from equisep.results import LawFit
 
 METRICS = ("fuzziness", "cdnv", "ncc", "fuzziness_test", "cdnv_test", "ncc_test")
 WHOLE = ("loss", "accuracy", "accuracy_test")
-WAYS = ("epoch", "mode", "grain", "reduction", "site", "from", "of", "class")
+WAYS = ("epoch", "mode", "grain", "reduction", "site", "from", "of", "class", "split")
+HALF = 0.5 + 1e-9  # of an epoch, to which shares of a shortened training are rounded
+SETTLED = 0.1
 FITTED = 0.99  # Galanti & Galanti 2022 take an accuracy above 99 % for perfect
 
 
@@ -48,12 +50,19 @@ class Quantity:
             ways[key] = value
         return Quantity(name, ways)
 
+    def renamed(self, name: str, **ways: str) -> str:
+        """Another quantity read the same way, but for the ways given, as text."""
+        wanted = {**self.ways, **ways}
+        return f"{name}@{','.join(f'{key}={value}' for key, value in wanted.items())}" if wanted else name
+
 
 def quantity(outcome: Outcome, text: str) -> float | None:
     """The number that `text` names; None where it does not exist, as after a divergence."""
     asked = Quantity.of(text)
     if asked.name in outcome.numbers:
         return outcome.numbers[asked.name]
+    if asked.name == "settled":
+        return _settled(outcome, asked)
     reading = _reading(outcome, asked)
     if reading is None:
         return None
@@ -64,7 +73,21 @@ def quantity(outcome: Outcome, text: str) -> float | None:
         return _site(_curve(reading, asked.name, asked), int(asked.ways.get("site", "-1")))
     if asked.name in OF_CURVE:
         return OF_CURVE[asked.name](_curve(reading, asked.ways.get("of", "fuzziness"), asked))
-    return OF_READING[asked.name](reading) if asked.name in OF_READING else None
+    if asked.name in OF_SITE:
+        return OF_SITE[asked.name](reading, int(asked.ways.get("site", "-1")))
+    return _of_reading(reading, asked)
+
+
+def _of_reading(reading: Curves, asked: Quantity) -> float | None:
+    """Numbers that take more than one curve of a reading."""
+    if asked.name in ("load_gap", "load_difference"):
+        gap = _load_gap(reading, int(asked.ways.get("split", "0")))
+        return gap if gap is None or asked.name == "load_gap" else abs(gap)
+    if asked.name == "class_r":
+        found = [_of_law("r")(own) for own in reading.class_fuzziness]
+        known = [r for r in found if r is not None]
+        return sum(known) / len(known) if known else None
+    return _effective_depth(reading) if asked.name == "effective_depth" else None
 
 
 def curve(outcome: Outcome, text: str) -> Curve:
@@ -76,12 +99,45 @@ def curve(outcome: Outcome, text: str) -> Curve:
 
 def _reading(outcome: Outcome, asked: Quantity) -> Curves | None:
     ways = asked.ways
+    epoch = _epoch(outcome, ways["epoch"]) if "epoch" in ways else None
+    if "epoch" in ways and epoch is None:
+        return None
     return outcome.reading(
-        epoch=int(ways["epoch"]) if "epoch" in ways else None,
+        epoch=epoch,
         mode=ways.get("mode"),
         grain=ways.get("grain"),
         reduction=ways.get("reduction"),
     )
+
+
+def _epoch(outcome: Outcome, text: str) -> int | None:
+    """An epoch by number, or as a share `a/b` of all: the one read within half an epoch of it."""
+    part, slash, whole = text.partition("/")
+    if not slash:
+        return int(part)
+    known = sorted({reading.epoch for reading in outcome.readings})
+    wanted = int(part) / int(whole) * known[-1] if known else 0.0
+    return next((epoch for epoch in known if abs(epoch - wanted) <= HALF), None)
+
+
+def _settled(outcome: Outcome, asked: Quantity) -> float | None:
+    """The first epoch from which a site's D over that of the site before stays within 10 % of its last value."""
+    site, first = int(asked.ways.get("site", "1")), outcome.reading()
+    if first is None:
+        return None
+    along = [
+        (reading.epoch, after / before)
+        for reading in sorted(outcome.readings, key=lambda each: each.epoch)
+        if (reading.mode, reading.grain, reading.reduction) == (first.mode, first.grain, first.reduction)
+        and (after := _site(reading.fuzziness, site)) is not None
+        and (before := _site(reading.fuzziness, site - 1))
+    ]
+    settled = None
+    for epoch, ratio in reversed(along):
+        if abs(ratio / along[-1][1] - 1) > SETTLED:
+            break
+        settled = float(epoch)
+    return settled
 
 
 def _curve(reading: Curves, name: str, asked: Quantity) -> Curve:
@@ -137,15 +193,27 @@ def _effective_depth(reading: Curves) -> float | None:
     return None
 
 
-def _load_gap(reading: Curves) -> float | None:
-    """Mean load of the upper half of the layers minus that of the lower half, over the mean load."""
+def _load_gap(reading: Curves, split: int) -> float | None:
+    """Mean load of the layers above `split` (0: above the middle) minus that of the others, over the mean load."""
     law = law_of(reading.fuzziness)
     if law is None or len(law.loads) < 2:
         return None
-    half = len(law.loads) // 2
-    low, high = sum(law.loads[:half]) / half, sum(law.loads[-half:]) / half
+    cut = split or len(law.loads) // 2
+    low, high = law.loads[:cut], law.loads[cut:]
     mean = sum(law.loads) / len(law.loads)
-    return (high - low) / mean if mean else None
+    return (sum(high) / len(high) - sum(low) / len(low)) / mean if mean and low and high else None
+
+
+def _center_gap(reading: Curves, site: int) -> float | None:
+    """How far test accuracy by nearest class centers at a site is from that of the whole network."""
+    share, whole = _site(reading.ncc_test, site), reading.accuracy_test
+    return None if share is None or whole is None else abs(share - whole)
+
+
+def _prediction_gain(reading: Curves, site: int) -> float | None:
+    """By how much nearer to test accuracy the training samples' nearest-center accuracy at a site is than train accuracy."""
+    share, fit, whole = _site(reading.ncc, site), reading.accuracy, reading.accuracy_test
+    return None if share is None or fit is None or whole is None else abs(fit - whole) - abs(share - whole)
 
 
 OF_CURVE: Mapping[str, Callable[[Curve], float | None]] = {
@@ -160,7 +228,7 @@ OF_CURVE: Mapping[str, Callable[[Curve], float | None]] = {
     "first": lambda values: _site(values, 0),
     "ratio": _ratio,
 }
-OF_READING: Mapping[str, Callable[[Curves], float | None]] = {
-    "effective_depth": _effective_depth,
-    "load_gap": _load_gap,
+OF_SITE: Mapping[str, Callable[[Curves, int], float | None]] = {
+    "center_gap": _center_gap,
+    "prediction_gain": _prediction_gain,
 }

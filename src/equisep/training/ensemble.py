@@ -43,6 +43,7 @@ def train_ensemble(
     test: tuple[Tensor, Tensor] | None = None,
     per_class: int | None = None,
     sizes: Sequence[int] | None = None,
+    samples: Sequence[tuple[Tensor, Tensor]] | None = None,
     stages: Sequence[Stage] = (),
     starts: Sequence[Fnn | Weights] | None = None,
     watch: Watch | None = None,
@@ -59,6 +60,7 @@ def train_ensemble(
     """Train every member as `train` would train it alone, all of them at once; others matter by rounding only.
 
     x, y         the pool of samples. With `per_class` or `sizes` each member draws its own by its `data_seed`.
+    samples      instead of a draw, for each member its positions in the pool and its labels there.
     test         samples whose accuracy is read along.
     stages       stretches of training with frozen layers or other schedules; by default the recipes as they are.
     starts       a network or state dict for each member to start from; by default its seed makes the weights.
@@ -75,14 +77,14 @@ def train_ensemble(
     stages = given or (Stage(epochs=members[0].recipe.epochs),)
     captured = captures(engine, place, dtype)
     weights = _weights(members, shape, starts)
-    samples = draw_samples(members, x, y, per_class=per_class, sizes=sizes)
+    drawn = draw_samples(members, x, y, per_class=per_class, sizes=sizes, given=samples)
     held = None if test is None else (flat_pool(*test, shape, what="test samples"), test[1].cpu().to(torch.int64))
-    _check_batches(members[0], samples.n, None if held is None else len(held[1]), watch, stages)
+    _check_batches(members[0], drawn.n, None if held is None else len(held[1]), watch, stages)
     if chunk is not None and chunk < 1:
         raise InputError(f"`chunk` was {chunk}; at least one member has to train at a time.")
     if workers is not None and workers < 1:
         raise InputError(f"`workers` was {workers}; at least one thread has to train.")
-    settings = _settings(samples, held, stages, watch, dtype=dtype, tf32=tf32, engine=captured)
+    settings = _settings(drawn, held, stages, watch, dtype=dtype, tf32=tf32, engine=captured)
     settings |= {
         "per_class": per_class,
         "sizes": None if sizes is None else [int(size) for size in sizes],
@@ -91,15 +93,15 @@ def train_ensemble(
         "equisep": __version__,
     }
     task = Task(
-        tuple(members), tuple(weights), samples, held, stages, watch, place, dtype, captured, settings
+        tuple(members), tuple(weights), drawn, held, stages, watch, place, dtype, captured, settings
     )  # fmt: skip
-    keys = _keys(members, weights, samples, settings) if store is not None else [str(i) for i in range(len(members))]
+    keys = _keys(members, weights, drawn, settings) if store is not None else [str(i) for i in range(len(members))]
     done = {} if store is None else _stored(Path(store), keys)
     todo = sorted(
         (index for index, key in enumerate(keys) if key not in done),
         key=lambda index: setting(members[index].recipe),  # neighbors of one setting share an optimizer's sweep
     )
-    size = _fitting(members, samples.n, dtype, place, epochs=task.epochs, memory=memory, chunk=chunk)
+    size = _fitting(members, drawn.n, dtype, place, epochs=task.epochs, memory=memory, chunk=chunk)
     queue = _pieces(todo, size)
     finished = 0
     while queue:
@@ -116,7 +118,7 @@ def train_ensemble(
             if not out_of_memory(error):
                 raise
             if len(indices) == 1:
-                need = bytes_per_member(members[indices[0]], samples.n, dtype, epochs=task.epochs)
+                need = bytes_per_member(members[indices[0]], drawn.n, dtype, epochs=task.epochs)
                 raise NumericalError(
                     f"One member of {shape} needs about {need / 2**20:.0f} MiB on {place}, which is not free there. "
                     "Use another device or a smaller network."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -13,6 +14,8 @@ from equisep.labels import check_range
 from equisep.progress import Progress, silent
 from equisep.shapes import Float, Shaped
 from equisep.training.recipe import Recipe
+
+Augment = Callable[[Tensor, torch.Generator], Tensor]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,30 +32,42 @@ def train(
     y: Shaped[Tensor, " n"],
     *,
     recipe: Recipe | None = None,
+    class_weights: Sequence[float] | None = None,
+    augment: Augment | None = None,
+    after_epoch: Callable[[int], None] | None = None,
     progress: Progress = silent,
 ) -> History:
     """Train a network in place on data held as tensors, on the device they are on.
 
     The batch order comes from a CPU generator of its own, one `randperm` an epoch, so that it depends on the seed
     alone; the last smaller batch is kept. The model is left in training mode, as torch's own loops leave it.
+
+    class_weights    factors of the loss by class; the sum over a batch is still divided by its size.
+    augment          changes each batch of samples before it is seen, by a generator of its own.
+    after_epoch      called with the number of epochs done, 0 before the first; the model may be read there, and is set
+                     back to training.
     """
     recipe = recipe or Recipe()
     _check(model, x, y, recipe)
     optimizer = recipe.make_optimizer(model.parameters())
     order = torch.Generator("cpu").manual_seed(recipe.seed)
-    model.train()
+    chance = torch.Generator("cpu").manual_seed(recipe.seed)
+    weights = None if class_weights is None else torch.tensor(class_weights, device=x.device, dtype=x.dtype)
     losses: list[float] = []
     accuracies: list[float] = []
+    if after_epoch is not None:
+        after_epoch(0)
+    model.train()
     for epoch in range(recipe.epochs):
         for group in optimizer.param_groups:
             group["lr"] = recipe.rate_at(epoch)
         loss_sum = torch.zeros((), device=x.device)
         hits = torch.zeros((), dtype=torch.int64, device=x.device)
         for batch in torch.randperm(len(y), generator=order, device="cpu").to(x.device).split(recipe.batch_size):
-            logits = model(x[batch])
+            logits = model(x[batch] if augment is None else augment(x[batch], chance))
             if epoch == 0:
                 check_range(y[batch], logits.shape[1], owner=f"`{type(model).__name__}` has {logits.shape[1]} outputs")
-            loss = nn.functional.cross_entropy(logits, y[batch])
+            loss = _loss(logits, y[batch], weights)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -65,8 +80,17 @@ def train(
                 f"Training with {recipe.optimizer} at rate {recipe.rate:g} diverged: the loss of epoch {epoch + 1} "
                 f"is {losses[-1]}. Lower the rate."
             )
+        if after_epoch is not None:
+            after_epoch(epoch + 1)
+            model.train()
         progress("training", epoch + 1, recipe.epochs)
     return History(loss=tuple(losses), accuracy=tuple(accuracies))
+
+
+def _loss(logits: Tensor, y: Tensor, weights: Tensor | None) -> Tensor:
+    if weights is None:
+        return nn.functional.cross_entropy(logits, y)
+    return nn.functional.cross_entropy(logits, y, weight=weights, reduction="sum") / len(y)
 
 
 def _check(model: nn.Module, x: Tensor, y: Tensor, recipe: Recipe) -> None:

@@ -54,15 +54,23 @@ class Samples:
 
 
 def draw_samples(
-    members: Sequence[Member], x: Tensor, y: Tensor, *, per_class: int | None, sizes: Sequence[int] | None
+    members: Sequence[Member],
+    x: Tensor,
+    y: Tensor,
+    *,
+    per_class: int | None,
+    sizes: Sequence[int] | None,
+    given: Sequence[tuple[Tensor, Tensor]] | None = None,
 ) -> Samples:
     """Each member's draw from the pool by its `data_seed`, and its labels with their noise.
 
-    With neither `per_class` nor `sizes` every member sees the whole pool. Class weights are per member, but how they
-    are averaged is one choice for all.
+    With neither `per_class` nor `sizes` every member sees the whole pool. `given` are positions and labels for each member
+    instead of a draw. Class weights are per member, but how they are averaged is one choice for all.
     """
     shape = members[0].shape
     pool = flat_pool(x, y, shape)
+    if given is not None:
+        return _given_samples(members, pool, given, drawn=per_class is not None or sizes is not None)
     names = y.cpu()
     drawn: dict[int, Tensor] = {}
     labeled: dict[tuple[int, float], Tensor] = {}
@@ -82,6 +90,26 @@ def draw_samples(
         class_weights=weights,
         weighted_mean=mean,
     )
+
+
+def _given_samples(
+    members: Sequence[Member], pool: Tensor, given: Sequence[tuple[Tensor, Tensor]], *, drawn: bool
+) -> Samples:
+    """Positions and labels as they were given, once it is sure that they fit."""
+    if drawn or any(member.label_noise for member in members):
+        raise InputError("`samples` are given, so nothing is drawn. Leave out `per_class`, `sizes` and label noise.")
+    if len(given) != len(members):
+        raise InputError(f"`samples` has {len(given)} entries for {len(members)} members. Give one for each.")
+    rows, labels = (torch.stack([pair[part].cpu().to(torch.int64) for pair in given]) for part in (0, 1))
+    if rows.shape != labels.shape or rows.ndim != 2 or rows.shape[1] == 0:
+        raise InputError(
+            f"`samples` needs one label a position and at least one; found {tuple(rows.shape)} and {tuple(labels.shape)}."
+        )
+    if not 0 <= int(rows.min()) <= int(rows.max()) < len(pool):
+        raise InputError(f"`samples` holds positions {int(rows.min())} to {int(rows.max())} of a pool of {len(pool)}.")
+    check_range(labels.flatten(), members[0].shape.classes, owner=f"the members have {members[0].shape.classes} classes")
+    weights, mean = _class_weights(members, labels)
+    return Samples(pool=pool, rows=rows, labels=labels, class_weights=weights, weighted_mean=mean)
 
 
 def _positions(names: Tensor, member: Member, *, per_class: int | None, sizes: Sequence[int] | None) -> Tensor:

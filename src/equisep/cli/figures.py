@@ -1,0 +1,17 @@
+"""`equisep figures`: the papers' figures, one file a command, joined here."""
+
+from __future__ import annotations
+
+import typer
+
+from equisep.cli import figures_list, figures_run, figures_show
+
+group = typer.Typer(
+    name="figures",
+    help="The papers' figures: run them here or on a cluster, and see which of their claims hold.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+group.command("list")(figures_list.list_figures)
+group.command("run")(figures_run.run)
+group.command("show")(figures_show.show)

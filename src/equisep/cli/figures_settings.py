@@ -1,0 +1,65 @@
+"""The settings of a run as the command line gives them: fields of cells, the device, the place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+from equisep.cli.console import fail
+from equisep.errors import EquisepError, InputError
+from equisep.figures.cell import Cell
+
+# what has a flag of its own, since a plan is made of it
+ELSEWHERE = {"seed": "--seeds", "data_seed": "--seeds", "data": "--data NAME=OTHER", "stands_for": "--data NAME=OTHER"}
+
+
+def cell_changes(texts: Sequence[str]) -> dict[str, Any]:
+    """`FIELD=VALUE` of `--set`, each once, with the value as the cell's field wants it."""
+    changes: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise InputError(f"`--set` takes FIELD=VALUE, such as dtype=float64; found `{text}`.")
+        if name in ELSEWHERE:
+            raise InputError(f"`--set {name}` would make all cells alike. Use `{ELSEWHERE[name]}`.")
+        if name in changes:
+            raise InputError(f"`--set {name}` was given twice. Give it once.")
+        try:
+            cell = Cell.from_dict({name: _value(name, value)}, where=f"--set {text}: cell")
+        except EquisepError as error:
+            raise InputError(str(error)) from error
+        changes[name] = getattr(cell, name)
+    return changes
+
+
+def _value(name: str, text: str) -> Any:
+    """As JSON where it is JSON; `1,2,3` where the field is a list of numbers or names; else the text itself."""
+    kind = next((str(entry.type) for entry in fields(Cell) if entry.name == name), "")
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = {"none": None, "true": True, "false": False}.get(text.lower(), text)
+    if kind.startswith("tuple") and not isinstance(value, list) and value is not None:
+        return [_value("", part) for part in text.split(",") if part]
+    return value
+
+
+def check_device(name: str | None) -> None:
+    """Refuse a device that is not here, before anything is planned."""
+    if name is None:
+        return
+    import torch
+
+    try:
+        torch.zeros(1, device=name)
+    except (RuntimeError, AssertionError, ValueError) as error:
+        fail(f"`--device {name}` cannot be used here: {str(error).splitlines()[0]}", code=2)
+
+
+def check_place(on: str) -> str:
+    """`local`, `ray`, or the address of a Ray cluster."""
+    if on in ("local", "ray") or on.startswith("ray://"):
+        return on
+    raise InputError(f"`--on {on}` names no place to run. Known: local, ray, ray://ADDRESS.")

@@ -1,0 +1,75 @@
+"""The catalogue: every figure by its id `<paper>/<figure>`, those of the papers and those in a file of the user's."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+from equisep.errors import InputError, did_you_mean
+from equisep.figures.figure import Figure
+from equisep.figures.rules import check_claims
+
+_ID = re.compile(r"[A-Za-z0-9_-]+/[A-Za-z0-9_-]+")  # both parts name files, of the store and of the record
+_MODULE = "equisep_user_figures"  # the `__name__` under which a user's file runs
+
+
+def all_figures(extra: Path | None = None) -> tuple[Figure, ...]:
+    """Every figure, paper by paper; `extra` is a Python file with `FIGURES = (Figure(…), …)` or `FIGURE`: its code is run."""
+    known = _of_papers()
+    return known if extra is None else (*known, *_of_file(Path(extra), taken=[figure.id for figure in known]))
+
+
+def figure_of(id: str, extra: Path | None = None) -> Figure:
+    """The figure of that id; an unknown one is refused with its near matches."""
+    figures = all_figures(extra)
+    for figure in figures:
+        if figure.id == id:
+            return figure
+    ids = [figure.id for figure in figures]
+    near = did_you_mean(id, ids) or _same_name(id, ids)
+    raise InputError(f"No figure `{id}`.{near} `equisep figures list` names all {len(ids)}.")
+
+
+def _same_name(id: str, ids: Sequence[str]) -> str:
+    """The papers that have a figure of that name, where only the name or another paper was given."""
+    found = [f"`{known}`" for known in ids if known.rpartition("/")[2] == id.rpartition("/")[2]]
+    return f" Did you mean {' or '.join(found)}?" if found else ""
+
+
+@cache
+def _of_papers() -> tuple[Figure, ...]:
+    from equisep.figures import fang2021, galanti2022, he2023
+
+    return tuple(figure for paper in (he2023, fang2021, galanti2022) for figure in paper.FIGURES)
+
+
+def _of_file(path: Path, *, taken: Iterable[str]) -> tuple[Figure, ...]:
+    """The figures of a user's file, checked as those of the papers are by the tests."""
+    if not path.is_file():
+        raise InputError(f"No file `{path}` to take figures from. Name a Python file with `FIGURES = (Figure(…),)`.")
+    try:
+        made = runpy.run_path(str(path), run_name=_MODULE)
+    except (Exception, SystemExit) as error:
+        raise InputError(f"Running `{path}` failed: {type(error).__name__}: {error}") from error
+    if "FIGURES" not in made and "FIGURE" not in made:
+        raise InputError(f"`{path}` has neither `FIGURES` nor `FIGURE`. Write `FIGURES = (Figure(…),)` in it.")
+    given = made["FIGURES"] if "FIGURES" in made else made["FIGURE"]
+    entries = tuple(given) if isinstance(given, list | tuple) else (given,)
+    found = tuple(entry for entry in entries if isinstance(entry, Figure))
+    if len(found) < len(entries):
+        others = sorted({type(entry).__name__ for entry in entries if not isinstance(entry, Figure)})
+        raise InputError(f"The figures of `{path}` should each be a `Figure`; found {', '.join(others)}.")
+    seen = set(taken)
+    for figure in found:
+        if not _ID.fullmatch(figure.id):
+            raise InputError(
+                f"`{path}` has a figure `{figure.id}`. An id is PAPER/FIGURE, each of letters, digits, - and _."
+            )
+        if figure.id in seen:
+            raise InputError(f"`{path}` has a figure `{figure.id}`, an id that is taken. Give it another.")
+        seen.add(figure.id)
+        check_claims(figure)
+    return found

@@ -1,0 +1,249 @@
+"""Fang, He, Long & Su 2021: the Layer-Peeled Model solved, and minority collapse in networks, as figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from equisep.figures.cell import Cell
+from equisep.figures.figure import Claim, Figure, Panel, Series
+
+SOURCE = "Fang, He, Long & Su (2021)"
+CITE = (
+    "C. Fang, H. He, Q. Long and W. J. Su. Exploring deep neural networks via layer-peeled model: Minority collapse in "
+    "imbalanced training. PNAS 118(43), 2021."
+)
+
+EXACT = 1e-6  # what a proven optimum may miss an angle by: about the root of its gap
+CLASSES = (2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100)
+POWERS = (1.5, 2.0, 3.0)
+DIMENSIONS = (6, 8, 9)
+MAJORITIES = (3, 5, 7)
+ENERGIES = (5.0, 10.0)  # E_H, for E_W = 1
+RATIOS = tuple(10 ** (step / 10) for step in range(41))
+
+ABSENT = 1e5  # where R = ∞ is drawn
+HALF = 5  # majority classes of ten
+LARGE_EMBEDDED = 500  # n_A: the embedded images have 600 a class
+LARGE_FM = 6000  # n_A: all of them
+LARGE_CIFAR = 5000
+FNN_RATIOS = (1, 5, 10, 50, 100, LARGE_EMBEDDED, None)
+NETWORK_RATIOS = (1, 10, 100, 1000, None)
+WEIGHTS = (1, 5, 10, 50, 100, LARGE_EMBEDDED)
+R_AXIS = f"R = n_A/n_B (R = ∞ drawn at {ABSENT:.0e})"
+
+# the networks' training, as in the authors' code
+TRAINED = Cell(
+    optimizer="momentum", rate=0.1, epochs=350, batch_size=128, weight_decay=5e-4, per_class=None, classifier=True
+)
+ON_FM: Mapping[str, Any] = {"data": "fashion-mnist", "preparation": "he2023-32x32"}
+ON_CIFAR: Mapping[str, Any] = {"data": "cifar10", "preparation": "he2023-32x32-cifar"}
+# group of series → title, n_A and changes
+NETWORKS: Mapping[str, tuple[str, int, Mapping[str, Any]]] = {
+    "vgg11-fm": ("VGG11, Fashion-MNIST", LARGE_FM, {"network": "vgg11", **ON_FM}),
+    "vgg13-cifar10": ("VGG13, CIFAR-10", LARGE_CIFAR, {"network": "vgg13", **ON_CIFAR}),
+    "resnet18-fm": ("ResNet18, Fashion-MNIST", LARGE_FM, {"network": "resnet18", **ON_FM}),
+    "resnet18-cifar10": ("ResNet18, CIFAR-10", LARGE_CIFAR, {"network": "resnet18", **ON_CIFAR}),
+}
+
+
+def imbalanced(largest: int, ratio: int | None) -> tuple[int, ...]:
+    """Class sizes: the first five n_A, the others n_A/R; None is R = ∞, and leaves them out."""
+    return (largest,) * HALF + (0 if ratio is None else largest // ratio,) * HALF
+
+
+def over_ratios(group: str, largest: int, ratios: tuple[int | None, ...], **changes: Any) -> tuple[Series, ...]:
+    """One series for each imbalance ratio R."""
+    return tuple(
+        Series(
+            f"{group}-R{'inf' if ratio is None else ratio}",
+            {**changes, "sizes": imbalanced(largest, ratio)},
+            label=f"R = {'∞' if ratio is None else ratio}",
+            x=ABSENT if ratio is None else float(ratio),
+        )
+        for ratio in ratios
+    )
+
+
+def collapse_claims(group: str, title: str) -> tuple[Claim, ...]:
+    """What is claimed of one network over R."""
+    return (
+        Claim(f"{title}: the cosine between minority classifiers rises with R", "rising", (f"{group}-R*",),
+              "minority_cosine", place="minority collapse in networks"),
+        Claim(f"{title}: it is 1 where the minority is absent", "near", (f"{group}-Rinf",), "minority_cosine", 1.0,
+              place="minority collapse in networks"),
+        Claim(f"{title}: test accuracy on minority classes falls with R", "falling", (f"{group}-R*",),
+              "minority_accuracy_test", place="minority accuracy in networks"),
+        Claim(f"{title}: it is at chance, 1/10 or less, where the minority is absent", "at most", (f"{group}-Rinf",),
+              "minority_accuracy_test", 0.1, place="minority accuracy in networks"),
+    )  # fmt: skip
+
+
+def sweep_panels(glob: str, x_label: str, name: str = "", title: str = "") -> tuple[Panel, Panel]:
+    """Minority cosine, of classifiers, and minority test accuracy over the x of the series of `glob`."""
+    return (
+        Panel(f"cosine{name}", title or "Minority classifiers", "sweep", "minority_cosine", x_label=x_label,
+              y_label="mean cosine between minority classifiers", log_x=True, log_y=False, series=(glob,)),
+        Panel(f"accuracy{name}", title or "Minority test accuracy", "sweep", "minority_accuracy_test", x_label=x_label,
+              y_label="test accuracy on minority classes", log_x=True, log_y=False, series=(glob,)),
+    )  # fmt: skip
+
+
+BALANCED = Figure(
+    id="fang2021/balanced",
+    title="Classes of equal size: the Layer-Peeled Model is solved by a simplex ETF",
+    source=SOURCE,
+    cite=CITE,
+    base=Cell(kind="solve", problem="balanced", starts=4),
+    series=tuple(
+        Series(f"K-{k}", {"majority": k, "dimension": k}, panel="errors", label=f"K = {k}", x=k) for k in CLASSES
+    ),
+    panels=(
+        Panel("errors", "Angles", "sweep", "cosine_error", x_label="classes K", y_label="max |cos + 1/(K − 1)|",
+              log_x=True),
+        Panel("duality", "Duality", "sweep", "duality_error", x_label="classes K", y_label="max ‖h − √(E_H/E_W) w‖/‖h‖",
+              log_x=True, series=("K-*",)),
+        Panel("gap", "Proof", "sweep", "relative_gap", x_label="classes K", y_label="(f − f*)/f, at most", log_x=True,
+              series=("K-*",)),
+    ),
+    claims=(
+        Claim("Every angle between two classes has cosine −1/(K − 1)", "at most", ("K-*",), "cosine_error", EXACT,
+              exact=True, place="the theorem on balanced classes"),
+        Claim("Features are the classifiers times √(E_H/E_W)", "at most", ("K-*",), "duality_error", EXACT, exact=True,
+              place="the theorem on balanced classes"),
+    ),
+    seeds=1,
+    notes=("Found in W and H from random starts, without the symmetry of the classes, and proven by the convex form.",),
+)  # fmt: skip
+
+QNORM = Figure(
+    id="fang2021/qnorm",
+    title="Features bounded in the q-norm, K = 4",
+    source=SOURCE,
+    cite=CITE,
+    base=Cell(kind="solve", problem="qnorm", majority=4, starts=32),
+    series=tuple(
+        Series(f"q{q:g}-p{p}", {"power": q, "dimension": p}, panel="angles", label=f"q = {q:g}, p = {p}", x=p)
+        for q in POWERS
+        for p in DIMENSIONS
+    ),
+    panels=(
+        Panel("angles", "Distance from collapse", "sweep", "collapse_distance", x_label="dimension p", log_y=False,
+              y_label="greatest of |cos + 1/3|, NC3 and the spread of norms"),
+        Panel("advantage", "Against the best simplex ETF", "sweep", "etf_advantage", x_label="dimension p", log_y=False,
+              y_label="loss of the ETF − loss", series=("q*",)),
+    ),
+    claims=(
+        Claim("Neural collapse does not emerge for any q ≠ 2", "at least", ("q1.5-*", "q3-*"), "collapse_distance", 0.01,
+              exact=True, place="slides, part I: the proposition on q-norms"),
+        Claim("… at q = 1.5, and at q = 3 in 8 dimensions", "at least", ("q1.5-*", "q3-p8"), "collapse_distance", 0.01,
+              place="slides, part I: the proposition on q-norms"),
+        Claim("… and the optimum there is better than any simplex ETF", "at least", ("q1.5-*", "q3-p8"), "etf_advantage",
+              EXACT, place="slides, part I: the proposition on q-norms"),
+        Claim("Control: at q = 2 neural collapse emerges", "at most", ("q2-*",), "collapse_distance", EXACT, exact=True,
+              place="the theorem on balanced classes"),
+        Claim("Against the proposition: at q = 3 in 6 and in 9 dimensions the optimum is a simplex ETF", "at most",
+              ("q3-p6", "q3-p9"), "collapse_distance", EXACT, exact=True, place="ours, not the paper's: docs/peeled.md"),
+    ),
+    seeds=1,
+    columns=2,
+    notes=(
+        "Angles are not centered: centering would hide the effect.",
+        "Where q > 2 and ±1 vectors form a simplex ETF (K = 4, p a multiple of 3) the optimum is collapsed, and the bound of "
+        "the 2-norm problem proves it. Elsewhere, for q ≠ 2, the least of many starts is shown: stationary, not proven.",
+    ),
+)  # fmt: skip
+
+MINORITY = Figure(
+    id="fang2021/minority",
+    title="Minority collapse in the Layer-Peeled Model, K = 10",
+    source=SOURCE,
+    cite=CITE,
+    base=Cell(kind="solve", problem="minority", ratios=RATIOS),
+    series=tuple(
+        Series(f"EH{energy:g}-kA{k}", {"majority": k, "minority": 10 - k, "feature_energy": energy}, label=f"k_A = {k}",
+               panel=f"classifiers-{energy:g}")
+        for energy in ENERGIES
+        for k in MAJORITIES
+    ),
+    panels=tuple(
+        Panel(f"{what}s-{energy:g}", f"Minority {what}s, E_W = 1, E_H = {energy:g}", "array", f"{what}_cosines", "ratios",
+              y_label="cosine", x_label="R = n_A/n_B", log_x=True, log_y=False, series=(f"EH{energy:g}-*",))
+        for what in ("classifier", "feature")
+        for energy in ENERGIES
+    ),
+    claims=(
+        Claim("Without imbalance the cosine between minority classifiers is −1/9", "at most", ("EH*",),
+              "first_cosine_error", EXACT, exact=True, place="the figure on minority collapse"),
+        Claim("It rises with R until it is 1", "at least", ("EH*",), "least_rise", 0.0, exact=True,
+              place="the figure on minority collapse"),
+        Claim("From a finite R* on it is 1, as long as the classifiers are not zero", "at most", ("EH*",),
+              "collapsed_error", EXACT, exact=True, place="Chen 2023; the figure on minority collapse"),
+        Claim("From R* on minority classifiers are one vector", "at most", ("EH*",), "collapsed_distance", EXACT,
+              exact=True, place="Chen 2023"),
+        Claim("… and so they are in the limit R → ∞", "at most", ("EH*",), "limit_distance", EXACT, exact=True,
+              place="the theorem on the limit"),
+        Claim("Minority class means no longer equal the classifiers", "at least", ("EH*",), "mean_gap", 0.01, exact=True,
+              place="the section on minority collapse"),
+    ),
+    seeds=1,
+    columns=2,
+)  # fmt: skip
+
+FNN = Figure(
+    id="fang2021/fnn",
+    title="Minority collapse of an FNN of 8 layers",
+    source=SOURCE,
+    cite=CITE,
+    base=TRAINED.with_(data="embedded-10x10", depth=8),
+    series=over_ratios("fnn", LARGE_EMBEDDED, FNN_RATIOS),
+    panels=sweep_panels("fnn-R*", R_AXIS),
+    claims=collapse_claims("fnn", "FNN"),
+    columns=2,
+    notes=(
+        f"Fashion-MNIST at 10×10 as it comes with the package: n_A = {LARGE_EMBEDDED}, so that R ends there and at ∞.",
+    ),
+)
+
+NETS = Figure(
+    id="fang2021/networks",
+    title="Minority collapse of VGG and ResNet18",
+    source=SOURCE,
+    cite=CITE,
+    base=TRAINED.with_(depth=None, width=None, tf32=True),
+    series=tuple(
+        series
+        for group, (_, largest, changes) in NETWORKS.items()
+        for series in over_ratios(group, largest, NETWORK_RATIOS, **changes)
+    ),
+    panels=tuple(
+        sweep_panels(f"{group}-R*", R_AXIS, f"-{group}", title)[row]
+        for row in (0, 1)
+        for group, (title, _, _) in NETWORKS.items()
+    ),
+    claims=tuple(claim for group, (title, _, _) in NETWORKS.items() for claim in collapse_claims(group, title)),
+    seeds=1,
+    columns=4,
+)
+
+OVERSAMPLING = Figure(
+    id="fang2021/oversampling",
+    title=f"Weighting the minority, R = {LARGE_EMBEDDED}",
+    source=SOURCE,
+    cite=CITE,
+    base=FNN.base.with_(sizes=imbalanced(LARGE_EMBEDDED, LARGE_EMBEDDED)),
+    series=tuple(
+        Series(f"fnn-w{w}", {"class_weights": (1.0,) * HALF + (float(w),) * HALF}, label=f"w = {w}", x=w) for w in WEIGHTS
+    ),
+    panels=sweep_panels("fnn-w*", "loss weight w of a minority sample"),
+    claims=(
+        Claim("The cosine between minority classifiers falls back as w grows to R", "below",
+              (f"fnn-w{WEIGHTS[-1]}", "fnn-w1"), "minority_cosine", place="the section on oversampling"),
+        Claim("Test accuracy on minority classes recovers", "below", ("fnn-w1", f"fnn-w{WEIGHTS[-1]}"),
+              "minority_accuracy_test", place="the section on oversampling"),
+    ),
+    columns=2,
+    notes=("A loss weight w has the effect of w copies of each minority sample.",),
+)  # fmt: skip
+
+FIGURES: tuple[Figure, ...] = (BALANCED, QNORM, MINORITY, NETS, FNN, OVERSAMPLING)

@@ -1,0 +1,330 @@
+"""Galanti & Galanti 2022: CDNV, nearest class centers and effective depth of networks of many depths, as figures.
+
+Layers are counted as in the paper, hidden ones only: MLP-d is an FNN of d + 1 linear layers, and site l is layer l.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from equisep.figures.cell import Cell
+from equisep.figures.figure import Claim, Figure, Panel, Printed, Series
+
+SOURCE = "Galanti & Galanti (2022)"
+CITE = (
+    "T. Galanti and L. Galanti. On the implicit bias towards depth minimization in deep neural networks. "
+    "arXiv 2202.09028, 2022."
+)
+
+EPOCHS = 500
+READ = (0, 1, 2, 5, 10, 20, 50, 100, 200, 350)  # and the last
+FITTED = 0.99  # "> 99 %"
+MLP_DEPTHS = (2, 3, 4, 8, 16)
+CONV_DEPTHS = (3, 4, 5, 8, 16)
+NOISE = (0, 25, 50, 75)  # per cent of labels drawn at random
+LAYERS = (4, 6, 8, 10)
+ENDS = (2, 4, 6, 8)  # sites of ResNet-18 at the end of a group of two blocks
+WAYS: Mapping[str, bool] = {"plain": False, "augmented": True}
+METRICS: Mapping[str, str] = {
+    "cdnv": "CDNV, train",
+    "ncc": "nearest-center accuracy, train",
+    "cdnv_test": "CDNV, test",
+    "ncc_test": "nearest-center accuracy, test",
+}
+
+CLASSES = 10
+SHARES = (10, 20, 30, 40, 50, 60, 70, 80, 90)  # per cent of the second sample's labels that differ, p
+BOUND_DEPTHS = tuple(range(2, 13))
+DEEPEST = BOUND_DEPTHS[-1]
+
+BASE = Cell(
+    data="cifar10",
+    preparation="he2023-32x32-cifar",
+    per_class=None,
+    optimizer="momentum",
+    rate=0.1,
+    epochs=EPOCHS,
+    milestones=(60 / EPOCHS, 120 / EPOCHS, 160 / EPOCHS),
+    factor=0.2,
+    read_epochs=READ,
+    modes=("eval", "batch"),
+    test_sites=True,
+)
+CONV = BASE.with_(network="convnet", tf32=True)
+UNPRINTED = "Rate and schedule are printed for ResNet-18 alone (without the factor) and taken for all networks."
+TWO_WAYS = "Trained with (`augmented`, the paper's way) and without augmentation (`plain`); read on images as they are."
+
+
+def over_depths(group: str, depths: Sequence[int], *, classifier: int = 0, **changes: Any) -> tuple[Series, ...]:
+    """One series for each depth d, plain and augmented; an FNN counts its classifier as a layer."""
+    return tuple(
+        Series(
+            f"{group}-{way}-{d}", {**changes, "depth": d + classifier, "augment": augment}, label=f"d = {d}, {way}", x=d
+        )
+        for way, augment in WAYS.items()
+        for d in depths
+    )
+
+
+def depth_panels(group: str, depths: Sequence[int]) -> tuple[Panel, ...]:
+    """A column for each depth, a row for each metric over sites, and a row of effective depths over epochs."""
+    rows = tuple(
+        Panel(f"{metric}-{d}", f"d = {d}", y=metric, y_label=words, log_y=metric.startswith("cdnv"),
+              series=(f"{group}-*-{d}",))
+        for metric, words in METRICS.items()
+        for d in depths
+    )  # fmt: skip
+    return rows + tuple(
+        Panel(f"effective-{d}", f"d = {d}", "epochs", "effective_depth", y_label="effective depth",
+              log_y=False, series=(f"{group}-*-{d}",))
+        for d in depths
+    )  # fmt: skip
+
+
+def depth_claims(
+    group: str, depths: Sequence[int], place: str, *, effective: int | None = None, collapsed: int | None = None
+) -> tuple[Claim, ...]:
+    """What is claimed of networks that differ in depth, for either way of training; the two deepest are the deep ones.
+
+    `effective` is the printed effective depth, below which networks are shallow; layers from `collapsed` on collapse.
+    """
+    found: list[Claim] = []
+    for way in WAYS:
+        name, text = f"{group}-{way}-", f" ({way})"
+        deep = tuple(f"{name}{d}" for d in depths[-2:])
+        if effective is not None:
+            shallow = tuple(f"{name}{d}" for d in depths if d < effective)
+            found += [
+                Claim(f"Effective depth {effective} in all networks that deep{text}", "near", (f"{name}{effective}", *deep),
+                      "effective_depth", float(effective), place=place),
+                Claim(f"Shallower networks fit{text}", "at least", shallow, "accuracy", FITTED, place=place),
+                Claim(f"… without collapse{text}", "at most", shallow, "ncc", FITTED, place=place),
+            ]  # fmt: skip
+        if collapsed is not None:
+            found.append(
+                Claim(f"Layers from {collapsed} on of the deep networks collapse{text}", "at least", deep,
+                      f"ncc@site={collapsed}", FITTED, place=place)
+            )  # fmt: skip
+        found += [
+            Claim(f"The deep networks collapse at the top{text}", "at least", deep, "ncc", FITTED, place=place),
+            Claim(f"More layers show the same degree of collapse{text}", "alike", deep, "cdnv", place=place),
+        ]
+    return tuple(found)
+
+
+def over_noise(group: str, **changes: Any) -> tuple[Series, ...]:
+    """One series for each share of random labels, plain and augmented."""
+    return tuple(
+        Series(
+            f"{group}-{way}-{share}",
+            {**changes, "label_noise": share / 100, "augment": augment},
+            label=f"{share} %, {way}",
+            x=share / 100,
+        )
+        for way, augment in WAYS.items()
+        for share in NOISE
+    )
+
+
+def noise_panels(group: str) -> tuple[Panel, ...]:
+    """A column for each layer, a row for each metric over epochs; then test accuracy against what may predict it."""
+    drawn = (f"{group}-*",)
+    rows = tuple(
+        Panel(f"{metric}-{layer}", f"layer {layer}", "epochs", f"{metric}@site={layer}", y_label=words,
+              log_y=metric.startswith("cdnv"), series=drawn)
+        for metric, words in METRICS.items()
+        for layer in LAYERS
+    )  # fmt: skip
+    predictors = {
+        f"ncc@site={LAYERS[0]}": f"nearest-center accuracy of layer {LAYERS[0]}, train",
+        "accuracy": "train accuracy",
+    }
+    return rows + tuple(
+        Panel(f"predicted-{row}", "What predicts test accuracy", "scatter", "accuracy_test", x, "test accuracy", words,
+              log_y=False, series=drawn)
+        for row, (x, words) in enumerate(predictors.items())
+    )  # fmt: skip
+
+
+def noise_claims(group: str, place: str) -> tuple[Claim, ...]:
+    """What is claimed of networks trained on random labels, for either way of training."""
+    found: list[Claim] = []
+    for way in WAYS:
+        every, text = (f"{group}-{way}-*",), f" ({way})"
+        noisy = tuple(f"{group}-{way}-{share}" for share in NOISE if share)
+        found += [
+            Claim(f"CDNV of layer 4 grows with noise{text}", "rising", every, "cdnv@site=4", place=place),
+            Claim(f"The network fits its labels{text}", "at least", every, "accuracy", FITTED, place=place),
+            Claim(f"… while layer 4 does not separate noisy ones{text}", "at most", noisy, "ncc@site=4", FITTED, place=place),
+            Claim(f"Effective depth grows with noise{text}", "rising", every, "effective_depth", place=place),
+            Claim(f"Nearest-center accuracy of layer 4 is nearer to test accuracy than train accuracy is{text}", "at least",
+                  noisy, "prediction_gain@site=4", 0.0, place=place),
+        ]  # fmt: skip
+    return tuple(found)
+
+
+FIG1 = Figure(
+    id="galanti2022/fig1",
+    title="MLP-d-100 on CIFAR-10",
+    source=SOURCE,
+    cite=CITE,
+    base=BASE.with_(width=100),
+    series=over_depths("mlp", MLP_DEPTHS, classifier=1),
+    panels=depth_panels("mlp", MLP_DEPTHS),
+    claims=depth_claims("mlp", MLP_DEPTHS, "Fig. 1", effective=4, collapsed=5),
+    printed=tuple(Printed(f"mlp-augmented-{d}", "effective_depth", 4.0, "Fig. 1") for d in (4, 8, 16)),
+    columns=len(MLP_DEPTHS),
+    notes=(UNPRINTED, TWO_WAYS),
+)
+
+FIG2 = Figure(
+    id="galanti2022/fig2",
+    title="ConvNet-d-400 on CIFAR-10",
+    source=SOURCE,
+    cite=CITE,
+    base=CONV.with_(width=400),
+    series=over_depths("convnet", CONV_DEPTHS),
+    panels=depth_panels("convnet", CONV_DEPTHS),
+    claims=depth_claims("convnet", CONV_DEPTHS, "Fig. 2", effective=5),
+    printed=tuple(Printed(f"convnet-augmented-{d}", "effective_depth", 5.0, "Fig. 2") for d in (5, 8, 16)),
+    seeds=1,
+    columns=len(CONV_DEPTHS),
+    notes=(UNPRINTED, TWO_WAYS),
+)
+
+FIG3 = Figure(
+    id="galanti2022/fig3",
+    title="MLP-10-500 on CIFAR-10 with random labels",
+    source=SOURCE,
+    cite=CITE,
+    base=BASE.with_(depth=11, width=500),
+    series=over_noise("mlp"),
+    panels=noise_panels("mlp"),
+    claims=(
+        *noise_claims("mlp", "Fig. 3"),
+        Claim("CDNV of layer 4 is 0.28 without noise", "near", ("mlp-augmented-0",), "cdnv@site=4", 0.28, place="Fig. 3"),
+        Claim("… 0.6 with 25 %", "near", ("mlp-augmented-25",), "cdnv@site=4", 0.6, place="Fig. 3"),
+        Claim("… above 1 with 50 and 75 %", "at least", ("mlp-augmented-50", "mlp-augmented-75"), "cdnv@site=4", 1.0,
+              place="Fig. 3"),
+    ),
+    printed=(
+        Printed("mlp-augmented-0", "cdnv@site=4", 0.28, "Fig. 3"),
+        Printed("mlp-augmented-25", "cdnv@site=4", 0.6, "Fig. 3"),
+    ),
+    columns=len(LAYERS),
+    notes=(UNPRINTED, TWO_WAYS, "Train accuracy and train metrics are against the labels trained on, random ones included."),
+)  # fmt: skip
+
+FIG4 = Figure(
+    id="galanti2022/fig4",
+    title="ConvNet-10-500 on CIFAR-10 with random labels",
+    source=SOURCE,
+    cite=CITE,
+    base=CONV.with_(depth=10, width=500),
+    series=over_noise("convnet"),
+    panels=noise_panels("convnet"),
+    claims=noise_claims("convnet", "Fig. 4"),
+    seeds=1,
+    columns=len(LAYERS),
+    notes=FIG3.notes,
+)
+
+# series → title and changes; the paper augments CIFAR alone
+SETS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "mnist-plain": ("MNIST", {"data": "mnist", "preparation": "he2023-32x32"}),
+    "cifar10-augmented": ("CIFAR-10", {"data": "cifar10", "augment": True}),
+    "cifar10-plain": ("CIFAR-10, not augmented", {"data": "cifar10"}),
+    "cifar100-augmented": ("CIFAR-100", {"data": "cifar100", "augment": True}),
+    "cifar100-plain": ("CIFAR-100, not augmented", {"data": "cifar100"}),
+    "stl10-plain": ("STL-10", {"data": "stl10"}),
+    "svhn-plain": ("SVHN", {"data": "svhn"}),
+}
+
+FIG5 = Figure(
+    id="galanti2022/fig5",
+    title="ResNet-18 after each group of blocks",
+    source=SOURCE,
+    cite=CITE,
+    base=BASE.with_(network="resnet18", depth=None, width=None, grains=("blocks",), tf32=True),
+    series=tuple(Series(name, changes, label=title) for name, (title, changes) in SETS.items()),
+    panels=tuple(
+        Panel(f"{metric}-{name}", title, y=metric, y_label=words, log_y=metric.startswith("cdnv"), x_label="block",
+              series=(name,))
+        for metric, words in METRICS.items()
+        for name, (title, _) in SETS.items()
+    ),
+    claims=(
+        Claim("The top group of blocks collapses", "at least", ("*",), f"ncc@site={ENDS[-1]}", FITTED, place="Fig. 5"),
+        Claim("The collapsed top separates test data as well as the whole network, to 1 %", "at most", ("*",),
+              f"center_gap@site={ENDS[-1]}", 0.01, place="Fig. 5"),
+    ),
+    seeds=1,
+    columns=len(SETS),
+    notes=(
+        f"Sites are the outputs of the eight blocks; a group has two, so that groups end at sites {', '.join(map(str, ENDS))}.",
+        "All at 32×32; CIFAR-100, STL-10 and SVHN are standardized by the moments of CIFAR-10, MNIST by those of Fashion-MNIST.",
+        TWO_WAYS,
+    ),
+)  # fmt: skip
+
+FIG6 = Figure(
+    id="galanti2022/fig6",
+    title="ConvNet-d-100 on CIFAR-10",
+    source=SOURCE,
+    cite=CITE,
+    base=CONV.with_(width=100),
+    series=FIG2.series,
+    panels=FIG2.panels,
+    claims=depth_claims("convnet", CONV_DEPTHS, "Fig. 6"),
+    seeds=1,
+    columns=len(CONV_DEPTHS),
+    notes=FIG2.notes,
+)
+
+BOUND = Figure(
+    id="galanti2022/bound",
+    title="The comparative bound, estimated",
+    source=SOURCE,
+    cite=CITE,
+    # the embedded images: both samples are small, anyone has them, and an FNN errs on them little enough to tell p apart
+    base=BASE.with_(data="embedded-10x10", preparation="he2023-10x10", width=100, per_class=50, second=50, read_epochs=(),
+                    milestones=(1 / 3, 2 / 3), factor=0.1),
+    series=(
+        *(
+            Series(f"first-{d}", {"depth": d + 1, "second_read": True}, label=f"S1, d = {d}", x=d) for d in BOUND_DEPTHS
+        ),
+        *(
+            Series(f"joined{d}-{share}", {"depth": d + 1, "second_noise": share / 100 * CLASSES / (CLASSES - 1)},
+                   label=f"d = {d}, p = {share / 100:g}", x=share / 100, seeds=5)
+            for d in BOUND_DEPTHS
+            for share in SHARES
+        ),
+    ),
+    panels=(
+        Panel("balance", "Balancedness of networks trained on S1", "sweep", "balance", x_label="depth d", log_y=False,
+              y_label="L1 distance of predicted class shares on S2 from 1/C", series=("first-*",)),
+        Panel("effective", "Effective depth on S1", "sweep", "effective_depth", x_label="depth d", log_y=False,
+              y_label="effective depth", series=("first-*",)),
+        Panel("separated", "Separation of S1 and relabeled S2 at the top", "sweep", "ncc", log_y=False,
+              x_label="share p of labels of S2 that differ", y_label="nearest-center accuracy, train", series=("joined*",)),
+    ),
+    claims=(
+        Claim("Shallow networks separate S1 and S2 less the more labels of S2 differ", "falling", ("joined2-*",), "ncc",
+              place="the section on the comparative bound"),
+        Claim("So does layer 4 of the deepest", "falling", (f"joined{DEEPEST}-*",), "ncc@site=4",
+              place="the section on the comparative bound"),
+        Claim("… which separates S1 alone better", "below", (f"joined{DEEPEST}-{SHARES[0]}", f"first-{DEEPEST}"),
+              "ncc@site=4", place="the section on the comparative bound"),
+    ),
+    seeds=10,
+    notes=(
+        "An estimate, not a bound: P[effective depth on S1 ≥ least depth that separates S1 and relabeled S2] + p, where "
+        "the least depth is that of trained networks, which may be greater than that of the best ones.",
+        f"Relabeling a share q at random changes p = q(1 − 1/{CLASSES}) of the labels.",
+        "The embedded Fashion-MNIST at 10×10: S1 and S2 have 50 samples a class.",
+        "The rate falls by 10 at 1/3 and 2/3: eight batches an epoch would see little of a rate that falls from epoch 60 on.",
+    ),
+)  # fmt: skip
+
+FIGURES: tuple[Figure, ...] = (FIG1, FIG2, FIG3, FIG4, FIG5, FIG6, BOUND)

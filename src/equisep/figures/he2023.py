@@ -1,0 +1,620 @@
+"""He & Su, "A law of data separation in deep learning" (PNAS 2023, its SI and arXiv version; Su's slides of 2024), as data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from equisep.figures.cell import Cell
+from equisep.figures.figure import Claim, Figure, Panel, Printed, Series
+
+CITE = 'Hangfeng He and Weijie J. Su, "A law of data separation in deep learning", PNAS 120(36), e2221704120, 2023.'
+SLIDES = "Su's slides, 2024"
+STEPS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+RATES = {"sgd": STEPS, "momentum": STEPS, "adam": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)}
+BEST: dict[str, Any] = {"rates": RATES, "choose": "best r", "cite": CITE}
+LAW = -0.99  # the catalogue's bound
+FM = Cell()
+CIFAR: dict[str, Any] = {"data": "cifar10", "preparation": "he2023-10x10-cifar"}
+MNIST: dict[str, Any] = {"data": "mnist"}
+DEPTHS = (4, 8, 20)
+EPOCHS = (0, 10, 20, 30, 50, 100, 200, 300, 600)
+OFTEN = (0, 10, 20, 30, 50, 75, 100, 125, 150, 175, 200, 225, 250, 275, 300, 350, 400, 450, 500, 550, 600)
+
+# convolutional networks: one seed, the rate found by short runs, TF32 allowed (and recorded)
+IMAGES = Cell(preparation="he2023-32x32", depth=None, width=None, tf32=True)
+COLORS: dict[str, Any] = {"data": "cifar10", "preparation": "he2023-32x32-cifar"}
+SHORT: dict[str, Any] = {"rates": RATES, "choose": "short runs", "cite": CITE, "seeds": 1}
+SETS: tuple[tuple[str, dict[str, Any]], ...] = (("fm", {}), ("cifar", COLORS))
+SET_NAMES = {"fm": "Fashion-MNIST", "cifar": "CIFAR-10", "mnist": "MNIST"}
+RESNETS = {"2-layer": "2-layer blocks", "3-layer": "3-layer blocks", "mixed": "mixed blocks"}
+
+
+def _epoch(epoch: int) -> str:
+    """An epoch of 600, as a share: so that a shorter training has it too."""
+    return f"epoch={epoch}/600"
+
+
+FIG1 = Figure(
+    id="he2023/fig1",
+    title="The law for three optimizers and three depths",
+    source="Fig. 1",
+    base=FM,
+    series=(
+        *(
+            Series(f"{name}-{depth}", {"optimizer": name, "depth": depth}, f"{name}-{depth}")
+            for name in RATES
+            for depth in DEPTHS
+        ),
+        Series("points", {"depth": 8, "coordinates": 250}, "points", seeds=1),
+    ),
+    panels=(
+        *(Panel(f"{name}-{depth}", f"{name}, {depth} layers") for name in RATES for depth in DEPTHS),
+        Panel("points", "8 layers, Adam: two principal components", kind="points"),
+    ),
+    claims=(
+        Claim("The law holds in all nine panels", "law", ("sgd-*", "momentum-*", "adam-*")),
+        *(
+            Claim(f"The 20-layer final D is higher than the 8-layer one ({name})", "below", (f"{name}-8", f"{name}-20"), "last")
+            for name in RATES
+        ),
+        Claim(
+            "ρ depends less on the optimizer than on depth", "less spread",
+            (*(f"*-{depth}" for depth in DEPTHS), *(f"{name}-*" for name in RATES)), "rho",
+        ),
+        Claim("Adam, 20 layers: ρ", "near", ("adam-20",), "rho", value=0.818, place="Fig. 1"),
+        Claim("Adam, 8 layers: ρ", "near", ("adam-8",), "rho", value=0.53, place=SLIDES),
+    ),
+    printed=(
+        *(
+            Printed(f"{name}-{depth}", "r", r, "Fig. 1")
+            for name, row in (
+                ("sgd", (-1.000, -0.998, -0.997)),
+                ("momentum", (-0.999, -0.998, -0.998)),
+                ("adam", (-1.000, -0.997, -0.999)),
+            )
+            for depth, r in zip(DEPTHS, row, strict=True)
+        ),
+        Printed("adam-20", "rho", 0.818, "Fig. 1"),
+        Printed("adam-20", "half_life", 3.45, "Fig. 1"),
+        Printed("adam-8", "rho", 0.53, SLIDES),
+        Printed("adam-8", "half_life", 1.1, SLIDES),
+    ),
+    notes=("Weightings of D agree here by definition: all classes have as many samples.",),
+    **BEST,
+)  # fmt: skip
+
+EMERGENCE = FM.with_(depth=20, read_epochs=OFTEN)
+FIG2 = Figure(
+    id="he2023/fig2",
+    title="The law emerges during training",
+    source="Fig. 2",
+    base=EMERGENCE,
+    series=(Series("adam-20"),),
+    panels=tuple(
+        Panel(f"epoch-{epoch}", f"epoch {epoch}", y=f"fuzziness@{_epoch(epoch)}", series=("adam-20",)) for epoch in EPOCHS
+    ),
+    claims=(
+        Claim("No law before training", "no law", ("adam-20",), f"r@{_epoch(0)}"),
+        Claim("The law holds at epoch 100", "law", ("adam-20",), f"r@{_epoch(100)}"),
+        Claim(
+            "Then ρ falls until the network converges", "above", ("adam-20",),
+            ";".join(f"rho@{_epoch(epoch)}" for epoch in (100, 200, 600)),
+        ),
+    ),
+    printed=(Printed("adam-20", f"r@{_epoch(100)}", -0.996, "Fig. 2"),),
+    **BEST,
+)  # fmt: skip
+FIGS1 = Figure(
+    id="he2023/figS1",
+    title="D of the last layer over training: the law comes before neural collapse",
+    source="SI, Fig. S1",
+    base=EMERGENCE,
+    series=(Series("adam-20", panel="last"),),
+    panels=(Panel("last", "D of the last layer", kind="epochs", y="last", x_label="epoch", log_y=False),),
+    claims=(
+        Claim("The law is there at epoch 100", "law", ("adam-20",), f"r@{_epoch(100)}"),
+        Claim(
+            "D of the last layer still falls after that", "above", ("adam-20",),
+            f"last@{_epoch(100)};last@{_epoch(400)}",
+        ),
+        Claim("and has settled at epoch 400", "alike", ("adam-20",), f"last@{_epoch(600)};last@{_epoch(400)}"),
+    ),
+    printed=(Printed("adam-20", "last", 0.8, "SI, Fig. S1 (its axis ends at about 0.8)"),),
+    **BEST,
+)  # fmt: skip
+
+FIG3 = Figure(
+    id="he2023/fig3",
+    title="Another data set, unequal classes, other rates",
+    source="Fig. 3",
+    base=FM,
+    series=(
+        *(Series(f"cifar-{depth}", {"depth": depth, **CIFAR}, f"cifar-{depth}") for depth in DEPTHS),
+        *(
+            Series(f"imbalanced-{depth}", {"depth": depth, "per_class": None, "sizes": (500,) * 5 + (100,) * 5},
+                   f"imbalanced-{depth}")
+            for depth in DEPTHS
+        ),
+        *(
+            Series(f"sgd-{rate:g}", {"depth": 9, "optimizer": "sgd"}, f"sgd-{rate:g}", rates=(rate,))
+            for rate in (0.01, 0.03, 0.1)
+        ),
+        *(Series(f"balanced-{depth}", {"depth": depth}) for depth in DEPTHS),
+    ),
+    panels=(
+        *(Panel(f"cifar-{depth}", f"CIFAR-10, {depth} layers") for depth in DEPTHS),
+        *(Panel(f"imbalanced-{depth}", f"unequal classes, {depth} layers") for depth in DEPTHS),
+        *(Panel(f"sgd-{rate:g}", f"SGD at {rate:g}, 9 layers") for rate in (0.01, 0.03, 0.1)),
+    ),
+    claims=(
+        Claim("The law holds in all nine panels", "law", ("cifar-*", "imbalanced-*", "sgd-*")),
+        *(
+            Claim(f"Unequal classes have a longer half-life ({depth} layers)", "below",
+                  (f"balanced-{depth}", f"imbalanced-{depth}"), "half_life")
+            for depth in DEPTHS
+        ),
+    ),
+    **BEST,
+)  # fmt: skip
+
+FIG4 = Figure(
+    id="he2023/fig4",
+    title="Wide AlexNet and VGG13",
+    source="Fig. 4",
+    base=IMAGES,
+    series=tuple(
+        Series(f"{network}-{name}", {"network": f"{network}-wide", **own}, f"{network}-{name}")
+        for name, own in SETS
+        for network in ("alexnet", "vgg13")
+    ),
+    panels=tuple(
+        Panel(f"{network}-{name}", f"{title}, {SET_NAMES[name]}")
+        for name, _ in SETS
+        for network, title in (("alexnet", "AlexNet"), ("vgg13", "VGG13"))
+    ),
+    claims=(Claim("The law holds in all four panels", "law", ("alexnet-*", "vgg13-*")),),
+    columns=2,
+    **SHORT,
+)  # fmt: skip
+FIGS2 = Figure(
+    id="he2023/figS2",
+    title="The original VGG networks",
+    source="SI, Fig. S2",
+    base=IMAGES,
+    series=tuple(
+        Series(f"vgg{depth}-{name}", {"network": f"vgg{depth}", **own}, f"vgg{depth}-{name}")
+        for name, own in SETS
+        for depth in (11, 13, 16, 19)
+    ),
+    panels=tuple(
+        Panel(f"vgg{depth}-{name}", f"VGG{depth}, {SET_NAMES[name]}") for name, _ in SETS for depth in (11, 13, 16, 19)
+    ),
+    claims=(Claim("A fuzzy law in every panel", "fuzzy law", ("vgg*",)),),
+    columns=4,
+    **SHORT,
+)  # fmt: skip
+FIGS3 = Figure(
+    id="he2023/figS3",
+    title="Convolutions alone",
+    source="SI, Fig. S3",
+    base=IMAGES,
+    series=(
+        Series("cnn-fm", {"network": "pure-cnn", "depth": 8, "channels": 64}, "cnn-fm"),
+        Series("cnn-cifar", {"network": "pure-cnn", "depth": 8, "channels": 16, **COLORS}, "cnn-cifar"),
+        Series("fnn-fm", {"network": "fnn", "depth": 9, "width": 1000}),
+        Series("fnn-cifar", {"network": "fnn", "depth": 9, "width": 1000, **COLORS}),
+    ),
+    panels=(Panel("cnn-fm", "64 channels, Fashion-MNIST"), Panel("cnn-cifar", "16 channels, CIFAR-10")),
+    claims=(
+        Claim("The law holds in both panels", "law", ("cnn-*",)),
+        *(
+            Claim(f"The final D is higher than that of a feed-forward network as deep ({SET_NAMES[name]})", "below",
+                  (f"fnn-{name}", f"cnn-{name}"), "last")
+            for name, _ in SETS
+        ),
+    ),
+    columns=2,
+    notes=("The feed-forward networks beside it: 9 layers of width 1000 on the same images.",),
+    **SHORT,
+)  # fmt: skip
+CNN = {"network": "pure-cnn", "channels": 16}
+FACTORS = Figure(
+    id="he2023/cnn-factors",
+    title="Depth, kernel, pooling and image size of convolutional networks",
+    source="SI, on convolutional networks",
+    base=IMAGES,
+    series=(
+        *(Series(f"depth-{depth}", {**CNN, "depth": depth}, "depth", f"{depth} layers") for depth in (4, 8, 16)),
+        *(Series(f"kernel-{size}", {**CNN, "depth": 8, "kernel": size}, "kernel", f"{size} × {size}") for size in (3, 5, 7)),
+        *(
+            Series(f"pooling-{word}", {"network": "vgg11", "pooling": on, "width_multiplier": 0.25}, "pooling", word)
+            for word, on in (("with", True), ("without", False))
+        ),
+        *(
+            Series(f"size-{size}", {**CNN, "depth": 8, "preparation": f"he2023-{size}x{size}"}, "size", f"{size} × {size}")
+            for size in (10, 32)
+        ),
+    ),
+    panels=(
+        Panel("depth", "depth"),
+        Panel("kernel", "kernel"),
+        Panel("pooling", "pooling (VGG11, a quarter of the channels)"),
+        Panel("size", "image size"),
+    ),
+    claims=tuple(
+        Claim(f"The law is a delicate balance: r differs with {word}", "differ", of)
+        for word, of in (
+            ("depth", ("depth-4", "depth-16")),
+            ("kernel", ("kernel-3", "kernel-7")),
+            ("pooling", ("pooling-with", "pooling-without")),
+            ("image size", ("size-10", "size-32")),
+        )
+    ),
+    columns=4,
+    **SHORT,
+)  # fmt: skip
+
+SWEEP = {"mnist": (*range(3, 11), 18), "fm": (*range(3, 12), 18), "cifar": (3, 4, *range(8, 15), 18, 20)}
+FIG5 = Figure(
+    id="he2023/fig5",
+    title="Depth: the final D is least at a depth that rises with the difficulty of the data",
+    source="Fig. 5",
+    base=FM,
+    series=tuple(
+        Series(f"{name}-{depth}", {"depth": depth, **({"mnist": MNIST, "cifar": CIFAR}.get(name, {}))}, x=float(depth))
+        for name, depths in SWEEP.items()
+        for depth in depths
+    ),
+    panels=(
+        *(
+            Panel(name, f"{SET_NAMES[name]}: final D", kind="sweep", y="last", x_label="layers", series=(f"{name}-*",))
+            for name in SWEEP
+        ),
+        Panel("rho", "decay ρ", kind="sweep", y="rho", x_label="layers", log_y=False, series=("*",)),
+    ),
+    claims=(
+        Claim("The depth of the least final D rises with difficulty", "least rising",
+              tuple(f"{name}-*" for name in SWEEP), "last"),
+        *(
+            Claim(f"{SET_NAMES[name]}: depth of the least final D", "least near", (f"{name}-*",), "last",
+                  value=depth, place="Fig. 5")
+            for name, depth in (("mnist", 6), ("fm", 10), ("cifar", 12))
+        ),
+        *(Claim(f"ρ rises with depth ({SET_NAMES[name]})", "rising", (f"{name}-*",), "rho") for name in SWEEP),
+    ),
+    columns=4,
+    **BEST,
+)  # fmt: skip
+
+WIDTHS: dict[str, dict[str, Any]] = {
+    "width-20": {"width": 20},
+    "width-100": {"width": 100},
+    "width-1000": {"width": 1000},
+    "narrow-wide": {"widths": (100,) * 4 + (1000,) * 3},
+    "wide-narrow": {"widths": (1000,) * 4 + (100,) * 3},
+    "mixed": {"widths": (100, 500, 500, 2500, 2500, 500, 500)},
+}
+FIG6 = Figure(
+    id="he2023/fig6",
+    title="Width, equal and unequal over depth",
+    source="Fig. 6",
+    base=FM,
+    series=tuple(Series(name, changes, name) for name, changes in WIDTHS.items()),
+    panels=tuple(Panel(name, name.replace("-", " ")) for name in WIDTHS),
+    claims=(
+        Claim("Width 20 separates badly: its final D is above that of width 100", "above", ("width-20", "width-100"), "last"),
+        Claim("Widths 100 and 1000 are alike in final D", "alike", ("width-100", "width-1000"), "last"),
+        Claim("Wide-narrow separates better than narrow-wide", "below", ("wide-narrow", "narrow-wide"), "last"),
+    ),
+    **BEST,
+)  # fmt: skip
+
+BLOCKS = IMAGES.with_(grains=("blocks", "layers"), reductions=("pca=100", "flatten"))
+FIG7 = Figure(
+    id="he2023/fig7",
+    title="Residual networks: the law by block",
+    source="Fig. 7",
+    base=BLOCKS,
+    series=tuple(
+        Series(f"{name}-{data}", {"network": f"resnet-{name}", **own}) for data, own in SETS for name in RESNETS
+    ),
+    panels=tuple(
+        Panel(f"{name}-{data}-{grain}", f"{title}, {SET_NAMES[data]}, by {grain[:-1]}", y=f"fuzziness@grain={grain}",
+              series=(f"{name}-{data}",))
+        for data, _ in SETS
+        for grain in ("layers", "blocks")
+        for name, title in RESNETS.items()
+    ),
+    claims=(
+        Claim("The law holds by block for blocks of one kind", "law", ("2-layer-*", "3-layer-*"), "r@grain=blocks"),
+        Claim("and not by layer", "at least", ("2-layer-*", "3-layer-*", "mixed-*"), "r@grain=layers", value=LAW),
+        Claim("Mixed blocks have two slopes (gain in BIC above 6)", "at least", ("mixed-*",), "bend@grain=blocks", value=6.0),
+        *(
+            Claim(f"3-layer blocks separate more than 2-layer ones ({SET_NAMES[data]})", "below",
+                  (f"3-layer-{data}", f"2-layer-{data}"), "last@grain=blocks")
+            for data, _ in SETS
+        ),
+    ),
+    notes=("Read as the authors' code does, on 100 principal components; the plain features stand beside it.",),
+    **SHORT,
+)  # fmt: skip
+FIG8 = Figure(
+    id="he2023/fig8",
+    title="DenseNet161 by block",
+    source="Fig. 8",
+    base=IMAGES.with_(network="densenet161", grains=("blocks",)),
+    series=tuple(Series(f"densenet-{data}", own, data) for data, own in SETS),
+    panels=tuple(Panel(data, SET_NAMES[data]) for data, _ in SETS),
+    claims=(Claim("The law holds by block", "law", ("densenet-*",)),),
+    columns=2,
+    **SHORT,
+)  # fmt: skip
+FIG10 = Figure(
+    id="he2023/fig10",
+    title="ResNet18: less clear than the equal blocks of Fig. 7",
+    source="Fig. 10",
+    base=BLOCKS,
+    series=(
+        *(Series(f"resnet18-{data}", {"network": "resnet18", **own}, data) for data, own in SETS),
+        *(Series(f"2-layer-{data}", {"network": "resnet-2-layer", **own}) for data, own in SETS),
+    ),
+    panels=tuple(Panel(data, SET_NAMES[data]) for data, _ in SETS),
+    claims=tuple(
+        Claim(f"r is closer to zero than that of Fig. 7 ({SET_NAMES[data]})", "below",
+              (f"2-layer-{data}", f"resnet18-{data}"), "r@grain=blocks")
+        for data, _ in SETS
+    ),
+    columns=2,
+    **SHORT,
+)  # fmt: skip
+
+FROZEN: dict[str, Any] = {"kind": "staged", "first_epochs": 900, "first_trains": 10, "keep": 10}
+FIG9 = Figure(
+    id="he2023/fig9",
+    title="A network without the law generalizes worse",
+    source="Fig. 9",
+    base=FM.with_(depth=20, **CIFAR),
+    series=(
+        Series("standard", {}, "standard"),
+        Series("frozen", FROZEN, "frozen"),
+        Series("leaky", {**FROZEN, "leaky": True}, "leaky"),
+    ),
+    panels=(
+        Panel("standard", "standard training"),
+        Panel("frozen", "lower half trained first, then frozen"),
+        Panel("leaky", "frozen half still moved by weight decay"),
+    ),
+    claims=(
+        Claim("Standard training has the law", "law", ("standard",)),
+        Claim("Frozen training has not", "at least", ("frozen",), value=LAW),
+        Claim("Both fit the training data", "at least", ("standard", "frozen"), "accuracy", value=0.99),
+        Claim("Standard training has the better test accuracy", "above", ("standard", "frozen"), "accuracy_test"),
+    ),
+    printed=(
+        Printed("standard", "r", -0.997, "Fig. 9"),
+        Printed("frozen", "r", -0.971, "Fig. 9"),
+        Printed("standard", "final_loss", 0.0021, "Fig. 9"),
+        Printed("frozen", "final_loss", 0.0019, "Fig. 9"),
+        Printed("standard", "accuracy_test", 0.2385, "Fig. 9 (slides: 0.2146)"),
+        Printed("frozen", "accuracy_test", 0.1967, "Fig. 9 (slides: 0.1825)"),
+    ),
+    **BEST,
+)  # fmt: skip
+REACTIVATE = Figure(
+    id="he2023/reactivate",
+    title="All layers trained again after the frozen training of Fig. 9",
+    source="main text, with Fig. 9",
+    base=FM.with_(depth=20, **CIFAR),
+    series=(
+        Series("frozen", FROZEN, "frozen"),
+        Series("reactivated", {**FROZEN, "last_epochs": 600}, "reactivated"),
+    ),
+    panels=(Panel("frozen", "frozen"), Panel("reactivated", "then all layers trained")),
+    claims=(
+        Claim("The law returns", "law", ("reactivated",)),
+        Claim("with about the same or better test accuracy", "no less", ("frozen", "reactivated"), "accuracy_test"),
+    ),
+    columns=2,
+    **BEST,
+)  # fmt: skip
+
+FIGS4 = Figure(
+    id="he2023/figS4",
+    title="Images of 32 × 32, width 1000",
+    source="SI, Fig. S4",
+    base=FM.with_(preparation="he2023-32x32", width=1000),
+    series=tuple(
+        Series(f"{name}-{depth}", {"depth": depth, **own}, f"{name}-{depth}") for name, own in SETS for depth in DEPTHS
+    ),
+    panels=tuple(
+        Panel(f"{name}-{depth}", f"{SET_NAMES[name]}, {depth} layers") for name, _ in SETS for depth in DEPTHS
+    ),
+    claims=(Claim("The law holds in all six panels", "law", ("fm-*", "cifar-*")),),
+    **BEST,
+)  # fmt: skip
+FIGS5 = Figure(
+    id="he2023/figS5",
+    title="More samples",
+    source="SI, Fig. S5",
+    base=FM,
+    series=tuple(Series(f"n-{10 * n}", {"per_class": n}, f"n-{10 * n}", x=10.0 * n) for n in (100, 200, 500)),
+    panels=tuple(Panel(f"n-{n}", f"{n} samples") for n in (1000, 2000, 5000)),
+    claims=(
+        Claim("The law holds in all three panels", "law", ("n-*",)),
+        Claim("The half-life is longer with more data", "rising", ("n-*",), "half_life"),
+    ),
+    **BEST,
+)  # fmt: skip
+BY_CLASS = ";".join(f"r@class={label}" for label in range(10))
+FIGS6 = Figure(
+    id="he2023/figS6",
+    title="The law of each class",
+    source="SI, Fig. S6",
+    base=FM.with_(class_wise=True),
+    series=(Series("adam-8", panel="all"),),
+    panels=(
+        Panel("all", "all classes together"),
+        *(Panel(f"class-{k}", f"class {k}", y=f"class_fuzziness@class={k}", series=("adam-8",)) for k in range(10)),
+    ),
+    claims=(
+        Claim("The law holds in each class", "law", ("adam-8",), BY_CLASS),
+        Claim("noisier than in all together: the mean r of the classes is closer to zero", "below", ("adam-8",), "r;class_r"),
+    ),
+    columns=4,
+    **BEST,
+)  # fmt: skip
+FIGS7 = Figure(
+    id="he2023/figS7",
+    title="D over D of the layer before, over training: bottom layers settle first",
+    source="SI, Fig. S7",
+    base=FM.with_(read_epochs=OFTEN, **CIFAR),
+    series=(Series("adam-8", panel="ratios"),),
+    panels=(Panel("ratios", "D of layer l + 1 over D of layer l", kind="epochs", y="ratios", x_label="epoch", log_y=False),),
+    claims=(
+        Claim(
+            "Bottom layers settle first: the epoch from which a ratio stays within 10 % rises with the layer", "rising",
+            ("adam-8",), ";".join(f"settled@site={site}" for site in range(1, 8)),
+        ),
+    ),
+    columns=1,
+    **BEST,
+)  # fmt: skip
+FIGS8 = Figure(
+    id="he2023/figS8",
+    title="The law on test data",
+    source="SI, Fig. S8",
+    base=FM.with_(test_sites=True),
+    series=tuple(Series(f"adam-{depth}", {"depth": depth}, f"adam-{depth}") for depth in DEPTHS),
+    panels=tuple(Panel(f"adam-{depth}", f"{depth} layers", y="fuzziness_test") for depth in DEPTHS),
+    claims=(Claim("A fuzzy law on test data", "fuzzy law", ("adam-*",), "r@of=fuzziness_test"),),
+    **BEST,
+)  # fmt: skip
+FIGS9 = Figure(
+    id="he2023/figS9",
+    title="BERT fine-tuned on SST-2 has no law",
+    source="SI, Fig. S9",
+    base=Cell(
+        data="sst2", network="hf:google-bert/bert-base-cased", depth=None, width=None, per_class=500, optimizer="adamw",
+        epochs=20, batch_size=32, weight_decay=0.01, rate=5e-5, milestones=(), modes=("eval",), reductions=("first", "mean"),
+    ),
+    series=(Series("bert"),),
+    panels=(
+        Panel("first", "first token", y="fuzziness@reduction=first", series=("bert",)),
+        Panel("mean", "mean of the tokens", y="fuzziness@reduction=mean", series=("bert",)),
+    ),
+    claims=(
+        Claim("No law at the first token", "no law", ("bert",), "r@reduction=first"),
+        Claim("No law at the mean of the tokens", "no law", ("bert",), "r@reduction=mean"),
+    ),
+    columns=2,
+    cite=CITE,
+    smoke={"network": "bert", "data": "seeded-tokens", "epochs": 2},
+    notes=("At the first token the input layer is left out: it is the same for every sentence.",),
+)  # fmt: skip
+FIGS10 = Figure(
+    id="he2023/figS10",
+    title="Without BatchNorm",
+    source="SI, Fig. S10",
+    base=FM.with_(depth=20, norm=False),
+    series=(Series("no-norm", panel="no-norm"),),
+    panels=(Panel("no-norm", "20 layers, no BatchNorm"),),
+    claims=(Claim("No clear law", "at least", ("no-norm",), value=LAW),),
+    columns=1,
+    **BEST,
+)  # fmt: skip
+FIGS11 = Figure(
+    id="he2023/figS11",
+    title="New layers on fixed ones have the law of their own",
+    source="SI, Fig. S11",
+    base=FM.with_(depth=15),
+    series=(
+        Series(
+            "grafted",
+            {"kind": "staged", "first_depth": 20, "first_epochs": 600, "first_schedule": 600, "keep": 10, "renew": True},
+            "grafted",
+        ),
+        Series("scratch", {}, "scratch"),
+    ),
+    panels=(
+        Panel("grafted", "10 layers of a trained network, 5 new ones"),
+        Panel("scratch", "15 layers from scratch"),
+    ),
+    claims=(
+        Claim("The law holds in the new layers", "law", ("grafted",), "r@from=10"),
+        Claim("The law holds from scratch", "law", ("scratch",)),
+    ),
+    columns=2,
+    **BEST,
+)  # fmt: skip
+LINEAR = Figure(
+    id="he2023/linear",
+    title="Without ReLU nothing is separated",
+    source="authors' code",
+    base=FM.with_(depth=20, activation=False),
+    series=(Series("linear", panel="linear"),),
+    panels=(Panel("linear", "20 linear layers"),),
+    claims=(
+        Claim("No law", "no law", ("linear",)),
+        Claim("D is nearly constant: the last D is near the first", "near", ("linear",), "ratio", value=1.0),
+    ),
+    columns=1,
+    **BEST,
+)  # fmt: skip
+
+NOISE = {"noise": (0.01, 0.02, 0.05, 0.1), "noise_draws": 10}
+UNLAWFUL = ("frozen", "no-norm", "early-10", "early-30", "early-100")
+PROP1 = Figure(
+    id="he2023/prop1",
+    title="Noise on the weights changes D least under the law",
+    source="Proposition 1",
+    base=FM.with_(depth=20, **CIFAR, **NOISE),
+    series=(
+        Series("standard"),
+        Series("frozen", FROZEN),
+        Series("no-norm", {"norm": False}),
+        *(Series(f"early-{epoch}", {"epochs": epoch}) for epoch in (10, 30, 100)),
+    ),
+    panels=(
+        Panel("change", "change of R against the imbalance", kind="scatter", x="imbalance", y="change", log_x=True,
+              x_label="imbalance factor", y_label="|R_ε − R|/R at ε = 5 %", series=("*",)),
+        Panel("matched", "the same over its least value at that R", kind="scatter", x="imbalance", y="change_matched",
+              log_x=True, x_label="imbalance factor", y_label="change over (L − 1) R^{−1/(L−1)}", series=("*",)),
+        Panel("noise", "change over the size of the noise", kind="array", x="noise", y="noise_change", log_x=True,
+              x_label="ε", y_label="|R_ε − R|/R", series=("*",)),
+    ),
+    claims=tuple(
+        Claim(f"At matched R the law changes less than {name.replace('-', ' ')}", "below", ("standard", name), "change_matched")
+        for name in UNLAWFUL
+    ),
+    notes=("The paper itself says that noise of equal ε in every layer is improbable in practice.",),
+    **BEST,
+)  # fmt: skip
+TIMES = (0, 10, 30, 100, 300, 600)
+TRANSFER = Figure(
+    id="he2023/transfer",
+    title="When to stop before transfer: balanced loads",
+    source="main text, on transfer",
+    base=FM.with_(
+        kind="staged", classes=(5, 6, 7, 8, 9), first_classes=(0, 1, 2, 3, 4), first_schedule=600, keep=5, renew=True,
+    ),
+    series=tuple(Series(f"t-{t}", {"first_epochs": t}, x=float(t)) for t in TIMES),
+    panels=(
+        Panel("accuracy", "target test accuracy", kind="sweep", y="accuracy_test", x_label="epochs on the source",
+              log_x=True, log_y=False, series=("t-*",)),
+        Panel("loads", "top loads minus bottom loads, over the mean", kind="sweep", y="load_gap@split=5",
+              x_label="epochs on the source", log_x=True, log_y=False, series=("t-*",)),
+    ),
+    claims=(
+        Claim(
+            "Target accuracy is best near the time when bottom and top loads are equal", "same best", ("t-*",),
+            "accuracy_test;load_difference@split=5",
+        ),
+    ),
+    columns=2,
+    cite=CITE,
+)  # fmt: skip
+
+FIGURES: tuple[Figure, ...] = (
+    FIG1, FIG2, FIG3, FIG4, FIG5, FIG6, FIG7, FIG8, FIG9, FIG10, FIGS1, FIGS2, FIGS3, FIGS4, FIGS5, FIGS6, FIGS7, FIGS8,
+    FIGS9, FIGS10, FIGS11, FACTORS, LINEAR, PROP1, REACTIVATE, TRANSFER,
+)  # fmt: skip

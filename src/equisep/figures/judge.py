@@ -1,0 +1,244 @@
+"""Claims → verdicts, by rule and never by eye: what the paper says, what was found, over how many seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from equisep.figures.evidence import Evidence, SeriesEvidence
+from equisep.figures.figure import Claim, Figure
+from equisep.figures.lines import Line, lines_of, was_read
+from equisep.figures.quantities import Quantity
+from equisep.figures.rules import LAWS, check_claims, law_words, margin, meets, quantities_of, rule_words, series_of
+from equisep.law import seed_interval
+from equisep.results import Interval
+
+Word = Literal["held", "not held", "indicated", "not run"]
+WORDS: tuple[Word, ...] = ("held", "not held", "indicated", "not run")
+LEVEL = 0.95
+FEW = 3  # with fewer seeds than this a claim is indicated at best
+_LAW_NUMBERS = ("r", "rho", "half_life")
+_MOST_SEEDS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One series, pair or group of a claim: its mean over seeds, and whether this part alone meets the rule.
+
+    rate        the rate chosen, of a single series. `found`: for the rules of a law what this series follows.
+    beside      what stands beside a number of the law, as any monotone curve has a large |r|: `rho`, `max_residual`,
+                `bend` (the BIC gain of two slopes), `imbalance`, `r_eval` (read in eval mode) and `r_optimistic` (each
+                seed at its own best rate); means over seeds.
+    lost        seeds that were run but have no such number, and of these `diverged` whose training diverged.
+    """
+
+    name: str
+    mean: float | None
+    n: int
+    interval: Interval | None
+    rate: float | None
+    verdict: Word
+    found: str = ""
+    beside: Mapping[str, float | None] = field(default_factory=dict)
+    lost: int = 0
+    diverged: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A claim and how it fared. `ours`, `n` and `interval` are those of the weakest part; `printed` is the paper's number."""
+
+    claim: Claim
+    verdict: Word
+    ours: float | None
+    printed: float | None
+    n: int
+    interval: Interval | None
+    parts: tuple[Part, ...]
+    reason: str
+
+    @property
+    def held(self) -> bool | None:
+        """True or False where the claim was judged; None where it is only indicated or was not run."""
+        return {"held": True, "not held": False}.get(self.verdict)
+
+
+def judge(evidence: Evidence) -> tuple[Verdict, ...]:
+    """One verdict for each claim of the figure, in their order.
+
+    law · fuzzy law · no law      mean r over seeds ≤ −0.99 · ≤ −0.95 · otherwise, or mean ρ ≥ 1.
+    below, above, differ          the paired 95 % interval over seeds (Student t) of the differences excludes zero.
+    alike, no less                … of the ratio to the first lies within 0.8 and 1.2, or is 0.8 at least.
+    rising, falling               … of the least-squares slopes over x excludes zero; where every glob of the claim
+                                  names several series, each glob is a line of its own.
+    less spread                   … of the mean range within the second half of the groups minus the first excludes zero.
+    least rising, least near      … of the x of the least value: of its differences, group to group, excludes zero; lies
+                                  within ±20 % of the value.
+    same best                     in every seed, where the first quantity is greatest, or beside, the second is least.
+    at least, at most, near       … of the number lies beyond the value; within ±20 % of it.
+
+    Every part has to meet the rule. With fewer than 3 seeds the mean takes the interval's place, and the claim is
+    indicated at best, unless it is `exact`. A number that does not exist though it was asked of a finished run, as
+    after a divergence, holds no claim. At smoke scale, and where cells are missing, nothing is judged.
+    """
+    check_claims(evidence.figure)
+    return tuple(_verdict(evidence, claim) for claim in evidence.figure.claims)
+
+
+def _verdict(evidence: Evidence, claim: Claim) -> Verdict:
+    lines = tuple(lines_of(evidence, claim))
+    parts = tuple(_part(claim, line) for line in lines)
+    why = _not_run(evidence, claim)
+    if why:
+        parts = tuple(replace(part, verdict="not run") for part in parts)
+
+    def weakness(place: int) -> tuple[bool, bool, float]:
+        part = parts[place]
+        return part.verdict != "not held", bool(why) and part.mean is None, _margin(claim, part)
+
+    worst = min(range(len(parts)), key=weakness)
+    part = parts[worst]
+    printed = claim.value if claim.value is not None else _printed(evidence.figure, lines[worst])
+    reason = why or _reason(claim, lines[worst].called, part, parts)
+    return Verdict(claim, part.verdict, part.mean, printed, part.n, part.interval, parts, reason)
+
+
+def _printed(figure: Figure, line: Line) -> float | None:
+    """The paper's number of this very series and quantity."""
+    if len(line.of) > 1:
+        return None
+    wanted = (line.of[0].found.series.name, line.of[0].quantity)
+    return next((row.value for row in figure.printed if (row.series, row.quantity) == wanted), None)
+
+
+def _not_run(evidence: Evidence, claim: Claim) -> str:
+    """Why nothing can be judged, in one sentence; or nothing."""
+    run = f"`equisep figures run {evidence.figure.id}`"
+    for name in series_of(evidence.figure, claim):
+        found = evidence.series[name]
+        outcomes = [entry.outcome for entry in found.chosen.values()]
+        if not outcomes:
+            return f"`{name}` has not been run; {run} does it."
+        for text in quantities_of(claim):
+            if not any(was_read(outcome, text) or outcome.diverged is not None for outcome in outcomes):
+                return f"`{text}` was not read of `{name}`."
+        if evidence.scale == "paper" and (missing := missing_cells(evidence, found)):
+            return f"{missing} {'cell' if missing == 1 else 'cells'} of `{name}` not run yet; {run} goes on."
+    if evidence.scale != "paper":
+        return f"At {evidence.scale} scale the numbers only show that everything runs: nothing to quote."
+    return ""
+
+
+def missing_cells(evidence: Evidence, found: SeriesEvidence) -> int:
+    """How many cells of one series a run at paper scale asked for and did not get to.
+
+    Evidence knows how many cells were planned in all, which tells how many seeds were asked for; where it fits no number
+    of seeds, the most seeds that any series has stand in for it.
+    """
+    if evidence.done >= evidence.planned:
+        return 0
+    figure = evidence.figure
+    most = max(len(other.chosen) for other in evidence.series.values())
+    fitting = (
+        seeds
+        for seeds in range(most, _MOST_SEEDS + 1)
+        if sum(_asked(figure, name, seeds) for name in evidence.series) == evidence.planned
+    )
+    return max(0, _asked(figure, found.series.name, next(fitting, most)) - len(found.entries))
+
+
+def _asked(figure: Figure, name: str, seeds: int) -> int:
+    """How many cells one series has with so many seeds."""
+    (series,) = (series for series in figure.series if series.name == name)
+    if figure.cell(series).kind == "solve":
+        return 1
+    tried, wanted = len(figure.rates_of(series)), min(seeds, seeds if series.seeds is None else series.seeds)
+    return tried + wanted if figure.choose == "short runs" else tried * wanted
+
+
+def _part(claim: Claim, line: Line) -> Part:
+    single = line.of[0] if len(line.of) == 1 else None
+    series = [operand.found for operand in line.of]
+    run = set.intersection(*(set(found.chosen) for found in series))
+    diverged = [seed for seed in run if any(found.chosen[seed].outcome.diverged is not None for found in series)]
+    n, lost = len(line.values), len(run) - len(line.values)
+    within = (-1.0, 1.0) if single and Quantity.of(single.quantity).name == "r" else (-math.inf, math.inf)
+    part = Part(
+        name=line.name,
+        mean=float(np.mean(line.values)) if n else None,
+        n=n,
+        interval=seed_interval(line.values, LEVEL, within=within) if n > 1 else None,
+        rate=single.found.rate if single else None,
+        verdict="not held",
+        beside=_beside(single.found, single.quantity) if single else {},
+        lost=lost,
+        diverged=min(lost, len(diverged)),
+    )
+    if claim.rule in LAWS:
+        rho = part.beside["rho"]
+        part = replace(part, found=law_words(part.mean, rho))
+        if part.mean is None and rho is not None:  # D is constant: ρ = 1 is there, r is not
+            part = replace(part, n=lost - part.diverged, lost=part.diverged)
+    return replace(part, verdict=_word(claim, part, line.values))
+
+
+def _beside(found: SeriesEvidence, text: str) -> dict[str, float | None]:
+    asked = Quantity.of(text)
+    if asked.name not in _LAW_NUMBERS:
+        return {}
+    own = {name: found.values(asked.renamed(name)) for name in ("rho", "max_residual", "bend", "imbalance")}
+    own["r_eval"] = found.values(asked.renamed("r", mode="eval"))
+    own["r_optimistic"] = found.optimistic(asked.renamed("r"))
+    return {name: float(np.mean(list(values.values()))) if values else None for name, values in own.items()}
+
+
+def _word(claim: Claim, part: Part, values: Sequence[float]) -> Word:
+    few = part.n < FEW
+    if claim.rule in LAWS:  # a law that some seeds diverge from is none; that there is no law, divergence does not show
+        met = part.found == claim.rule and (claim.rule == "no law" or not part.diverged)
+    elif part.mean is None:
+        met = False
+    elif claim.rule == "same best":
+        met = meets(claim, min(values), max(values))
+    elif few or part.interval is None:
+        met = meets(claim, part.mean, part.mean)
+    else:
+        met = meets(claim, part.interval.low, part.interval.high)
+    if not met:
+        return "not held"
+    return "indicated" if few and not claim.exact else "held"
+
+
+def _margin(claim: Claim, part: Part) -> float:
+    """How far inside the rule's bounds a part is; where ρ ≥ 1 there is no law, however r is."""
+    if part.mean is None or (claim.rule == "no law" and (part.beside["rho"] or 0.0) >= 1):
+        return math.inf if part.found == claim.rule else -math.inf
+    return margin(claim, part.mean)
+
+
+def _reason(claim: Claim, called: str, worst: Part, parts: Sequence[Part]) -> str:
+    """One sentence: what was found, with numbers, against what the rule asks."""
+    few = f", and {FEW} seeds or more to hold" if worst.verdict == "indicated" else ""
+    failed = sum(part.verdict == "not held" for part in parts)
+    others = f"{failed} of {len(parts)} fail it" if failed else f"all {len(parts)} meet it, this one the least"
+    found = _found_words(claim, called, worst)
+    return f"{found}; {rule_words(claim)}{few}{f'; {others}' if len(parts) > 1 else ''}."
+
+
+def _found_words(claim: Claim, called: str, part: Part) -> str:
+    rho = part.beside.get("rho") if claim.rule in LAWS else None
+    beside = "" if rho is None else f", mean ρ {rho:.4g}"
+    diverged = f", {part.diverged} of which diverged" if part.diverged else ""
+    head = f"{part.name}: " if part.name != called else ""
+    if part.mean is None:
+        return f"{head}{called} does not exist in any of {part.n + part.lost} seeds{diverged}{beside}"
+    lost = f" ({part.lost} more without it{diverged})" if part.lost else ""
+    digits = f"{part.mean:.4f}" if claim.rule in LAWS else f"{part.mean:.4g}"
+    over = f" {part.interval}" if part.interval is not None else ""
+    found = f", which is {'a ' if part.found != 'no law' else ''}{part.found}" if part.found else ""
+    seeds = "1 seed" if part.n == 1 else f"{part.n} seeds"
+    return f"{head}mean {called} {digits}{over} over {seeds}{lost}{beside}{found}"

@@ -1,0 +1,182 @@
+"""What a claim is judged by: for each operand, pair or group one number a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from equisep.figures.evidence import Evidence, SeriesEvidence
+from equisep.figures.figure import Claim
+from equisep.figures.outcome import Outcome
+from equisep.figures.quantities import METRICS, OF_CURVE, Quantity, curve, quantity
+from equisep.figures.rules import COMPARISONS, TRENDS, quantities_of, series_of
+
+_Number = Callable[[Sequence[float], Sequence[float]], float]
+# the curve that a number is made of, where it has another name; numbers of a law are of D unless they say
+_MADE_OF = {
+    "load_gap": "fuzziness",
+    "load_difference": "fuzziness",
+    "settled": "fuzziness",
+    "effective_depth": "ncc",
+    "center_gap": "ncc_test",
+    "prediction_gain": "ncc",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """One series and one quantity of it, with its place in a sweep."""
+
+    name: str
+    found: SeriesEvidence
+    quantity: str
+    x: float
+
+    @property
+    def values(self) -> dict[int, float]:
+        """By seed, at the chosen rate."""
+        return self.found.values(self.quantity)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One part of a claim: its name, what the number is called, one a seed, and the operands it comes from."""
+
+    name: str
+    called: str
+    values: tuple[float, ...]
+    of: tuple[Operand, ...]
+
+
+def lines_of(evidence: Evidence, claim: Claim) -> Iterator[Line]:
+    """The parts that the claim's rule looks at; only seeds that have every number are paired."""
+    operands = _operands(evidence, claim, claim.of)
+    groups = [_operands(evidence, claim, (pattern,)) for pattern in claim.of]
+    called = claim.quantity
+    if claim.rule in COMPARISONS:
+        yield from _compared(claim, operands)
+    elif claim.rule in TRENDS and len(groups) > 1 and all(len(group) > 1 for group in groups):
+        for pattern, group in zip(claim.of, groups, strict=True):
+            yield Line(pattern, f"slope of {called}", _over(group, _slope), group)
+    elif claim.rule in TRENDS:
+        yield Line(", ".join(claim.of), f"slope of {called}", _over(operands, _slope), operands)
+    elif claim.rule == "least rising":
+        for (first, low), (second, high) in pairwise(zip(claim.of, groups, strict=True)):
+            before, after = (_by_seed(group, _place_of_least) for group in (low, high))
+            steps = tuple(after[seed] - before[seed] for seed in after if seed in before)
+            yield Line(f"{second} − {first}", f"step in the x of the least {called}", steps, (*low, *high))
+    elif claim.rule == "least near":
+        for pattern, group in zip(claim.of, groups, strict=True):
+            yield Line(pattern, f"x of the least {called}", _over(group, _place_of_least), group)
+    elif claim.rule == "less spread":
+        yield _spread(claim, groups)
+    elif claim.rule == "same best":
+        yield _best(evidence, claim)
+    else:
+        for operand in operands:
+            yield Line(operand.name, operand.quantity, tuple(operand.values.values()), (operand,))
+
+
+def was_read(outcome: Outcome, text: str) -> bool:
+    """Whether `text` names something that was asked of this cell, be it that no such number exists."""
+    asked = Quantity.of(text)
+    if asked.name in outcome.numbers or quantity(outcome, text) is not None:
+        return True
+    if asked.name == "class_r":
+        return any(reading.class_fuzziness for reading in outcome.readings)
+    name = asked.ways.get("of", "fuzziness") if asked.name in OF_CURVE else _MADE_OF.get(asked.name, asked.name)
+    return name in METRICS and bool(curve(outcome, asked.renamed(name)))
+
+
+def _operands(evidence: Evidence, claim: Claim, patterns: Sequence[str]) -> tuple[Operand, ...]:
+    """Series × quantities; the x of a series is its own where all have one, else its place."""
+    names = [name for pattern in patterns for name in (series.name for series in evidence.figure.named(pattern))]
+    found = [evidence.series[name] for name in dict.fromkeys(names)]
+    asked = quantities_of(claim)
+    own = all(each.series.x is not None for each in found) and len(asked) == 1
+    made = [(each, text) for each in found for text in asked]
+    return tuple(
+        Operand(_name(each, text, found, asked), each, text, float(each.series.x or 0.0) if own else float(place))
+        for place, (each, text) in enumerate(made)
+    )
+
+
+def _name(each: SeriesEvidence, text: str, found: Sequence[SeriesEvidence], asked: Sequence[str]) -> str:
+    if len(asked) == 1:
+        return each.series.name
+    return text if len(found) == 1 else f"{each.series.name} {text}"
+
+
+def _compared(claim: Claim, operands: Sequence[Operand]) -> Iterator[Line]:
+    to_first = claim.rule in ("alike", "no less")
+    pairs = [(operands[0], other) for other in operands[1:]] if to_first else list(pairwise(operands))
+    for first, second in pairs:
+        one, two = first.values, second.values
+        both = [(one[seed], two[seed]) for seed in one if seed in two]
+        a, b, of = first.name, second.name, (first, second)
+        called = first.quantity if first.quantity == second.quantity else ""
+        if to_first:
+            yield Line(
+                f"{b} / {a}", f"ratio of {called}".removesuffix(" of "), tuple(y / x for x, y in both if x != 0), of
+            )
+        elif claim.rule == "above":
+            yield Line(f"{a} − {b}", f"difference in {called}".removesuffix(" in "), tuple(x - y for x, y in both), of)
+        else:
+            yield Line(f"{b} − {a}", f"difference in {called}".removesuffix(" in "), tuple(y - x for x, y in both), of)
+
+
+def _spread(claim: Claim, groups: Sequence[tuple[Operand, ...]]) -> Line:
+    """By seed: the mean range within the groups of the second half minus that within those of the first."""
+    ranges = [_by_seed(group, lambda _, y: max(y) - min(y)) for group in groups]
+    half = len(groups) // 2
+    shared = [seed for seed in ranges[0] if all(seed in other for other in ranges)]
+    values = tuple(
+        float(np.mean([own[seed] for own in ranges[half:]]) - np.mean([own[seed] for own in ranges[:half]]))
+        for seed in shared
+    )
+    name = f"within {', '.join(claim.of[half:])} − within {', '.join(claim.of[:half])}"
+    return Line(name, f"range of {claim.quantity}", values, tuple(each for group in groups for each in group))
+
+
+def _best(evidence: Evidence, claim: Claim) -> Line:
+    """By seed: how many places lie between the series where the first quantity is greatest and where the second is least."""
+    found = [evidence.series[name] for name in series_of(evidence.figure, claim)]
+    rows = [
+        tuple(Operand(each.series.name, each, text, float(place)) for place, each in enumerate(found))
+        for text in quantities_of(claim)
+    ]
+    greatest, smallest = _by_seed(rows[0], _place_of_greatest), _by_seed(rows[1], _place_of_least)
+    values = tuple(abs(greatest[seed] - smallest[seed]) for seed in greatest if seed in smallest)
+    first, second = quantities_of(claim)
+    called = f"places between the greatest {first} and the least {second}"
+    return Line(", ".join(claim.of), called, values, (*rows[0], *rows[1]))
+
+
+def _over(group: Sequence[Operand], number: _Number) -> tuple[float, ...]:
+    return tuple(_by_seed(group, number).values())
+
+
+def _by_seed(group: Sequence[Operand], number: _Number) -> Mapping[int, float]:
+    """A number of the values over x, for each seed that has all of them."""
+    values = [operand.values for operand in group]
+    shared = [seed for seed in values[0] if all(seed in other for other in values)]
+    return {seed: number([operand.x for operand in group], [other[seed] for other in values]) for seed in shared}
+
+
+def _slope(x: Sequence[float], y: Sequence[float]) -> float:
+    """Least squares; exactly 0 where all x, or all y, are one, and no rounding that would look like a trend."""
+    if min(x) == max(x) or min(y) == max(y):
+        return 0.0
+    away = np.asarray(x) - np.mean(x)
+    return float(away @ np.asarray(y) / (away @ away))
+
+
+def _place_of_least(x: Sequence[float], y: Sequence[float]) -> float:
+    return float(x[int(np.argmin(y))])
+
+
+def _place_of_greatest(x: Sequence[float], y: Sequence[float]) -> float:
+    return float(x[int(np.argmax(y))])

@@ -1,0 +1,136 @@
+"""The rules that judge claims: which bounds each asks for, in numbers and in words, and which claims it can judge at all."""
+
+from __future__ import annotations
+
+import math
+
+from equisep.errors import InputError
+from equisep.figures.figure import Claim, Figure
+from equisep.figures.quantities import Quantity
+from equisep.results.records import FUZZY_R, LAW_R
+
+_ROUNDING = 1e-12  # a mean of equal numbers differs from them by a rounding
+ALIKE = 0.2  # "alike" and "near": within ±20 %
+PLACES = 1.0  # "same best": so many places apart at most
+LAWS = ("law", "fuzzy law", "no law")
+COMPARISONS = ("below", "above", "differ", "alike", "no less")
+TRENDS = ("rising", "falling")
+GROUPED = ("less spread", "least rising", "least near")  # one glob a group
+AGAINST_VALUE = ("at least", "at most", "near", "least near")
+_CLOSED = (*AGAINST_VALUE, "alike", "no less", "same best")  # bounds that may be met; zero has to be excluded
+_LEAST_GROUPS = {"less spread": 2, "least rising": 2}
+
+
+def series_of(figure: Figure, claim: Claim) -> tuple[str, ...]:
+    """The series of a claim, each once, in the order of its globs."""
+    return tuple(dict.fromkeys(series.name for pattern in claim.of for series in figure.named(pattern)))
+
+
+def quantities_of(claim: Claim) -> tuple[str, ...]:
+    """The quantities of a claim, written with `;` between them."""
+    return tuple(claim.quantity.split(";"))
+
+
+def check_claims(figure: Figure) -> None:
+    """Refuse claims that their own rule cannot judge."""
+    for claim in figure.claims:
+        where = f"The claim “{claim.text}” of `{figure.id}`"
+        if not claim.of:
+            raise InputError(f"{where} names no series in `of`. Name one or more.")
+        names, asked = series_of(figure, claim), [Quantity.of(text) for text in quantities_of(claim)]
+        if claim.rule in LAWS and any(each.name != "r" for each in asked):
+            raise InputError(f"{where} has the rule `{claim.rule}` of `{claim.quantity}`. That rule is of `r` alone.")
+        if claim.rule in AGAINST_VALUE and claim.value is None:
+            raise InputError(f"{where} has the rule `{claim.rule}` and no `value`. Give the number it is held against.")
+        if claim.rule == "same best" and len(asked) != 2:
+            raise InputError(f"{where} has the rule `same best` of `{claim.quantity}`. Write two quantities, `A;B`.")
+        several = claim.rule in GROUPED or (claim.rule in (*COMPARISONS, *TRENDS) and len(names) > 1)
+        if several and len(asked) > 1:
+            raise InputError(
+                f"{where} compares several series in several quantities. Name one series, or one quantity."
+            )
+        operands = len(claim.of) if claim.rule in GROUPED else len(names) * len(asked)
+        least = _LEAST_GROUPS.get(claim.rule, 2 if claim.rule in (*COMPARISONS, *TRENDS) else 1)
+        if operands < least or (claim.rule == "same best" and len(names) < 2):
+            raise InputError(
+                f"{where} has the rule `{claim.rule}`, which compares, and names one thing in `of`. Name two or more."
+            )
+
+
+def bounds(claim: Claim) -> tuple[float, float]:
+    """Between which numbers the rule wants its quantity, difference, ratio, slope or place."""
+    value = claim.value or 0.0
+    match claim.rule:
+        case "alike":
+            return 1 - ALIKE, 1 + ALIKE
+        case "no less":
+            return 1 - ALIKE, math.inf
+        case "near" | "least near":
+            return value - ALIKE * abs(value), value + ALIKE * abs(value)
+        case "same best":
+            return -math.inf, PLACES
+        case "at least":
+            return value, math.inf
+        case "at most":
+            return -math.inf, value
+        case "falling":
+            return -math.inf, 0.0
+        case "law":
+            return -math.inf, LAW_R
+        case "fuzzy law":
+            return LAW_R, FUZZY_R
+        case "no law":
+            return FUZZY_R, math.inf
+        case _:
+            return 0.0, math.inf
+
+
+def meets(claim: Claim, low: float, high: float) -> bool:
+    """Whether an interval (or a number, as low = high) lies within the bounds; one that touches zero does not exclude it."""
+    floor, ceiling = bounds(claim)
+    if claim.rule in _CLOSED:
+        return low >= floor - _ROUNDING * abs(floor) and high <= ceiling + _ROUNDING * abs(ceiling)
+    if claim.rule == "differ":
+        return low > 0 or high < 0
+    return low > floor and high < ceiling
+
+
+def margin(claim: Claim, mean: float) -> float:
+    """How far a mean lies inside the bounds: the part with the least is the weakest."""
+    floor, ceiling = bounds(claim)
+    return abs(mean) if claim.rule == "differ" else min(mean - floor, ceiling - mean)
+
+
+def law_words(r: float | None, rho: float | None) -> str:
+    """The catalogue's words for a mean r and ρ; nothing where there is neither an r nor a ρ ≥ 1."""
+    if rho is not None and rho >= 1:
+        return "no law"
+    if r is None:
+        return ""
+    return "law" if r <= LAW_R else "fuzzy law" if r <= FUZZY_R else "no law"
+
+
+def rule_words(claim: Claim) -> str:
+    """What the rule asks for."""
+    low, high = bounds(claim)
+    match claim.rule:
+        case "law":
+            return f"the rule asks for r ≤ {high:g} and ρ < 1"
+        case "fuzzy law":
+            return f"the rule asks for {low:g} < r ≤ {high:g} and ρ < 1"
+        case "no law":
+            return f"the rule asks for r > {low:g} or ρ ≥ 1"
+        case "alike" | "near" | "least near":
+            return f"the rule asks for {low:.4g} to {high:.4g}"
+        case "at least" | "no less":
+            return f"the rule asks for at least {low:.4g}"
+        case "at most":
+            return f"the rule asks for at most {high:.4g}"
+        case "same best":
+            return f"the rule asks for at most {high:.4g} in every seed"
+        case "falling":
+            return "the rule asks for less than 0"
+        case "differ":
+            return "the rule asks for a difference from 0"
+        case _:
+            return "the rule asks for more than 0"

@@ -1,0 +1,223 @@
+"""A figure of the papers as tables, in the terminal (rich) and in Markdown: claims, series, the paper's numbers beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from equisep.figures.evidence import Evidence
+from equisep.figures.judge import Verdict
+from equisep.figures.rules import LAWS
+from equisep.report.figure_plans import duration
+from equisep.report.figure_rows import LIBRARIES, STANDARD, figure_json, state_of
+from equisep.report.tables import plain_table
+from equisep.report.terminal import View
+from equisep.report.words import UNICODE, Glyphs, correlation, number, one_line
+
+__all__ = ["claims_markdown", "figure_json", "figure_markdown", "printed_markdown", "render_figure", "state_of"]
+
+VERDICT_STYLES = {"held": "bold green", "not held": "bold red", "indicated": "bold yellow", "not run": "dim"}
+# columns of the table of series, by the names of their quantities
+TITLES = {
+    "rate": "rate",
+    "n": "n",
+    "r": "r",
+    "rho": "ρ",
+    "half_life": "half-life",
+    "last": "last D",
+    "accuracy_test": "test %",
+    "max_residual": "max\nresidual",
+    "bend": "bend",
+    "imbalance": "imbalance",
+    "r_eval": "r eval",
+    "r_optimistic": "r optimistic",
+}
+_NARROW = 100  # columns of a terminal below which the last columns of the table of series give way
+
+
+def render_figure(evidence: Evidence, verdicts: Sequence[Verdict], *, recorded: bool = False) -> RenderableType:
+    """Title, source, scale and stand-ins; claims; series; the paper's numbers beside ours; what made them."""
+    content = figure_json(evidence, verdicts, recorded=recorded)
+    return View(lambda glyphs, width: Group(*_blocks(content, glyphs, width)))
+
+
+def figure_markdown(evidence: Evidence, verdicts: Sequence[Verdict], *, recorded: bool = False, level: int = 2) -> str:
+    """The same as Markdown, under a heading of this level."""
+    content = figure_json(evidence, verdicts, recorded=recorded)
+    series = _series_columns(content, UNICODE)
+    parts = [
+        f"{'#' * level} {content['id']}: {_escaped(content['title'])}",
+        _escaped(_state_line(content)),
+        *(_escaped(line) for line in _stand_in_lines(content)),
+        claims_markdown(content["claims"]),
+        _markdown_table(list(series), zip(*series.values(), strict=True), left=("series",)) if series["series"] else "",
+        printed_markdown(content["printed"]),
+        *(f"{_escaped(note)}" for note in content["notes"]),
+        _escaped(_provenance_line(content)),
+        _escaped(content["cite"]),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def claims_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The table of claims; nothing for a figure without one."""
+    if not rows:
+        return ""
+    cells = [[*_claim_cells(row, UNICODE), row["reason"]] for row in rows]
+    titles = ("verdict", "claim", "ours", "paper", "n", "95 % interval", "found")
+    return _markdown_table(titles, cells, left=("verdict", "claim", "found"))
+
+
+def printed_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The table of printed numbers, paper against ours; nothing where the paper prints none."""
+    if not rows:
+        return ""
+    titles = ("series", "quantity", "paper", "ours", "n", "95 % interval", "place")
+    return _markdown_table(titles, (_printed_cells(row, UNICODE) for row in rows), left=("series", "quantity", "place"))
+
+
+def _blocks(content: Mapping[str, Any], glyphs: Glyphs, width: int) -> Iterable[RenderableType]:
+    yield Text.assemble((content["id"], "bold"), "  ", one_line(content["title"]))
+    yield Text(f"{content['source']} {glyphs.dot} {_state_line(content)}", style="dim")
+    for line in _stand_in_lines(content):
+        yield Text(line, style="yellow")
+    if content["claims"]:
+        yield Text()
+        yield _claims_grid(content["claims"], glyphs)
+    columns = _series_columns(content, glyphs)
+    if columns["series"]:
+        yield Text("\nSeries, means over seeds at the chosen rate", style="bold")
+        yield _series_table(columns, glyphs, width)
+    if content["printed"]:
+        yield Text("\nBeside the paper", style="bold")
+        titles = ("series", "quantity", "paper", "ours", "n", "95 % interval", "place")
+        rows = [_printed_cells(row, glyphs) for row in content["printed"]]
+        yield plain_table(titles, rows, glyphs, left=("series", "quantity", "place"))
+    for note in content["notes"]:
+        yield Text.assemble(("Note  ", "yellow"), one_line(note))
+    line = _provenance_line(content)
+    if line:
+        yield Text(f"\n{line}", style="dim")
+
+
+def _claims_grid(rows: Sequence[Mapping[str, Any]], glyphs: Glyphs) -> Table:
+    """Two lines a claim: the verdict with its numbers, and below it, in words, why."""
+    titles = ("verdict", "claim", "ours", "paper", "n", "95 % interval")
+    table = plain_table(titles, (), glyphs, left=("verdict", "claim"))
+    table.columns[1].no_wrap = False
+    for row in rows:
+        verdict, claim, *numbers = _claim_cells(row, glyphs)
+        words = Text.assemble(one_line(claim), "\n", (one_line(row["reason"]), "dim"))
+        table.add_row(Text(verdict, style=VERDICT_STYLES[verdict]), words, *(Text(cell) for cell in numbers))
+    for column in table.columns:
+        column.vertical = "top"
+    return table
+
+
+def _claim_cells(row: Mapping[str, Any], glyphs: Glyphs) -> list[str]:
+    name = row["quantity"] if row["rule"] in (*LAWS, "at least", "at most", "near") else ""
+    return [
+        row["verdict"],
+        row["claim"],
+        _shown(name, row["ours"], glyphs),
+        _shown(name, row["paper"], glyphs),
+        str(row["n"]),
+        _between(name, row["interval"], glyphs),
+    ]
+
+
+def _printed_cells(row: Mapping[str, Any], glyphs: Glyphs) -> list[str]:
+    name = row["quantity"]
+    return [
+        row["series"],
+        name,
+        f"{row['paper']:g}",
+        _shown(name, row["ours"], glyphs),
+        str(row["n"]),
+        _between(name, row["interval"], glyphs),
+        row["place"],
+    ]
+
+
+def _series_table(columns: dict[str, list[str]], glyphs: Glyphs, width: int) -> Table:
+    """On a narrow terminal what stands beside r gives way before r does."""
+    shown = dict(columns)
+    for title in (TITLES["r_eval"], TITLES["half_life"], TITLES["imbalance"], TITLES["accuracy_test"]):
+        if width < _NARROW:
+            shown.pop(title, None)
+    return plain_table(list(shown), zip(*shown.values(), strict=True), glyphs, left=("series",))
+
+
+def _series_columns(content: Mapping[str, Any], glyphs: Glyphs) -> dict[str, list[str]]:
+    """The cells of each column, of the series that were run; columns that no series fills are left out."""
+    rows = [row for row in content["series"] if row["n"]]
+    asked = [text for claim in content["claims"] for text in claim["quantity"].split(";") if text not in STANDARD]
+    columns = {"series": [row["series"] for row in rows]}
+    for name in dict.fromkeys((*TITLES, *asked)):
+        cells = [_shown(name, row[name], glyphs) for row in rows]
+        if name == "n" or any(cell != glyphs.missing for cell in cells):
+            title = TITLES.get(name, name)
+            columns[glyphs.rho if name == "rho" else title] = cells
+    return columns
+
+
+def _shown(name: str, value: float | None, glyphs: Glyphs) -> str:
+    """A number as its quantity is read: r to as many digits as it takes, rates and seeds as they are."""
+    if value is None:
+        return glyphs.missing
+    bare = name.partition("@")[0]
+    if bare in ("rate", "n"):
+        return f"{value:g}"
+    if bare in ("r", "r_eval", "r_optimistic"):
+        return correlation(value)
+    if name == "accuracy_test":
+        return f"{100 * value:.2f}"
+    return number(value, 4)
+
+
+def _between(name: str, ends: Sequence[float] | None, glyphs: Glyphs) -> str:
+    if ends is None:
+        return glyphs.missing
+    plain = "" if name == "accuracy_test" else name
+    return f"[{_shown(plain, ends[0], glyphs)}, {_shown(plain, ends[1], glyphs)}]"
+
+
+def _state_line(content: Mapping[str, Any]) -> str:
+    if content["state"] == "not run":
+        return "not run"
+    counts = ", ".join(f"{n} {word}" for word, n in content["counts"].items() if n)
+    claims = f"; claims: {counts}" if counts else ""
+    return f"{content['scale']} scale, {content['cells']['run']} cells, {content['state']}{claims}"
+
+
+def _stand_in_lines(content: Mapping[str, Any]) -> list[str]:
+    return [f"{used} stands in for the paper's {wanted}." for wanted, used in content["stand_ins"].items()]
+
+
+def _provenance_line(content: Mapping[str, Any]) -> str:
+    made = content["provenance"]
+    devices = " and ".join(made["device"])
+    versions = ", ".join(f"{name} {' and '.join(made[name])}" for name in LIBRARIES if made[name])
+    if not devices and not versions:
+        return ""
+    tf32 = ", TF32 allowed" if made["tf32"] else ""
+    return (
+        f"Made on {devices or 'an unnamed device'}{tf32}, with {versions}, in {duration(made['wall_s'])} of computing."
+    )
+
+
+def _markdown_table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, left: Iterable[str] = ()) -> str:
+    words = set(left)
+    head = [title.replace("\n", " ") for title in titles]
+    lines = [head, [":--" if title in words else "--:" for title in titles]]
+    lines += [[_escaped(cell) for cell in row] for row in rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _escaped(text: str) -> str:
+    """Text that Markdown leaves as it is: on one line, in no table's way, nothing starred."""
+    return one_line(text.replace("\n", " ")).replace("|", "\\|").replace("*", "\\*")

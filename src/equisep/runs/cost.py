@@ -1,0 +1,153 @@
+"""What a figure will cost: arithmetic of its trainings, and from it time and memory on a kind of device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from equisep.data import PREPARATIONS
+from equisep.figures.cell import Cell
+from equisep.figures.figure import Figure
+from equisep.runs.ensembles import shape_of
+from equisep.runs.plan import TEXT, Asked, Planned, groups_of, planned_cells, short_cells, trains_in_ensembles
+from equisep.runs.single import network_of
+
+# samples a class of data sets whose whole training split is used
+WHOLE = {"cifar100": 500, "stl10": 500, "svhn": 7000, "cifar10": 5000, "mnist": 6000, "fashion-mnist": 6000}
+MOMENTS = {"adam": 2, "adamw": 2, "momentum": 1, "sgd": 0}
+CLASSES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """What a device does: operations a second, and seconds that any layer of any step takes at the least.
+
+    Measured on two cores and on one H200 with the records in `benchmarks/results`; another device differs.
+    """
+
+    name: str
+    ensemble: float
+    single: float
+    step: float
+
+
+SPEEDS = {
+    "cpu": Speed("two CPU cores", ensemble=6e10, single=4e10, step=2e-5),
+    "cuda": Speed("one H200", ensemble=1.5e13, single=1.2e13, step=8e-5),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """Cells, groups, seconds on the device, and the bytes of the largest group."""
+
+    cells: int
+    groups: int
+    seconds: float
+    bytes: int
+    device: str
+
+
+def predict(figure: Figure, *, scale: str = "paper", seeds: int | None = None, device: str | None = None) -> Prediction:
+    """The cost of a whole figure; nothing is loaded or trained."""
+    return predict_cells([plan.cell for plan in asked_cells(figure, Asked(scale=scale, seeds=seeds))], device=device)
+
+
+def asked_cells(figure: Figure, asked: Asked) -> list[Planned]:
+    """The cells that a run trains: where short runs choose the rate, those and then one rate a series."""
+    if figure.choose != "short runs":
+        return list(planned_cells(figure, asked))
+    chosen = planned_cells(figure, asked, rates=lambda series: figure.rates_of(series)[:1])
+    return [*short_cells(figure, asked), *chosen]
+
+
+def predict_cells(cells: Sequence[Cell], *, device: str | None = None) -> Prediction:
+    """The cost of some cells."""
+    speed = SPEEDS["cuda" if (device or "cpu").startswith("cuda") else "cpu"]
+    groups = groups_of(cells)
+    costs = [_cost(group, speed) for group in groups]
+    return Prediction(
+        cells=sum(len(group) for group in groups),
+        groups=len(groups),
+        seconds=sum(seconds for seconds, _ in costs),
+        bytes=max((size for _, size in costs), default=0),
+        device=speed.name,
+    )
+
+
+def _cost(group: Sequence[Cell], speed: Speed) -> tuple[float, int]:
+    """Seconds and bytes of one group; a step is three times the arithmetic of a forward pass."""
+    cell = group[0]
+    if cell.kind == "solve":
+        return 0.2 * len(group), 2**20
+    forward, parameters, activations, layers = _network(cell)
+    n = samples_of(cell)
+    epochs = cell.epochs + cell.first_epochs + cell.last_epochs
+    steps = epochs * -(-n // cell.batch_size)
+    reads = (len({*cell.read_epochs, cell.epochs})) * len(cell.modes) * len(cell.grains) * len(cell.reductions)
+    work = len(group) * forward * n * (3 * epochs + 4 * reads)
+    rate = speed.ensemble if trains_in_ensembles(cell) else speed.single
+    size = 4 * ((2 + MOMENTS.get(cell.optimizer, 2)) * parameters + 3 * activations * cell.batch_size)
+    return work / rate + steps * layers * speed.step, len(group) * size
+
+
+def samples_of(cell: Cell) -> int:
+    """How many samples an epoch has."""
+    classes = CLASSES if cell.classes is None else len(cell.classes)
+    if cell.sizes is not None:
+        return sum(cell.sizes)
+    return classes * ((cell.per_class or WHOLE.get(cell.data, 5000)) + (0 if cell.second_read else cell.second))
+
+
+@lru_cache(maxsize=256)
+def _shape_cost(cell: Cell) -> tuple[float, int, int, int]:
+    side, colors = _image(cell)
+    if trains_in_ensembles(cell):
+        shape = shape_of(cell, inputs=colors * side * side, classes=CLASSES)
+        layers = sum(a * b for a, b in shape.layers)
+        return 2.0 * layers, shape.parameters, shape.inputs + 3 * sum(shape.widths), shape.depth
+    if cell.network.startswith(TEXT):
+        width, tokens, layers = 768 * cell.width_multiplier, 30, 12
+        parameters = int(layers * 12 * width**2)
+        return 2.0 * parameters * tokens, parameters, int(layers * tokens * 20 * width), 16 * layers
+    with torch.device("meta"):
+        images = torch.zeros(2, colors, side, side)
+        network = network_of(cell, images, classes=CLASSES).to("meta").eval()
+        sizes: list[int] = []
+        leaves = [module for module in network.modules() if not list(module.children())]
+        handles = [module.register_forward_hook(lambda _, __, out: sizes.append(out.numel() // 2)) for module in leaves]
+        with torch.no_grad(), FlopCounterMode(display=False) as counter:
+            network(images)
+        for handle in handles:
+            handle.remove()
+    parameters = sum(parameter.numel() for parameter in network.parameters())
+    return counter.get_total_flops() / 2, parameters, sum(sizes), len(leaves)
+
+
+def _network(cell: Cell) -> tuple[float, int, int, int]:
+    """Operations of a forward pass of one sample, parameters, numbers kept for the backward pass, and layers."""
+    kept = (
+        "network",
+        "depth",
+        "width",
+        "widths",
+        "channels",
+        "kernel",
+        "pooling",
+        "width_multiplier",
+        "preparation",
+        "norm",
+    )
+    return _shape_cost(Cell(augment=cell.augment, **{name: getattr(cell, name) for name in kept}))
+
+
+def _image(cell: Cell) -> tuple[int, int]:
+    """Side and colors of a cell's images."""
+    preparation = PREPARATIONS[cell.preparation]
+    side = 28 if preparation.size is None else preparation.size[0]
+    mean = () if preparation.normalize is None else preparation.normalize[0]
+    return side, len(mean) if isinstance(mean, tuple) else 1

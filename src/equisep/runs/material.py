@@ -1,0 +1,160 @@
+"""What a cell learns from: its data set, its own samples and labels, its test set, prepared as it asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from equisep.data import (
+    PREPARATIONS,
+    Dataset,
+    Preparation,
+    draw,
+    load_data,
+    named_preparation,
+    prepare,
+    randomize_labels,
+)
+from equisep.errors import DataError
+from equisep.figures.cell import Cell
+
+# what stands in at smoke scale for a data set that is not there, by whether 10 × 10 is enough
+SMALL, LARGE = "embedded-10x10", "embedded-28x28"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Positions in the training split and labels of one cell; the second sample, where there is one, begins at `first`."""
+
+    positions: npt.NDArray[np.int64]
+    labels: npt.NDArray[np.int64]
+    first: int
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """The samples of several cells that share a data set: a pool, each cell's rows and labels in it, and test data."""
+
+    pool: Tensor
+    pool_labels: Tensor
+    rows: tuple[Tensor, ...]
+    labels: tuple[Tensor, ...]
+    firsts: tuple[int, ...]
+    test: tuple[Tensor, Tensor]
+    classes: int
+    checksum: str
+
+    def of(self, index: int) -> tuple[Tensor, Tensor]:
+        """Samples and labels that one cell trains on."""
+        return self.pool[self.rows[index]], self.labels[index]
+
+
+def material_of(
+    cells: Sequence[Cell], *, data_dir: str | None = None, classes: tuple[int, ...] | None = None
+) -> Material:
+    """The material of cells that share data, preparation and classes; only the samples that are drawn are prepared.
+
+    `classes` replaces those of the cells, as for the first stage of a transfer.
+    """
+    cell = cells[0]
+    dataset = dataset_of(cell.data, data_dir)
+    preparation = fitted(cell, dataset)
+    chosen = classes if classes is not None else cell.classes
+    samples = [sample_of(each, dataset, classes=chosen) for each in cells]
+    used = np.unique(np.concatenate([sample.positions for sample in samples]))
+    known = range(dataset.classes) if chosen is None else chosen
+    renumber = {label: index for index, label in enumerate(known)}
+    names = np.array([renumber[int(label)] for label in dataset.y_train[used]], dtype=np.int64)
+    return Material(
+        pool=prepare(dataset.x_train[used], preparation),
+        pool_labels=torch.from_numpy(names),
+        rows=tuple(torch.from_numpy(np.searchsorted(used, sample.positions)) for sample in samples),
+        labels=tuple(torch.from_numpy(sample.labels) for sample in samples),
+        firsts=tuple(sample.first for sample in samples),
+        test=_test_of(cell.data, data_dir, preparation, chosen, cell.test_per_class),
+        classes=len(known),
+        checksum=dataset.checksum,
+    )
+
+
+def sample_of(cell: Cell, dataset: Dataset, *, classes: tuple[int, ...] | None = None) -> Sample:
+    """The draw of one cell by its `data_seed`: labels numbered anew within `classes`, then made noisy as it asks.
+
+    The second sample is what a larger draw of the same seed holds beyond the first.
+    """
+    known = list(range(dataset.classes)) if classes is None else list(classes)
+    first = _drawn(cell, dataset, known, more=0)
+    positions = first
+    if cell.second:
+        both = _drawn(cell, dataset, known, more=cell.second)
+        positions = np.concatenate([first, np.setdiff1d(both, first)])
+    renumber = np.full(int(dataset.classes), -1, dtype=np.int64)
+    renumber[known] = np.arange(len(known))
+    labels = renumber[dataset.y_train[positions]]
+    if cell.label_noise:
+        labels[: len(first)] = randomize_labels(
+            labels[: len(first)], share=cell.label_noise, classes=len(known), seed=cell.data_seed
+        )
+    if cell.second_noise:
+        labels[len(first) :] = randomize_labels(
+            labels[len(first) :], share=cell.second_noise, classes=len(known), seed=cell.data_seed
+        )
+    return Sample(positions, labels, len(first))
+
+
+def _drawn(cell: Cell, dataset: Dataset, known: list[int], *, more: int) -> npt.NDArray[np.int64]:
+    if cell.sizes is not None:
+        sizes = [size + more for size in cell.sizes]
+        return draw(dataset.y_train, sizes=sizes, seed=cell.data_seed, classes=known)
+    per_class = None if cell.per_class is None else cell.per_class + more
+    return draw(dataset.y_train, per_class=per_class, seed=cell.data_seed, classes=known)
+
+
+@lru_cache(maxsize=4)
+def dataset_of(name: str, data_dir: str | None = None) -> Dataset:
+    """The data set, loaded once a process."""
+    return load_data(name, data_dir=data_dir)
+
+
+@lru_cache(maxsize=32)
+def at_hand(name: str, data_dir: str | None = None) -> bool:
+    """Whether a data set can be had without the network."""
+    try:
+        load_data(name, data_dir=data_dir, download=False)
+    except DataError:
+        return False
+    return True
+
+
+def substitute_for(cell: Cell) -> str:
+    """The embedded images that stand in at smoke scale: those of 10 × 10 where the cell wants no larger ones."""
+    size = PREPARATIONS[cell.preparation].size
+    return SMALL if size == (10, 10) else LARGE
+
+
+def fitted(cell: Cell, dataset: Dataset) -> Preparation:
+    """The cell's preparation; gray images that stand in for color ones are used as all three channels, or as the one."""
+    preparation = named_preparation(cell.preparation)
+    gray = dataset.x_train.ndim == 3
+    if not gray or not cell.stands_for:
+        return preparation
+    mean = () if preparation.normalize is None else preparation.normalize[0]
+    several = isinstance(mean, tuple) and len(mean) > 1
+    return replace(preparation, channels="rgb" if several else "all")
+
+
+@lru_cache(maxsize=8)
+def _test_of(
+    name: str, data_dir: str | None, preparation: Preparation, classes: tuple[int, ...] | None, per_class: int | None
+) -> tuple[Tensor, Tensor]:
+    dataset = dataset_of(name, data_dir)
+    known = list(range(dataset.classes)) if classes is None else list(classes)
+    chosen = draw(dataset.y_test, per_class=per_class, classes=known)
+    labels = np.array([known.index(int(label)) for label in dataset.y_test[chosen]], dtype=np.int64)
+    return prepare(dataset.x_test[chosen], preparation), torch.from_numpy(labels)

@@ -1,0 +1,298 @@
+"""The committed record of a figure: every cell that was run, compact enough for a repository; no torch.
+
+    {"kind": "equisep record", "schema": 1, "figure": …, "scale": …, "planned": …,
+     "base":        fields of most cells that differ from their defaults; a cell holds what differs from it
+     "made":        [provenance, …]; an entry names one by its place, and holds what is its own, as `wall_s`
+     "ways":        [[mode, grain, reduction, sites], …] of readings; `sites` is a place in
+     "sites":       [[name, …], …]
+     "entries":     [{"series", "cell", "made", "own", "readings", "numbers", …}, …], one a line}
+
+The readings of an entry are columns: `epoch`, `way`, and of each metric the curves in that order. Numbers of outcomes are
+rounded to 7 digits, points to 4. Entries at rates that were not chosen keep what choosing and tabulating rates needs.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+from equisep.errors import EquisepError, InputError, StoreError
+from equisep.figures.cell import Cell
+from equisep.figures.evidence import Entry, gather
+from equisep.figures.figure import Figure
+from equisep.figures.outcome import Curves, Outcome
+from equisep.runs.disk import json_text, parse_json, plain, write_whole, writing
+from equisep.runs.store import own_fields
+
+KIND, SCHEMA = "equisep record", 1
+DIGITS, POINT_DIGITS = 7, 4
+Keep = Literal["chosen", "all"]
+WAY = ("mode", "grain", "reduction", "sites")
+COLUMNS = tuple(entry.name for entry in fields(Curves) if entry.name not in ("epoch", *WAY))
+NOTHING: Mapping[str, Any] = {name: plain(getattr(Curves(epoch=0, mode=""), name)) for name in COLUMNS}
+
+
+class Record(NamedTuple):
+    """What `read_record` found."""
+
+    entries: list[Entry]
+    scale: str
+    planned: int
+
+
+def pack(
+    entries: Sequence[Entry], figure: Figure, scale: str, *, planned: int | None = None, keep: str = "chosen"
+) -> dict[str, Any]:
+    """A figure's entries as a record, in plain JSON types.
+
+    keep        `chosen`: entries at the chosen rate, and those that are best for their own seed, keep all but their points,
+                which the first seed at the chosen rate keeps; the others the last epoch's fuzziness, loss and accuracies,
+                read in every way, and their numbers. `all`: every entry keeps everything.
+    """
+    if keep not in get_args(Keep):
+        raise InputError(f"A record keeps `chosen` entries or `all` of them; found `{keep}`.")
+    held = [replace(entry, outcome=rounded(entry.outcome)) for entry in entries]
+    if keep == "chosen":
+        held = _slimmed(held, figure, scale)
+    base = _most_common([own_fields(entry.cell) for entry in held])
+    owned = _owned([entry.provenance for entry in held])
+    made, sites, ways = _Table(), _Table(), _Table()
+    lines = []
+    for entry in held:
+        cell, made_by = entry.cell.to_dict(), plain(entry.provenance)
+        line = {
+            "series": entry.series,
+            "cell": _difference(cell, base),
+            "made": made.place({name: value for name, value in made_by.items() if name not in owned}),
+            "own": {name: _short(value, DIGITS) for name, value in made_by.items() if name in owned},
+            "readings": _columns(entry.outcome.readings, ways, sites),
+            **{name: value for name, value in plain(entry.outcome).items() if name != "readings"},
+        }
+        line["points"] = {
+            site: [list(each) for each in zip(*rows, strict=True)] for site, rows in line["points"].items()
+        }
+        lines.append({name: _short(value, None) for name, value in line.items() if value not in ({}, [], None)})
+    return {
+        "kind": KIND,
+        "schema": SCHEMA,
+        "figure": figure.id,
+        "scale": scale,
+        "planned": len(held) if planned is None else planned,
+        "base": base,
+        "made": made.rows,
+        "ways": ways.rows,
+        "sites": sites.rows,
+        "entries": lines,
+    }
+
+
+def unpack(content: Mapping[str, Any]) -> list[Entry]:
+    """The entries that `pack` packed."""
+    found = []
+    for line in content["entries"]:
+        outcome = {name: value for name, value in line.items() if name in ("numbers", "arrays", "diverged", "notes")}
+        points = {
+            site: [list(row) for row in zip(*columns, strict=True)] for site, columns in line.get("points", {}).items()
+        }
+        readings = _rows(line.get("readings", {}), content["ways"], content["sites"])
+        found.append(
+            Entry(
+                line["series"],
+                Cell.from_dict({**content["base"], **line.get("cell", {})}),
+                Outcome.from_dict({**outcome, "points": points, "readings": readings}),
+                {**content["made"][line["made"]], **line.get("own", {})},
+            )
+        )
+    return found
+
+
+def write_record(
+    path: str | Path,
+    entries: Sequence[Entry],
+    figure: Figure,
+    scale: str,
+    *,
+    planned: int | None = None,
+    keep: str = "chosen",
+) -> Path:
+    """Write a figure's record, one line an entry, so that a difference between two of them can be read."""
+    target = Path(path)
+    content = pack(entries, figure, scale, planned=planned, keep=keep)
+    parts = []
+    for name, value in content.items():
+        if name in ("made", "sites", "entries") and value:
+            rows = ",\n".join(json_text(row) for row in value)
+            parts.append(f"{json_text(name)}:[\n{rows}\n]")
+        else:
+            parts.append(f"{json_text(name)}:{json_text(value)}")
+    with writing(f"The record of `{figure.id}`", target.parent):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(target, "{" + ",\n".join(parts) + "}\n")
+    return target
+
+
+def read_record(path: str | Path) -> Record:
+    """The entries of a record, its scale, and how many cells were planned."""
+    source = Path(path)
+    try:
+        content = parse_json(source.read_bytes(), name=source.name)
+    except FileNotFoundError:
+        raise StoreError(f"No record at `{source}`. `equisep figures list` names those there are.") from None
+    except OSError as error:
+        raise StoreError(
+            f"The record `{source}` cannot be read: {error.strerror or error}. Give another file."
+        ) from error
+    except ValueError as error:
+        raise StoreError(f"The record `{source}` is damaged: {error}. Take it from the repository again.") from error
+    schema = content.get("schema")
+    if content.get("kind") != KIND or type(schema) is not int:
+        raise StoreError(
+            f"`{source}` is no record of a figure: its field `kind` is {content.get('kind')!r}. Give another file."
+        )
+    if schema > SCHEMA:
+        raise StoreError(
+            f"The record `{source}` was written by a newer equisep (schema {schema}; this version reads up to {SCHEMA}). "
+            "Upgrade equisep to read it."
+        )
+    try:
+        return Record(unpack(content), str(content["scale"]), int(content["planned"]))
+    except (EquisepError, KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        reason = f"it has no {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
+        raise StoreError(
+            f"The record `{source}` is damaged, or written by a newer equisep: {reason}. Take it from the repository again, "
+            "or upgrade."
+        ) from error
+
+
+def find_results(folder: str | Path | None = None) -> Path | None:
+    """The folder of committed records: `folder`, else EQUISEP_RESULTS, else ./results, else that of the checkout.
+
+    None where it does not exist. `./results` counts only if it holds a record: other programs have such folders too.
+    """
+    given = folder or os.environ.get("EQUISEP_RESULTS")
+    if given:
+        return Path(given) if Path(given).is_dir() else None
+    if _holds_records(Path("results")):
+        return Path("results")
+    checkout = Path(__file__).resolve().parents[3]
+    own = checkout / "results"
+    return own if own.is_dir() and (checkout / "pyproject.toml").is_file() else None
+
+
+def _holds_records(folder: Path) -> bool:
+    start = f'{{"kind":"{KIND}"'.encode()
+    for path in sorted(folder.glob("*/*.json")):
+        with path.open("rb") as file:
+            if file.read(len(start)) == start:
+                return True
+    return False
+
+
+def rounded(outcome: Outcome) -> Outcome:
+    """The outcome to the digits that a record keeps, so that what is chosen from a record is what was chosen before."""
+    content = plain(outcome)
+    points = _short(content.pop("points"), POINT_DIGITS)
+    return Outcome.from_dict({**_short(content, DIGITS), "points": points})
+
+
+def _short(value: Any, digits: int | None) -> Any:
+    """Numbers rounded to so many significant digits (None: not at all), and written in their shortest form."""
+    if isinstance(value, float):
+        value = value if digits is None else float(f"{value:.{digits}g}")
+        return int(value) if abs(value) < 10**DIGITS and value.is_integer() and math.copysign(1, value) > 0 else value
+    if isinstance(value, dict):
+        return {name: _short(entry, digits) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [_short(entry, digits) for entry in value]
+    return value
+
+
+def _slimmed(entries: Sequence[Entry], figure: Figure, scale: str) -> list[Entry]:
+    """Entries that were not chosen without what only chosen ones are asked for."""
+    found = gather(figure, entries, scale=scale).series.values()
+    whole = {id(entry) for one in found for entry in (*one.chosen.values(), *one.best.values())}
+    drawn = {id(one.chosen[min(one.chosen)]) for one in found if one.chosen}
+    slim = []
+    for entry in entries:
+        outcome = entry.outcome if id(entry) in whole else _numbers_only(entry.outcome)
+        slim.append(replace(entry, outcome=outcome if id(entry) in drawn else replace(outcome, points={})))
+    return slim
+
+
+def _numbers_only(outcome: Outcome) -> Outcome:
+    last = max((reading.epoch for reading in outcome.readings), default=0)
+    kept = ("epoch", *WAY, "fuzziness", "loss", "accuracy", "accuracy_test")
+    readings = tuple(
+        Curves(**{name: getattr(reading, name) for name in kept})
+        for reading in outcome.readings
+        if reading.epoch == last
+    )
+    return replace(outcome, readings=readings, arrays={}, points={})
+
+
+def _most_common(owns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Of every field the value that most cells have, where that is not its default; of several the first."""
+    defaults, base = Cell().to_dict(), {}
+    for name in defaults:
+        counts = Counter(json.dumps(own.get(name, defaults[name])) for own in owns)
+        most = json.loads(counts.most_common(1)[0][0]) if counts else defaults[name]
+        if most != defaults[name]:
+            base[name] = most
+    return base
+
+
+def _difference(cell: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
+    common = {**Cell().to_dict(), **base}
+    return {name: value for name, value in cell.items() if value != common[name]}
+
+
+def _owned(provenances: Sequence[Mapping[str, Any]]) -> set[str]:
+    """What an entry holds itself: its time, and whatever else takes so many values that a table would not be shorter."""
+    values: dict[str, set[str]] = {}
+    for provenance in provenances:
+        for name, value in provenance.items():
+            values.setdefault(name, set()).add(json_text(value))
+    return {"wall_s"} | {name for name, found in values.items() if len(found) > max(8, len(provenances) // 4)}
+
+
+class _Table:
+    """Rows, each once, by their place."""
+
+    def __init__(self) -> None:
+        self.rows: list[Any] = []
+        self._places: dict[str, int] = {}
+
+    def place(self, row: Any) -> int:
+        text = json_text(row)
+        if text not in self._places:
+            self._places[text] = len(self.rows)
+            self.rows.append(row)
+        return self._places[text]
+
+
+def _columns(readings: Sequence[Curves], ways: _Table, sites: _Table) -> dict[str, list[Any]]:
+    """Readings as columns; a metric that none of them has is left out."""
+    columns: dict[str, list[Any]] = {"epoch": [], "way": [], **{name: [] for name in COLUMNS}}
+    for reading in readings:
+        columns["epoch"].append(reading.epoch)
+        way = [reading.mode, reading.grain, reading.reduction, sites.place(list(reading.sites))]
+        columns["way"].append(ways.place(way))
+        for name in COLUMNS:
+            columns[name].append(plain(getattr(reading, name)))
+    return {name: column for name, column in columns.items() if any(value != NOTHING.get(name) for value in column)}
+
+
+def _rows(columns: Mapping[str, list[Any]], ways: Sequence[Any], sites: Sequence[Any]) -> list[dict[str, Any]]:
+    names: Iterable[str] = [name for name in columns if name != "way"]
+    rows = []
+    for place, way in enumerate(columns.get("way", [])):
+        mode, grain, reduction, site = ways[way]
+        row = {name: columns[name][place] for name in names}
+        rows.append({**row, "mode": mode, "grain": grain, "reduction": reduction, "sites": sites[site]})
+    return rows

@@ -1,0 +1,161 @@
+"""run_figure: plan, execute what is not stored yet, store each group as it comes, and return the evidence."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from equisep.errors import DataError
+from equisep.figures.cell import Cell
+from equisep.figures.evidence import Evidence, gather
+from equisep.figures.figure import Figure, Series
+from equisep.progress import Progress, silent
+from equisep.runs.execute import Result, run_group
+from equisep.runs.plan import TEXT, Asked, Planned, groups_of, planned_cells, short_cells
+from equisep.runs.scale import rates_at
+from equisep.runs.store import Store
+
+LOCAL = "local"
+
+
+def run_figure(
+    figure: Figure,
+    *,
+    store: Store | str | Path,
+    scale: str = "paper",
+    seeds: int | None = None,
+    device: str | None = None,
+    on: str = LOCAL,
+    data: Mapping[str, str] | None = None,
+    data_dir: str | None = None,
+    changes: Mapping[str, Any] | None = None,
+    progress: Progress = silent,
+) -> Evidence:
+    """Run what is missing of a figure, and gather all that is there.
+
+    store       where cells are kept; cells that are there are taken from it, and the same call after an interrupt goes on.
+    scale       `paper` or `smoke`. `seeds`: how many; by default the figure's own number.
+    device      where networks train. `on`: `local`, `ray` (a cluster on this machine), or the address of one.
+    data        what stands in for a data set: {"cifar10": "cifar10_7k"}.
+    changes     fields of every cell to set otherwise, as {"dtype": "float64"}.
+    """
+    held = store if isinstance(store, Store) else Store.open(store)
+    asked = Asked(scale, seeds, data, changes, substitute=_substitute(data_dir))
+    planned: tuple[Planned, ...] = ()
+    rates: Callable[[Series], Sequence[float]] | None = None
+    if figure.choose == "short runs":
+        planned = short_cells(figure, asked)
+        _execute(figure, planned, held, asked, device=device, on=on, data_dir=data_dir, progress=progress)
+        found = gather(figure, held.entries(figure.id, scale), scale=scale)
+        rates = _chosen(figure, scale, planned, found)
+    whole = planned_cells(figure, asked, rates=rates)
+    _execute(figure, whole, held, asked, device=device, on=on, data_dir=data_dir, progress=progress)
+    return evidence_of(figure, held, scale)
+
+
+def evidence_of(figure: Figure, store: Store, scale: str) -> Evidence:
+    """What a store holds of a figure."""
+    return gather(figure, store.entries(figure.id, scale), scale=scale, planned=store.planned(figure.id, scale))
+
+
+def _execute(
+    figure: Figure,
+    planned: Sequence[Planned],
+    store: Store,
+    asked: Asked,
+    *,
+    device: str | None,
+    on: str,
+    data_dir: str | None,
+    progress: Progress,
+) -> None:
+    """Train the groups of which a cell is missing; a group is trained whole, since company decides the last digits."""
+    cells = [plan.cell for plan in planned]
+    _check_data(cells, data_dir)
+    settings = {"seeds": asked.seeds, "data": dict(asked.data or {}), "changes": dict(asked.changes or {})}
+    store.add_manifest(figure.id, asked.scale, [(plan.series, plan.cell) for plan in planned], settings)
+    groups = groups_of(cells)
+    done = store.done([cell.key for cell in cells])
+    todo = [group for group in groups if any(cell.key not in done for cell in group)]
+
+    def keep(results: Sequence[Result]) -> None:
+        for cell, outcome, made in results:
+            store.put(cell, outcome, {**made, **_commit()})
+
+    if on != LOCAL:
+        from equisep.runs.ray_cluster import run_groups_on_ray
+
+        run_groups_on_ray(todo, address=on, device=device, data_dir=data_dir, on_done=keep, progress=progress)
+        return
+    for index, group in enumerate(todo):
+        # another process on the same store may have been faster
+        if store.done([cell.key for cell in group]) >= {cell.key for cell in group}:
+            continue
+        name = f"{figure.id} {index + 1}/{len(todo)}"
+        keep(run_group(group, device=device, data_dir=data_dir, progress=_named(progress, name)))
+        progress(f"{figure.id} groups", index + 1, len(todo))
+
+
+def _named(progress: Progress, name: str) -> Progress:
+    def show(what: str, done: int, total: int | None) -> None:
+        progress(f"{name} {what}", done, total)
+
+    return show
+
+
+def _chosen(
+    figure: Figure, scale: str, planned: Sequence[Planned], found: Evidence
+) -> Callable[[Series], Sequence[float]]:
+    """The rate of each series that its short runs chose."""
+    from equisep.figures.evidence import chosen_rate
+
+    keys = {plan.cell.key for plan in planned}
+
+    def rates(series: Series) -> Sequence[float]:
+        entries = [entry for entry in found.series[series.name].entries if entry.cell.key in keys]
+        by_rate = {entry.cell.rate: {entry.cell.seed: entry} for entry in entries}
+        return (chosen_rate(by_rate),) if by_rate else rates_at(figure, series, scale)[:1]
+
+    return rates
+
+
+def _substitute(data_dir: str | None) -> Callable[[Cell], str | None]:
+    def find(cell: Cell) -> str | None:
+        from equisep.runs.material import at_hand, substitute_for
+
+        if cell.network.startswith(TEXT) or at_hand(cell.data, data_dir):
+            return None
+        return substitute_for(cell)
+
+    return find
+
+
+def _check_data(cells: Sequence[Cell], data_dir: str | None) -> None:
+    """Load every data set before anything is trained: one that is not there should not cost the hours before it."""
+    from equisep.runs.material import dataset_of
+
+    names = dict.fromkeys(cell.data for cell in cells if cell.kind != "solve" and not cell.network.startswith(TEXT))
+    for name in names:
+        try:
+            dataset_of(name, data_dir)
+        except DataError as error:
+            raise DataError(
+                f"{error} Or let another data set stand in: `--data {name}=OTHER`; `--scale smoke` needs none."
+            ) from error
+
+
+@cache
+def _commit() -> dict[str, str]:
+    """The commit of the checkout this runs from, where it is one."""
+    here = Path(__file__).resolve().parents[3]
+    if not (here / ".git").exists():
+        return {}
+    try:
+        asked = ("rev-parse", "--short=12", "HEAD")
+        found = subprocess.run(["git", *asked], cwd=here, capture_output=True, text=True, check=True, timeout=10)
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    return {"commit": found.stdout.strip()}

@@ -1,0 +1,557 @@
+"""Claims are judged by rule: every rule held, not held, indicated and not run, on curves whose numbers are known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from equisep.errors import InputError
+from equisep.figures.cell import Cell
+from equisep.figures.evidence import Entry, Evidence, gather
+from equisep.figures.figure import Claim, Printed
+from equisep.figures.judge import Verdict, judge, missing_cells
+from equisep.figures.outcome import Curves, Outcome
+from equisep.law import student_quantile
+from figures.synthetic_figures import evidence, figure, law_curve, numbers, outcome, shown_evidence
+
+LAW = Claim("It is a law", "law", ("*",))
+
+
+def verdict_of(found: Evidence) -> Verdict:
+    (verdict,) = judge(found)
+    return verdict
+
+
+def of_r(rule: str, *r: float, exact: bool = False, rho: float = 0.5) -> Verdict:
+    claim = Claim("…", rule, ("a",), exact=exact)  # type: ignore[arg-type]
+    return verdict_of(evidence(figure(claim), {"a": [outcome(law_curve(rho, r=each)) for each in r]}))
+
+
+def of_numbers(rule: str, *values: float, value: float | None = None, exact: bool = False) -> Verdict:
+    claim = Claim("…", rule, ("a",), "score", value, exact)  # type: ignore[arg-type]
+    return verdict_of(evidence(figure(claim), {"a": numbers(*values)}))
+
+
+def compared(rule: str, exact: bool = False, **series: list[float]) -> Verdict:
+    claim = Claim("…", rule, tuple(series), "score", exact=exact)  # type: ignore[arg-type]
+    return verdict_of(
+        evidence(figure(claim, names=tuple(series)), {name: numbers(*values) for name, values in series.items()})
+    )
+
+
+def test_the_curves_of_these_tests_have_the_r_they_say() -> None:
+    (verdict,) = judge(evidence(figure(LAW), {"a": [outcome(law_curve(0.7, r=-0.971))] * 3}))
+    assert verdict.ours == pytest.approx(-0.971, abs=1e-12)
+    assert verdict.parts[0].beside["rho"] == pytest.approx(0.7, abs=1e-12)
+
+
+# -- the law
+
+
+@pytest.mark.parametrize(
+    ("rule", "r", "word"),
+    [
+        ("law", (-0.995, -0.991, -0.992), "held"),
+        ("law", (-0.999, -0.985, -0.999), "held"),  # the mean over seeds decides, not the worst seed
+        ("law", (-0.999, -0.985, -0.980), "not held"),
+        ("law", (-0.9901,) * 3, "held"),
+        ("law", (-0.9899,) * 3, "not held"),
+        ("law", (-0.999, -0.999), "indicated"),
+        ("law", (-0.999,), "indicated"),
+        ("law", (-0.97,), "not held"),
+        ("fuzzy law", (-0.97,) * 3, "held"),
+        ("fuzzy law", (-0.9501,) * 3, "held"),
+        ("fuzzy law", (-0.9899,) * 3, "held"),
+        ("fuzzy law", (-0.9901,) * 3, "not held"),
+        ("fuzzy law", (-0.9499,) * 3, "not held"),
+        ("fuzzy law", (-0.97,), "indicated"),
+        ("no law", (-0.9499,) * 3, "held"),
+        ("no law", (-0.9501,) * 3, "not held"),
+        ("no law", (-0.5,), "indicated"),
+    ],
+)
+def test_laws_by_the_mean_r_over_seeds(rule: str, r: tuple[float, ...], word: str) -> None:
+    verdict = of_r(rule, *r)
+    assert verdict.verdict == word
+    assert verdict.ours == pytest.approx(np.mean(r), abs=1e-9)
+    assert verdict.n == len(r)
+    assert (verdict.interval is None) == (len(r) < 2)
+    assert verdict.held is {"held": True, "not held": False}.get(word)
+
+
+def test_where_d_rises_there_is_no_law_however_straight() -> None:
+    assert of_r("law", -1.0, -1.0, -1.0, rho=1.5).verdict == "not held"
+    verdict = of_r("no law", -1.0, -1.0, -1.0, rho=1.5)
+    assert verdict.verdict == "held"
+    assert verdict.ours == pytest.approx(1.0)
+    assert "mean ρ 1.5" in verdict.reason
+
+
+def test_a_constant_curve_has_no_r_and_is_no_law() -> None:
+    flat = {"a": [outcome((3.0,) * 6)] * 3}
+    verdict = verdict_of(evidence(figure(Claim("…", "no law", ("a",))), flat))
+    assert (verdict.verdict, verdict.ours, verdict.n) == ("held", None, 3)
+    assert "a: r does not exist in any of 3 seeds, mean ρ 1;" in verdict.reason
+    assert verdict_of(evidence(figure(LAW), flat)).verdict == "not held"
+
+
+def test_a_claim_of_several_series_holds_where_all_do_and_shows_the_worst() -> None:
+    made = figure(LAW, names=("a", "b", "c"))
+    good = {name: [outcome(law_curve(r=r))] * 3 for name, r in (("a", -0.999), ("b", -0.991), ("c", -0.995))}
+    held = verdict_of(evidence(made, good))
+    assert held.verdict == "held"
+    assert held.ours == pytest.approx(-0.991)
+    assert "all 3 meet it" in held.reason
+    failed = verdict_of(evidence(made, {**good, "c": [outcome(law_curve(r=-0.98))] * 3}))
+    assert failed.verdict == "not held"
+    assert failed.ours == pytest.approx(-0.98)
+    assert [part.verdict for part in failed.parts] == ["held", "held", "not held"]
+    assert [part.found for part in failed.parts] == ["law", "law", "fuzzy law"]
+    assert failed.reason.startswith("c: mean r -0.9800") and "1 of 3 fail it" in failed.reason
+
+
+def test_one_series_with_few_seeds_makes_the_whole_claim_indicated() -> None:
+    made = figure(LAW, names=("a", "b"))
+    found = evidence(made, {"a": [outcome(law_curve())] * 5, "b": [outcome(law_curve(r=-0.999))] * 2})
+    verdict = verdict_of(found)
+    assert (verdict.verdict, verdict.n) == ("indicated", 2)
+
+
+def test_seeds_that_diverge_hold_no_law_and_show_none() -> None:
+    lost = replace(outcome((None,) * 9), diverged=3)
+    mixed = {"a": [outcome(law_curve())] * 4 + [lost]}
+    verdict = verdict_of(evidence(figure(LAW), mixed))
+    assert (verdict.verdict, verdict.n) == ("not held", 4)
+    assert "1 more without it, 1 of which diverged" in verdict.reason
+    assert verdict_of(evidence(figure(Claim("…", "no law", ("a",))), mixed)).verdict == "not held"
+    every = {"a": [lost] * 3}
+    for rule in ("law", "fuzzy law", "no law"):
+        verdict = verdict_of(evidence(figure(Claim("…", rule, ("a",))), every))  # type: ignore[arg-type]
+        assert (verdict.verdict, verdict.ours) == ("not held", None)
+        assert "a: r does not exist in any of 3 seeds, 3 of which diverged;" in verdict.reason
+
+
+def test_beside_r_stands_what_r_hides() -> None:
+    bowed = law_curve(0.5, r=-0.992)
+    rows = [
+        Outcome(
+            readings=(
+                Curves(epoch=600, mode="batch", fuzziness=bowed),
+                Curves(epoch=600, mode="eval", fuzziness=law_curve(0.5, r=-0.98)),
+            )
+        )
+    ]
+    (part,) = verdict_of(evidence(figure(LAW), {"a": rows * 3})).parts
+    assert part.beside["r_eval"] == pytest.approx(-0.98)
+    assert part.beside["r_optimistic"] == pytest.approx(-0.992)
+    assert part.beside["max_residual"] == pytest.approx(np.abs(np.log(bowed) - np.log(law_curve(0.5))).max(), rel=1e-9)
+    assert part.beside["bend"] is not None and part.beside["bend"] > 6  # a bow has two slopes
+    assert part.beside["imbalance"] is not None and part.beside["imbalance"] > 1
+    assert part.rate == Cell().rate
+
+
+def test_the_law_can_be_asked_of_another_reading() -> None:
+    readings = (
+        Curves(epoch=0, mode="batch", fuzziness=law_curve(1.1)),
+        Curves(epoch=600, mode="batch", fuzziness=law_curve(0.5)),
+    )
+    early = Claim("…", "no law", ("a",), "r@epoch=0")
+    verdict = verdict_of(evidence(figure(early), {"a": [Outcome(readings=readings)] * 3}))
+    assert verdict.verdict == "held"
+    assert verdict.parts[0].beside["rho"] == pytest.approx(1.1)
+
+
+def test_the_optimistic_r_is_of_each_seed_at_its_own_best_rate() -> None:
+    made = figure(LAW, rates={"adam": (1e-3, 3e-3)}, choose="best r")
+    r = {(1e-3, 0): -0.999, (1e-3, 1): -0.99, (1e-3, 2): -0.995, (3e-3, 0): -0.98, (3e-3, 1): -0.999, (3e-3, 2): -0.9}
+    entries = [
+        Entry("a", Cell(rate=rate, seed=seed, data_seed=seed), outcome(law_curve(r=value)))
+        for (rate, seed), value in r.items()
+    ]
+    (part,) = verdict_of(gather(made, entries, scale="paper")).parts
+    assert part.rate == 1e-3
+    assert part.mean == pytest.approx(np.mean([-0.999, -0.99, -0.995]))
+    assert part.beside["r_optimistic"] == pytest.approx(np.mean([-0.999, -0.999, -0.995]))
+
+
+# -- comparisons
+
+
+def test_below_is_paired_by_seed() -> None:
+    """Seeds differ by far more than the series do: only pairing sees the difference."""
+    verdict = compared("below", a=[1.0, 10.0, 100.0], b=[1.5, 10.6, 100.55])
+    assert verdict.verdict == "held"
+    assert verdict.ours == pytest.approx(0.55)
+    steps = np.array([0.5, 0.6, 0.55])
+    reach = student_quantile(0.975, 2) * steps.std(ddof=1) / np.sqrt(3)
+    assert verdict.interval is not None
+    assert (verdict.interval.low, verdict.interval.high) == pytest.approx((0.55 - reach, 0.55 + reach))
+
+
+@pytest.mark.parametrize(
+    ("rule", "a", "b", "word"),
+    [
+        ("below", [1.0, 1.0, 1.0], [2.0, 2.0, 2.0], "held"),  # no spread at all
+        ("below", [1.0, 1.0, 1.0], [1.0, 1.0, 1.0], "not held"),
+        ("below", [2.0, 2.0, 2.0], [1.0, 1.0, 1.0], "not held"),
+        ("below", [1.0, 1.0, 1.0], [1.1, 1.0, 1.3], "not held"),  # the interval reaches below zero
+        ("below", [1.0, 1.0], [2.0, 2.0], "indicated"),
+        ("below", [1.0], [0.9], "not held"),
+        ("above", [2.0, 2.1, 2.2], [1.0, 1.0, 1.0], "held"),
+        ("above", [1.0, 1.0, 1.0], [2.0, 2.1, 2.2], "not held"),
+        ("above", [2.0], [1.0], "indicated"),
+        ("alike", [1.0, 2.0, 3.0], [1.1, 2.2, 3.3], "held"),
+        ("alike", [1.0, 2.0, 3.0], [1.2, 2.4, 3.6], "held"),  # ±20 %, ends included
+        ("alike", [1.0, 2.0, 3.0], [1.3, 2.6, 3.9], "not held"),
+        ("alike", [1.0, 1.0, 1.0], [0.9, 1.1, 1.4], "not held"),  # the mean is alike, the interval is not
+        ("alike", [-1.0, -1.0, -1.0], [-1.1, -1.1, -1.1], "held"),
+        ("alike", [1.0, 2.0], [1.1, 2.2], "indicated"),
+        ("alike", [1.0], [0.5], "not held"),
+        ("differ", [1.0, 1.0, 1.0], [2.0, 2.1, 2.2], "held"),
+        ("differ", [2.0, 2.1, 2.2], [1.0, 1.0, 1.0], "held"),
+        ("differ", [1.0, 1.0, 1.0], [1.1, 1.0, 0.9], "not held"),
+        ("differ", [1.0], [1.1], "indicated"),
+        ("differ", [1.0], [1.0], "not held"),
+        ("no less", [1.0, 1.0, 1.0], [0.8, 0.8, 0.8], "held"),
+        ("no less", [1.0, 1.0, 1.0], [5.0, 6.0, 7.0], "held"),
+        ("no less", [1.0, 1.0, 1.0], [0.7, 0.7, 0.7], "not held"),
+        ("no less", [1.0, 1.0, 1.0], [0.7, 0.9, 1.1], "not held"),  # the mean is no less, the interval may be
+        ("no less", [1.0], [0.9], "indicated"),
+    ],
+)
+def test_comparisons(rule: str, a: list[float], b: list[float], word: str) -> None:
+    assert compared(rule, a=a, b=b).verdict == word
+
+
+def test_every_consecutive_pair_has_to_hold() -> None:
+    assert compared("below", a=[1.0] * 3, b=[2.0] * 3, c=[3.0] * 3).verdict == "held"
+    verdict = compared("below", a=[1.0] * 3, b=[3.0] * 3, c=[2.0] * 3)
+    assert verdict.verdict == "not held"
+    assert [part.name for part in verdict.parts] == ["b − a", "c − b"]
+    assert verdict.ours == pytest.approx(-1.0)
+
+
+def test_alike_compares_all_with_the_first() -> None:
+    verdict = compared("alike", a=[1.0] * 3, b=[1.15] * 3, c=[1.3] * 3)
+    assert [part.name for part in verdict.parts] == ["b / a", "c / a"]
+    assert verdict.verdict == "not held"
+    assert verdict.ours == pytest.approx(1.3)
+
+
+def test_seeds_that_only_one_series_has_are_not_paired() -> None:
+    verdict = compared("below", a=[1.0, 1.0, 1.0, 1.0, 1.0], b=[2.0, 2.0])
+    assert (verdict.verdict, verdict.n) == ("indicated", 2)
+
+
+# -- over x
+
+
+def sweep(rule: str, *by_seed: list[float], x: tuple[float | None, ...] = (None, None, None)) -> Verdict:
+    names = [f"s-{place}" for place in range(len(x))]
+    claim = Claim("…", rule, ("s-*",), "score")  # type: ignore[arg-type]
+    made = figure(claim, names=names, x=dict(zip(names, x, strict=True)))
+    return verdict_of(
+        evidence(made, {name: numbers(*(own[place] for own in by_seed)) for place, name in enumerate(names)})
+    )
+
+
+def test_rising_and_falling_are_slopes_by_seed() -> None:
+    lines = ([1.0, 2.0, 3.0], [11.0, 12.5, 14.0], [5.0, 6.1, 7.0])
+    verdict = sweep("rising", *lines)
+    assert verdict.verdict == "held"
+    assert verdict.ours == pytest.approx((1.0 + 1.5 + 1.0) / 3)
+    assert sweep("falling", *lines).verdict == "not held"
+    assert sweep("falling", *([-value for value in line] for line in lines)).verdict == "held"
+    assert sweep("rising", *lines[:2]).verdict == "indicated"
+    assert sweep("falling", *lines[:2]).verdict == "not held"
+    assert sweep("rising", [1.0, 1.0, 1.0], [1.0, 1.0, 1.0], [1.0, 1.0, 1.0]).verdict == "not held"
+
+
+def test_slopes_are_over_the_x_of_the_series_where_they_have_one() -> None:
+    verdict = sweep("rising", *([[0.0, 2.0, 20.0]] * 3), x=(0.0, 1.0, 10.0))
+    assert verdict.ours == pytest.approx(2.0)
+    assert verdict.verdict == "held"
+    assert verdict.interval is not None and verdict.interval.low == pytest.approx(2.0)
+    assert sweep("rising", *([[0.0, 2.0, 20.0]] * 3), x=(0.0, None, 10.0)).ours == pytest.approx(10.0)
+
+
+def test_globs_that_each_name_a_line_are_judged_line_by_line() -> None:
+    names = [f"{group}-{x}" for group in "ab" for x in (1, 2)]
+    made = figure(
+        Claim("…", "rising", ("a-*", "b-*"), "score"), names=names, x={name: float(name[-1]) for name in names}
+    )
+    rows = {"a-1": 10.0, "a-2": 11.0, "b-1": 1.0, "b-2": 0.5}
+    verdict = verdict_of(evidence(made, {name: numbers(*[value] * 3) for name, value in rows.items()}))
+    assert {part.name: part.mean for part in verdict.parts} == {"a-*": 1.0, "b-*": -0.5}
+    assert verdict.verdict == "not held"
+
+
+def least(**best: list[int]) -> Verdict:
+    """Groups of depths 2 … 12; by seed the depth at which the score is least."""
+    depths = (2, 4, 6, 8, 10, 12)
+    names = [f"{group}-{depth}" for group in best for depth in depths]
+    claim = Claim("…", "least rising", tuple(f"{group}-*" for group in best), "score")
+    made = figure(claim, names=names, x={name: float(name.partition("-")[2]) for name in names})
+    rows = {
+        f"{group}-{depth}": numbers(*(1.0 + abs(depth - own) for own in seeds))
+        for group, seeds in best.items()
+        for depth in depths
+    }
+    return verdict_of(evidence(made, rows))
+
+
+def test_the_place_of_the_least_value_rises_from_group_to_group() -> None:
+    verdict = least(mnist=[6, 6, 4], fm=[10, 10, 8], cifar=[12, 12, 12])
+    assert [part.name for part in verdict.parts] == ["fm-* − mnist-*", "cifar-* − fm-*"]
+    assert [part.mean for part in verdict.parts] == pytest.approx([4.0, 8 / 3])
+    assert verdict.verdict == "not held"  # 2, 2, 4: its interval reaches below zero
+    assert least(mnist=[6, 6, 6], fm=[10, 10, 10]).verdict == "held"  # no spread
+    assert least(mnist=[6, 6, 6, 6], fm=[8, 10, 8, 10]).verdict == "held"
+    assert least(mnist=[6, 6, 6], fm=[6, 6, 6]).verdict == "not held"
+    assert least(mnist=[6, 6], fm=[10, 10]).verdict == "indicated"
+    assert least(mnist=[10, 10, 10], fm=[6, 6, 6]).verdict == "not held"
+
+
+def test_least_near_is_the_place_of_the_least_against_a_value() -> None:
+    names = [f"s-{depth}" for depth in (2, 4, 6, 8)]
+    x = {name: float(name[2:]) for name in names}
+    for best, word in (((6, 6, 6), "held"), ((6, 6, 8), "not held"), ((6,), "indicated"), ((2, 2, 2), "not held")):
+        made = figure(Claim("…", "least near", ("s-*",), "score", 6.0), names=names, x=x)
+        rows = {name: numbers(*(abs(x[name] - own) for own in best)) for name in names}
+        verdict = verdict_of(evidence(made, rows))
+        assert (verdict.verdict, verdict.ours, verdict.printed) == (word, pytest.approx(np.mean(best)), 6.0)
+
+
+def spread(**scores: list[float]) -> Verdict:
+    """Series `optimizer-depth`; ranges over optimizers at each depth against ranges over depths at each optimizer."""
+    names = [name.replace("_", "-") for name in scores]
+    made = figure(Claim("…", "less spread", ("*-4", "*-8", "sgd-*", "adam-*"), "score"), names=names)
+    return verdict_of(evidence(made, {name.replace("_", "-"): numbers(*values) for name, values in scores.items()}))
+
+
+def test_less_spread_compares_ranges_within_groups() -> None:
+    verdict = spread(sgd_4=[0.3] * 3, sgd_8=[0.5] * 3, adam_4=[0.31] * 3, adam_8=[0.53] * 3)
+    assert verdict.verdict == "held"
+    assert verdict.ours == pytest.approx((0.20 + 0.22) / 2 - (0.01 + 0.03) / 2)
+    assert spread(sgd_4=[0.3] * 3, sgd_8=[0.31] * 3, adam_4=[0.5] * 3, adam_8=[0.53] * 3).verdict == "not held"
+    assert spread(sgd_4=[0.3], sgd_8=[0.5], adam_4=[0.31], adam_8=[0.53]).verdict == "indicated"
+
+
+def best(*pairs: tuple[int, int]) -> Verdict:
+    """By seed: the place where the first score is greatest, and where the second is least."""
+    names = [f"t-{place}" for place in range(5)]
+    made = figure(Claim("…", "same best", ("t-*",), "score;load"), names=names)
+    rows = {
+        name: [outcome(score=-abs(place - a), load=abs(place - b)) for a, b in pairs]
+        for place, name in enumerate(names)
+    }
+    return verdict_of(evidence(made, rows))
+
+
+def test_same_best_is_within_one_place_in_every_seed() -> None:
+    assert best((2, 2), (3, 2), (1, 2)).verdict == "held"
+    verdict = best((2, 2), (2, 2), (4, 2))
+    assert (verdict.verdict, verdict.n) == ("not held", 3)
+    assert verdict.ours == pytest.approx(2 / 3)
+    assert best((2, 2)).verdict == "indicated"
+    assert best((0, 4)).verdict == "not held"
+
+
+# -- quantities of one series
+
+
+def along(rule: str, *by_seed: tuple[float, ...]) -> Verdict:
+    asked = ";".join(f"score{place}" for place in range(len(by_seed[0])))
+    claim = Claim("…", rule, ("a",), asked)  # type: ignore[arg-type]
+    rows = [outcome(**{f"score{place}": value for place, value in enumerate(own)}) for own in by_seed]
+    return verdict_of(evidence(figure(claim), {"a": rows}))
+
+
+def test_quantities_of_one_series_are_operands() -> None:
+    verdict = along("above", (3.0, 2.0, 1.0), (30.0, 29.1, 28.0), (5.0, 4.0, 2.9))
+    assert verdict.verdict == "held"
+    assert [part.name for part in verdict.parts] == ["score0 − score1", "score1 − score2"]
+    assert along("above", *[(3.0, 2.0, 2.5)] * 3).verdict == "not held"
+    assert along("alike", *[(1.0, 1.1)] * 3).verdict == "held"
+    verdict = along("rising", *[(1.0, 2.0, 5.0)] * 3)
+    assert (verdict.verdict, verdict.ours) == ("held", 2.0)
+
+
+def test_a_law_of_every_class() -> None:
+    def row(*r: float) -> Outcome:
+        curves = tuple(law_curve(r=each) for each in r)
+        return Outcome(readings=(Curves(epoch=1, mode="batch", fuzziness=curves[0], class_fuzziness=curves),))
+
+    claim = Claim("…", "law", ("a",), "r@class=0;r@class=1")
+    assert verdict_of(evidence(figure(claim), {"a": [row(-0.999, -0.995)] * 3})).verdict == "held"
+    verdict = verdict_of(evidence(figure(claim), {"a": [row(-0.999, -0.98)] * 3}))
+    assert (verdict.verdict, [part.verdict for part in verdict.parts]) == ("not held", ["held", "not held"])
+    assert verdict.reason.startswith("mean r@class=1 -0.9800")
+
+
+# -- against a value
+
+
+@pytest.mark.parametrize(
+    ("rule", "values", "value", "word"),
+    [
+        ("at least", (0.99, 0.991, 0.992), 0.95, "held"),
+        ("at least", (0.95, 0.95, 0.95), 0.95, "held"),
+        ("at least", (0.9, 0.96, 1.0), 0.95, "not held"),  # the mean passes, the near end does not
+        ("at least", (0.96,), 0.95, "indicated"),
+        ("at least", (0.9, 0.96), 0.95, "not held"),
+        ("at most", (0.1, 0.11, 0.12), 0.2, "held"),
+        ("at most", (0.1, 0.15, 0.25), 0.2, "not held"),
+        ("at most", (0.1,), 0.2, "indicated"),
+        ("near", (0.8, 0.81, 0.82), 0.818, "held"),
+        ("near", (0.6, 0.8, 1.0), 0.8, "not held"),
+        ("near", (0.99,), 0.818, "not held"),
+        ("near", (0.9,), 0.818, "indicated"),
+        ("near", (-1.1, -1.1, -1.1), -1.0, "held"),
+        ("near", (-1.3, -1.3, -1.3), -1.0, "not held"),
+        ("near", (0.0, 0.0, 0.0), 0.0, "held"),
+    ],
+)
+def test_against_a_value(rule: str, values: tuple[float, ...], value: float, word: str) -> None:
+    verdict = of_numbers(rule, *values, value=value)
+    assert verdict.verdict == word
+    assert verdict.printed == value
+
+
+@pytest.mark.parametrize(("score", "word"), [(1e-9, "held"), (1e-3, "not held")])
+def test_what_is_proven_needs_no_seeds(score: float, word: str) -> None:
+    assert of_numbers("at most", score, value=1e-6, exact=True).verdict == word
+    assert of_numbers("at most", score, value=1e-6).verdict == ("indicated" if word == "held" else word)
+
+
+def test_exact_comparisons_and_laws_too() -> None:
+    assert compared("below", exact=True, a=[1.0], b=[2.0]).verdict == "held"
+    assert compared("below", exact=True, a=[1.0], b=[1.0]).verdict == "not held"
+    assert of_r("law", -0.999, exact=True).verdict == "held"
+
+
+# -- the paper's number
+
+
+def test_the_printed_number_is_of_the_worst_series_itself() -> None:
+    made = figure(
+        LAW, names=("a", "b"), printed=(Printed("a", "r", -0.998, "Fig. 1"), Printed("b", "rho", 0.5, "Fig. 1"))
+    )
+    curves = {"a": [outcome(law_curve(r=-0.992))] * 3, "b": [outcome(law_curve(r=-0.999))] * 3}
+    assert verdict_of(evidence(made, curves)).printed == -0.998
+    curves = {"a": [outcome(law_curve(r=-0.999))] * 3, "b": [outcome(law_curve(r=-0.992))] * 3}
+    assert verdict_of(evidence(made, curves)).printed is None
+
+
+# -- not run
+
+
+def test_nothing_run_is_not_run() -> None:
+    for claim in (
+        LAW,
+        Claim("…", "below", ("a", "b")),
+        Claim("…", "rising", ("*",)),
+        Claim("…", "least rising", ("a", "b")),
+    ):
+        verdict = verdict_of(gather(figure(claim, names=("a", "b")), (), scale="paper"))
+        assert (verdict.verdict, verdict.ours, verdict.n, verdict.interval) == ("not run", None, 0, None)
+        assert verdict.reason == "`a` has not been run; `equisep figures run test/figure` does it."
+
+
+def test_a_series_that_lacks_leaves_the_claim_not_run_and_says_which() -> None:
+    made = figure(LAW, names=("a", "b"))
+    verdict = verdict_of(evidence(made, {"a": [outcome(law_curve(r=-0.9))] * 3}))
+    assert verdict.verdict == "not run"
+    assert "`b` has not been run" in verdict.reason
+    assert verdict.ours == pytest.approx(-0.9)
+    assert {part.verdict for part in verdict.parts} == {"not run"}
+
+
+def test_a_quantity_that_was_not_read_is_not_run() -> None:
+    claim = Claim("…", "at least", ("a",), "ncc", 0.5)
+    verdict = verdict_of(evidence(figure(claim), {"a": [outcome(law_curve())] * 3}))
+    assert (verdict.verdict, verdict.reason) == ("not run", "`ncc` was not read of `a`.")
+    claim = Claim("…", "law", ("a",), "r@epoch=100")
+    assert verdict_of(evidence(figure(claim), {"a": [outcome(law_curve())] * 3})).verdict == "not run"
+
+
+def test_a_number_that_was_asked_and_does_not_exist_holds_nothing() -> None:
+    """No site separable: an effective depth was asked for and there is none."""
+    reading = Curves(epoch=600, mode="eval", ncc=(0.3, 0.5, 0.9))
+    claim = Claim("…", "at most", ("a",), "effective_depth", 2.0)
+    verdict = verdict_of(evidence(figure(claim), {"a": [Outcome(readings=(reading,))] * 3}))
+    assert (verdict.verdict, verdict.ours) == ("not held", None)
+    assert verdict.reason.startswith("a: effective_depth does not exist in any of 3 seeds;")
+    assert (
+        verdict_of(evidence(figure(replace(claim, quantity="score")), {"a": numbers(None, None, None)})).held is False
+    )
+
+
+def test_smoke_scale_is_nothing_to_quote() -> None:
+    verdict = verdict_of(evidence(figure(LAW), {"a": [outcome(law_curve(r=-0.999))] * 3}, scale="smoke"))
+    assert verdict.verdict == "not run"
+    assert verdict.ours == pytest.approx(-0.999)
+    assert "smoke scale" in verdict.reason and "nothing to quote" in verdict.reason
+    assert verdict.held is None
+
+
+def test_planned_cells_that_are_missing_leave_their_claims_not_run_and_others_judged() -> None:
+    """Two series of five seeds were asked for; `b` got three of its five."""
+    claims = (Claim("A", "law", ("a",)), Claim("B", "law", ("b",)))
+    made = figure(*claims, names=("a", "b"))
+    rows = {"a": [outcome(law_curve())] * 5, "b": [outcome(law_curve())] * 3}
+    first, second = judge(evidence(made, rows, planned=10))
+    assert (first.verdict, second.verdict) == ("held", "not run")
+    assert second.reason == "2 cells of `b` not run yet; `equisep figures run test/figure` goes on."
+    assert [verdict.verdict for verdict in judge(evidence(made, rows, planned=8))] == ["held", "held"]
+
+
+def test_cells_missing_of_every_series_alike_are_missed_too() -> None:
+    made = figure(LAW, names=("a", "b"))
+    found = evidence(made, {name: [outcome(law_curve())] * 3 for name in "ab"}, planned=10)
+    assert [missing_cells(found, each) for each in found.series.values()] == [2, 2]
+    assert verdict_of(found).verdict == "not run"
+
+
+def test_rates_that_were_not_tried_yet_are_missing() -> None:
+    claims = (Claim("A", "law", ("deep",)), Claim("B", "law", ("shallow",)))
+    whole = shown_evidence()
+    entries = [entry for each in whole.series.values() for entry in each.entries]
+    late = [entry for entry in entries if not (entry.series == "shallow" and entry.cell.rate == 3e-3)]
+    found = gather(replace(whole.figure, claims=claims), late, scale="paper", planned=12)
+    assert [verdict.verdict for verdict in judge(found)] == ["held", "not run"]
+
+
+def test_solved_problems_are_one_cell_each() -> None:
+    made = figure(Claim("…", "at most", ("*",), "score", 1.0, exact=True), names=("a", "b"), base=Cell(kind="solve"))
+    found = evidence(made, {"a": numbers(0.5)}, planned=2)
+    assert [missing_cells(found, each) for each in found.series.values()] == [0, 1]
+    assert verdict_of(found).verdict == "not run"
+
+
+# -- claims that their rule cannot judge
+
+
+@pytest.mark.parametrize(
+    ("claim", "words"),
+    [
+        (Claim("C", "law", ("a",), "rho"), "has the rule `law` of `rho`. That rule is of `r` alone."),
+        (Claim("C", "near", ("a",), "rho"), "has the rule `near` and no `value`."),
+        (Claim("C", "below", ("a",), "rho"), "names one thing in `of`. Name two or more."),
+        (Claim("C", "rising", ("a",), "rho"), "names one thing in `of`. Name two or more."),
+        (Claim("C", "least rising", ("*",), "rho"), "names one thing in `of`. Name two or more."),
+        (Claim("C", "law", ()), "names no series in `of`."),
+        (Claim("C", "below", ("a", "b"), "r;rho"), "compares several series in several quantities."),
+        (Claim("C", "least near", ("*",), "r;rho", 1.0), "compares several series in several quantities."),
+        (Claim("C", "least near", ("*",), "rho"), "has the rule `least near` and no `value`."),
+        (Claim("C", "same best", ("*",), "rho"), "Write two quantities, `A;B`."),
+        (Claim("C", "same best", ("a",), "rho;r"), "names one thing in `of`. Name two or more."),
+    ],
+)
+def test_claims_that_cannot_be_judged_are_refused(claim: Claim, words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        judge(gather(figure(claim, names=("a", "b")), (), scale="paper"))
+    assert "The claim “C” of `test/figure`" in str(caught.value)
+    assert words in str(caught.value)

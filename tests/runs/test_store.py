@@ -1,0 +1,633 @@
+"""The store: cells appear whole or not at all, processes share it, a full disk or a damaged folder costs nothing else."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import math
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from equisep.errors import EquisepError, InputError, StoreError
+from equisep.figures.cell import Cell
+from equisep.figures.outcome import Curves, Outcome
+from equisep.runs import disk
+from equisep.runs.store import Store
+
+CELL = Cell(seed=3, rate=1, noise=(0.1, 2))
+OUTCOME = Outcome(
+    readings=(Curves(epoch=600, mode="batch", sites=("input", "layer 1"), fuzziness=(27.1, 0.1 + 0.2), loss=1e-9),),
+    numbers={"final_loss": 0.25, "unknown": None},
+    arrays={"ratios": (1.0, None)},
+    points={"input": ((0.5, -1.25, 3.0),)},
+    notes=("ρ is above 1.",),
+)
+MADE = {"equisep": "0.1.0", "wall_s": 12.5, "flags": ["tf32"]}
+
+
+def filled(root: Path, cells: int = 1) -> tuple[Store, list[Cell]]:
+    store = Store.open(root)
+    made = [CELL.with_(seed=seed) for seed in range(cells)]
+    assert all(store.put(cell, OUTCOME, MADE) for cell in made)
+    return store, made
+
+
+def folder_of(root: Path, key: str) -> Path:
+    return root / "cells" / key[:2] / key
+
+
+def every_file(root: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+# what is put comes back
+
+
+def test_a_cell_comes_back_as_it_was_put(tmp_path: Path) -> None:
+    store, (cell,) = filled(tmp_path / "store")
+    assert store.done([cell.key, Cell().key]) == {cell.key}
+    found = Store.open(tmp_path / "store", create=False).get(cell.key)
+    assert (found.cell, found.outcome, found.provenance) == (cell, OUTCOME, MADE)
+    assert found.cell.key == cell.key
+    names = {path.name for path in folder_of(tmp_path / "store", cell.key).iterdir()}
+    assert names == {"cell.json", "outcome.json", "provenance.json"}
+    assert not list((tmp_path / "store").rglob("*.part"))
+
+
+def test_a_cell_is_never_overwritten(tmp_path: Path) -> None:
+    store, (cell,) = filled(tmp_path / "store")
+    before = every_file(tmp_path)
+    assert store.put(cell, Outcome(numbers={"other": 1.0}), {}) is False
+    assert every_file(tmp_path) == before and store.notes == []
+
+
+def test_numbers_that_are_not_finite_are_stored_as_missing(tmp_path: Path) -> None:
+    outcome = Outcome(numbers={"a": math.nan, "b": math.inf, "c": 1.0}, arrays={"d": (1.0, -math.inf)}, diverged=3)
+    store = Store.open(tmp_path / "store")
+    store.put(Cell(), outcome, {"wall_s": math.nan})
+    found = store.get(Cell().key)
+    assert found.outcome == Outcome(numbers={"a": None, "b": None, "c": 1.0}, arrays={"d": (1.0, None)}, diverged=3)
+    assert found.provenance == {"wall_s": None}
+
+
+def test_a_cell_whose_settings_are_not_finite_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"not finite"):
+        Store.open(tmp_path / "store").put(Cell(rate=math.nan), OUTCOME, {})
+
+
+words = st.text(max_size=8)
+numbers = st.floats(allow_nan=False, allow_infinity=False) | st.none()
+curves = st.lists(numbers, max_size=4).map(tuple)
+readings = st.builds(
+    Curves,
+    epoch=st.integers(0, 600),
+    mode=words,
+    sites=st.lists(words, max_size=3).map(tuple),
+    fuzziness=curves,
+    ncc_test=curves,
+    class_fuzziness=st.lists(curves, max_size=2).map(tuple),
+    loss=numbers,
+)
+outcomes = st.builds(
+    Outcome,
+    readings=st.lists(readings, max_size=3).map(tuple),
+    numbers=st.dictionaries(words, numbers, max_size=3),
+    arrays=st.dictionaries(words, curves, max_size=2),
+    diverged=st.none() | st.integers(0, 9),
+    notes=st.lists(words, max_size=2).map(tuple),
+)
+cells = st.builds(
+    Cell,
+    data=words,
+    rate=st.floats(1e-8, 10) | st.integers(0, 10),
+    seed=st.integers(0, 2**40),
+    sizes=st.none() | st.lists(st.integers(0, 99), max_size=3).map(tuple),
+    noise=st.lists(st.floats(0, 1) | st.integers(0, 1), max_size=3).map(tuple),
+    norm=st.booleans(),
+    problem=st.sampled_from(("", "balanced", "qnorm")),
+)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cell=cells, outcome=outcomes, made=st.dictionaries(words, numbers | words | st.lists(numbers, max_size=2)))
+def test_any_cell_makes_the_round_trip(tmp_path: Path, cell: Cell, outcome: Outcome, made: dict[str, Any]) -> None:
+    store = Store.open(tmp_path / "store")
+    if not store.put(cell, outcome, made):
+        shutil.rmtree(folder_of(tmp_path / "store", cell.key))
+        assert store.put(cell, outcome, made)
+    found = store.get(cell.key)
+    assert (found.cell, found.outcome, found.provenance) == (cell, outcome, made)
+    assert found.cell.key == cell.key and store.done([cell.key]) == {cell.key}
+
+
+# what is no store
+
+
+def test_a_store_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    filled(tmp_path)
+    (tmp_path / "store.json").write_text('{"kind": "equisep store", "schema": 7}')
+    for create in (True, False):
+        with pytest.raises(
+            StoreError, match=r"newer equisep \(schema 7; this version reads up to 1\). Upgrade"
+        ) as caught:
+            Store.open(tmp_path, create=create)
+        assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("", "`store.json` is truncated or no JSON"),
+        ("[1]", "holds a list, not an object"),
+        ('{"kind": "equisep profile", "schema": 1}', "is no store: its `store.json` is of the kind 'equisep profile'"),
+        ('{"kind": "equisep store"}', "is no store"),
+    ],
+)
+def test_a_strange_store_json_is_refused(tmp_path: Path, content: str, sentence: str) -> None:
+    (tmp_path / "store.json").write_text(content)
+    with pytest.raises(StoreError, match=sentence):
+        Store.open(tmp_path)
+    assert every_file(tmp_path) == {"store.json": content.encode()}
+
+
+def test_a_folder_of_something_else_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("…")
+    with pytest.raises(
+        StoreError, match=r"is no store: it has no `store.json`, and 1 other entries such as `thesis.tex`"
+    ):
+        Store.open(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_file_is_no_store(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match=r"A store is a folder, and `.*file` is a file"):
+        Store.open(tmp_path / "file")
+    with pytest.raises(StoreError, match=r"cannot be read: Not a directory. Give another folder."):
+        Store.open(tmp_path / "file" / "store")
+
+
+def test_reading_makes_no_store(tmp_path: Path) -> None:
+    for root in (tmp_path, tmp_path / "none"):
+        with pytest.raises(StoreError, match=r"No store at `.*`. `equisep figures run` makes one."):
+            Store.open(root, create=False)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def unwritable(tmp_path: Path) -> Iterator[Path]:
+    """A store that may be read and not be written; root, who may do everything, is somebody else meanwhile."""
+    with tempfile.TemporaryDirectory() as place:  # `tmp_path` is closed to others
+        root = Path(place) / "store"
+        filled(root)
+        Path(place).chmod(0o755)
+        everything = [root, *root.rglob("*")]
+        for path in everything:
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        user = os.geteuid()
+        if user == 0:
+            os.seteuid(65534)
+        try:
+            if not os.access(root, os.R_OK | os.X_OK, effective_ids=True):
+                pytest.skip("temporary folders are closed to others here")
+            yield root
+        finally:
+            os.seteuid(user)
+            for path in everything:
+                path.chmod(0o755)
+
+
+def test_a_folder_that_cannot_be_written(unwritable: Path) -> None:
+    with pytest.raises(StoreError, match=r"could not be stored in .*: Permission denied.* make the folder writable"):
+        Store.open(unwritable)
+    reader = Store.open(unwritable, create=False)
+    stored = CELL.with_(seed=0).key
+    assert reader.done([stored]) == {stored}
+    with pytest.raises(StoreError, match=r"Cell \w+ could not be stored .*: Permission denied"):
+        reader.put(Cell(), OUTCOME, {})
+
+
+# damaged cells
+
+
+def remove(name: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).unlink()
+
+
+def truncate(name: str) -> Callable[[Path], None]:
+    return lambda folder: os.truncate(folder / name, (folder / name).stat().st_size // 2)
+
+
+def change(folder: Path) -> None:
+    text = (folder / "outcome.json").read_text()
+    (folder / "outcome.json").write_text(text.replace("27.1", "27.2"))
+
+
+def another_cell(folder: Path) -> None:
+    content = json.loads((folder / "cell.json").read_text())
+    content["cell"]["seed"] = 99
+    (folder / "cell.json").write_text(json.dumps(content))
+
+
+def empty(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.mkdir()
+
+
+def a_file(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.touch()
+
+
+def a_folder_inside(folder: Path) -> None:
+    (folder / "outcome.json").unlink()
+    (folder / "outcome.json").mkdir()
+
+
+DAMAGES = {
+    "no cell.json": (remove("cell.json"), "`cell.json` is missing"),
+    "no outcome.json": (remove("outcome.json"), "`outcome.json` is missing"),
+    "no provenance.json": (remove("provenance.json"), "`provenance.json` is missing"),
+    "truncated cell.json": (truncate("cell.json"), "`cell.json` is truncated or no JSON"),
+    "truncated outcome.json": (truncate("outcome.json"), "`outcome.json` is truncated or was changed"),
+    "truncated provenance.json": (truncate("provenance.json"), "`provenance.json` is truncated or was changed"),
+    "changed outcome.json": (change, "`outcome.json` is truncated or was changed"),
+    "another cell": (another_cell, "`cell.json` is of another cell"),
+    "no checksums": (
+        lambda folder: (folder / "cell.json").write_text(_without_sums(folder)),
+        "truncated or was changed",
+    ),
+    "an empty folder": (empty, "`cell.json` is missing"),
+    "a file": (a_file, "is not what it should be"),
+    "a folder for a file": (a_folder_inside, "is not what it should be"),
+}
+
+
+def _without_sums(folder: Path) -> str:
+    return json.dumps({"cell": json.loads((folder / "cell.json").read_text())["cell"], "sha256": 1})
+
+
+@pytest.mark.parametrize(("damage", "reason"), DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_cell_is_never_done_and_makes_room(
+    tmp_path: Path, damage: Callable[[Path], Any], reason: str
+) -> None:
+    _, made = filled(tmp_path, cells=3)
+    hurt = made[1].key
+    damage(folder_of(tmp_path, hurt))
+    before = every_file(tmp_path)
+    whole = {made[0].key, made[2].key}
+
+    reader = Store.open(tmp_path, create=False)  # a reader reports it and touches nothing
+    assert reader.done([cell.key for cell in made]) == whole
+    assert len(reader.notes) == 1 and reason in reader.notes[0] and hurt in reader.notes[0]
+    with pytest.raises(StoreError, match=f"Cell {hurt} in .* is damaged: .* Run its figure again"):
+        reader.get(hurt)
+    assert every_file(tmp_path) == before
+
+    writer = Store.open(tmp_path)  # a writer moves it aside …
+    assert len(writer.notes) == 1 and reason in writer.notes[0] and "moved to" in writer.notes[0]
+    assert (tmp_path / "broken" / f"{hurt}-0").exists() and not folder_of(tmp_path, hurt).exists()
+    assert writer.put(made[1], OUTCOME, MADE)  # … and runs it again
+    assert writer.done([cell.key for cell in made]) == whole | {hurt}
+    assert Store.open(tmp_path).notes == []
+
+
+@pytest.mark.parametrize(("damage", "reason"), DAMAGES.values(), ids=DAMAGES)
+def test_a_cell_that_is_damaged_while_the_store_is_open_is_replaced(
+    tmp_path: Path, damage: Callable[[Path], Any], reason: str
+) -> None:
+    store, (cell,) = filled(tmp_path)
+    for turn in range(2):
+        damage(folder_of(tmp_path, cell.key))
+        assert store.put(cell, OUTCOME, MADE) is True
+        assert store.get(cell.key).outcome == OUTCOME
+        if damage is not empty:  # an empty folder holds nothing worth keeping: the rename takes its place
+            assert (tmp_path / "broken" / f"{cell.key}-{turn}").exists() and reason in store.notes[turn]
+
+
+def test_a_cell_of_a_newer_version_is_not_taken_for_damaged(tmp_path: Path) -> None:
+    """Its new field has a key of its own, which this version never asks for; the folder is left as it is."""
+    store, (cell,) = filled(tmp_path)
+    own = {"seed": 3, "sharpness": 0.1}
+    key = hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:32]
+    folder_of(tmp_path, key).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(folder_of(tmp_path, cell.key), folder_of(tmp_path, key))
+    content = json.loads((folder_of(tmp_path, key) / "cell.json").read_text())
+    (folder_of(tmp_path, key) / "cell.json").write_text(json.dumps({**content, "cell": own}))
+    assert Store.open(tmp_path).notes == []
+    with pytest.raises(StoreError, match=r"cannot be read by this version: A cell has no field `sharpness`.*upgrade"):
+        store.get(key)
+
+
+def test_a_disk_that_cannot_be_read_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, (cell,) = filled(tmp_path)
+
+    def fails(path: Path) -> bytes:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", fails)
+        with pytest.raises(StoreError, match=r"cannot be read: Too many open files"):
+            store.done([cell.key])
+    assert store.done([cell.key]) == {cell.key} and not (tmp_path / "broken").exists()
+
+
+def test_no_such_cell(tmp_path: Path) -> None:
+    store = Store.open(tmp_path)
+    with pytest.raises(StoreError, match=f"No cell {CELL.key} in .* It was not run, or in another store."):
+        store.get(CELL.key)
+    for key in ("../../etc/passwd", "", CELL.key[:-1], CELL.key.upper()):
+        with pytest.raises(InputError, match=r"is no key of a cell"):
+            store.get(key)
+
+
+def test_leftovers_of_dead_processes_are_removed_and_others_are_not(tmp_path: Path) -> None:
+    filled(tmp_path)
+    dead = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True, check=True
+    )
+    place = folder_of(tmp_path, CELL.key).parent
+    place.mkdir(parents=True, exist_ok=True)
+    name = disk.part_of(place / CELL.key).name
+    leftovers = {
+        "dead": place / name.replace(f".{os.getpid()}-", f".{int(dead.stdout)}-"),
+        "impossible": place / name.replace(f".{os.getpid()}-", f".{10**30}-"),
+        "living": place / name,
+        "elsewhere": place / name.replace(f".{os.getpid()}-", f".{int(dead.stdout)}-").replace("@", "@other-"),
+        "not ours": place / ".notes.part",
+    }
+    for path in leftovers.values():
+        path.mkdir()
+        (path / "outcome.json").write_text("{")
+    file = tmp_path / "figures" / "he2023" / leftovers["dead"].name
+    file.parent.mkdir(parents=True)
+    file.touch()
+    Store.open(tmp_path, create=False)
+    assert all(path.exists() for path in (*leftovers.values(), file))
+    Store.open(tmp_path)
+    assert [name for name, path in leftovers.items() if path.exists()] == ["living", "elsewhere", "not ours"]
+    assert not file.exists()
+
+
+# full disks
+
+
+def full(*_: Any, **__: Any) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("step", ["write_synced", "sync_folder"])
+def test_a_full_disk_is_one_sentence_and_leaves_the_store_intact(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    store, made = filled(tmp_path, cells=2)
+    store.add_manifest("he2023/fig1", "paper", [("a", made[0])], {})
+    before = every_file(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(f"equisep.runs.store.{step}", full)
+        with pytest.raises(
+            StoreError,
+            match=r"Cell \w{32} could not be stored in .*: the disk is full \(.* is free there\)\. What was stored before is "
+            r"intact; free some space and run the same command again\.",
+        ):
+            store.put(Cell(), OUTCOME, MADE)
+        patch.setattr(f"equisep.runs.disk.{step}", full)
+        if step == "write_synced":
+            with pytest.raises(
+                StoreError, match=r"The manifest of `he2023/fig1` could not be stored .* the disk is full"
+            ):
+                store.add_manifest("he2023/fig1", "paper", [("b", made[1])], {})
+            with pytest.raises(StoreError, match=r"`store.json` could not be stored"):
+                Store.open(tmp_path / "new")
+            (tmp_path / "new").rmdir()
+    assert every_file(tmp_path) == before
+    assert store.put(Cell(), OUTCOME, MADE)
+
+
+def test_a_used_up_quota_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def over(*_: Any) -> None:
+        raise OSError(errno.EDQUOT, "Disk quota exceeded")
+
+    store = Store.open(tmp_path)
+    monkeypatch.setattr("equisep.runs.store.write_synced", over)
+    with pytest.raises(StoreError, match=r"its quota is used up"):
+        store.put(CELL, OUTCOME, MADE)
+
+
+def test_a_real_write_that_fails_half_way(tmp_path: Path) -> None:
+    """A limit on the size of files ends a write in the middle of `outcome.json`."""
+    store, _ = filled(tmp_path)
+    before = every_file(tmp_path)
+    large = Outcome(arrays={"a": tuple(float(n) for n in range(20_000))})
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+    try:
+        with pytest.raises(StoreError, match=r"could not be stored in .*: File too large"):
+            store.put(Cell(), large, MADE)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert every_file(tmp_path) == before
+    assert store.put(Cell(), large, MADE)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    place = tmp_path / "disk"
+    place.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(place)], capture_output=True, text=True
+    )
+    if made.returncode:
+        pytest.skip(f"a disk of 256 KiB cannot be mounted here: {made.stderr.strip()}")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_disk_that_really_runs_full(small_disk: Path) -> None:
+    store = Store.open(small_disk / "store")
+    outcome = Outcome(arrays={"a": tuple(float(n) for n in range(4000))})
+    made = [Cell(seed=seed) for seed in range(100)]
+    stored: list[Cell] = []
+    with pytest.raises(StoreError, match=r"the disk is full \(\d+ (bytes|KiB) is free there\)"):
+        for cell in made:
+            store.put(cell, outcome, MADE)
+            stored.append(cell)
+    assert stored
+    again = Store.open(small_disk / "store", create=False)
+    assert again.done([cell.key for cell in made]) == {cell.key for cell in stored} and again.notes == []
+    assert not list(small_disk.rglob("*.part"))
+    assert all(again.get(cell.key).outcome == outcome for cell in stored)
+
+
+# manifests
+
+
+def test_manifests_are_joined(tmp_path: Path) -> None:
+    store, made = filled(tmp_path, cells=3)
+    assert store.manifest("he2023/fig1", "paper") is None and store.planned("he2023/fig1", "paper") == 0
+    assert store.entries("he2023/fig1", "paper") == [] and store.figures() == []
+    store.add_manifest("he2023/fig1", "paper", [("adam-8", made[0]), ("adam-8", made[1])], {"seeds": 2, "tf32": False})
+    store.add_manifest("he2023/fig1", "paper", [("adam-8", made[1]), ("sgd-8", made[1])], {"seeds": 3})
+    store.add_manifest("he2023/fig1", "paper", [("sgd-8", Cell())], {})
+    store.add_manifest("he2023/fig1", "smoke", [("adam-8", made[2])], {})
+    store.add_manifest("own", "smoke", [], {})
+    found = store.manifest("he2023/fig1", "paper")
+    assert found is not None and found.settings == {"seeds": 3, "tf32": False}
+    assert found.entries == (("adam-8", made[0]), ("adam-8", made[1]), ("sgd-8", made[1]), ("sgd-8", Cell()))
+    assert store.planned("he2023/fig1", "paper") == 4
+    entries = store.entries("he2023/fig1", "paper")
+    assert [(entry.series, entry.cell) for entry in entries] == list(found.entries[:3])
+    assert all(entry.outcome == OUTCOME and entry.provenance == MADE for entry in entries)
+    assert store.figures() == [("he2023/fig1", "paper"), ("he2023/fig1", "smoke"), ("own", "smoke")]
+    assert (tmp_path / "figures" / "he2023" / "fig1.paper.json").exists()
+
+
+def test_a_damaged_cell_is_left_out_of_the_entries_with_a_note(tmp_path: Path) -> None:
+    store, made = filled(tmp_path, cells=2)
+    store.add_manifest("he2023/fig1", "paper", [("a", cell) for cell in made], {})
+    truncate("outcome.json")(folder_of(tmp_path, made[0].key))
+    reader = Store.open(tmp_path, create=False)
+    assert [entry.cell for entry in reader.entries("he2023/fig1", "paper")] == [made[1]]
+    assert "does not count" in reader.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"entries": [', "truncated or no JSON"),
+        ("{}", "has no 'entries'"),
+        ('{"entries": [1], "settings": {}}', "another layout"),
+    ],
+)
+def test_a_damaged_manifest(tmp_path: Path, text: str, reason: str) -> None:
+    store, (cell,) = filled(tmp_path)
+    store.add_manifest("he2023/fig1", "paper", [("a", cell)], {})
+    (tmp_path / "figures" / "he2023" / "fig1.paper.json").write_text(text)
+    with pytest.raises(StoreError, match=f"is damaged: .*{reason}.* finished cells are kept"):
+        store.entries("he2023/fig1", "paper")
+    store.add_manifest("he2023/fig1", "paper", [("a", cell)], {})
+    assert reason in store.notes[0] and (tmp_path / "broken" / "fig1.paper.json-0").read_text() == text
+    assert len(store.entries("he2023/fig1", "paper")) == 1
+
+
+def test_a_manifest_of_a_newer_version_is_kept(tmp_path: Path) -> None:
+    store, (cell,) = filled(tmp_path)
+    store.add_manifest("he2023/fig1", "paper", [("a", cell)], {})
+    path = tmp_path / "figures" / "he2023" / "fig1.paper.json"
+    path.write_text(path.read_text().replace('"seed"', '"sharpness"').replace('"rate"', '"sharpness"'))
+    before = every_file(tmp_path)
+    with pytest.raises(StoreError, match=r"no field `sharpness`.*If a newer equisep wrote it, upgrade"):
+        store.add_manifest("he2023/fig1", "paper", [("b", cell)], {})
+    assert every_file(tmp_path) == before
+
+
+@pytest.mark.parametrize("figure", ["", "../he2023", "he2023/", "/fig1", "he2023/fig 1", "he2023/fig1.old"])
+def test_ids_that_are_no_names_of_files(tmp_path: Path, figure: str) -> None:
+    with pytest.raises(InputError, match=r"write ids of letters"):
+        Store.open(tmp_path).add_manifest(figure, "paper", [], {})
+
+
+# many processes
+
+HAMMER = """
+import sys
+from equisep.figures.cell import Cell
+from equisep.figures.outcome import Outcome
+from equisep.runs.store import Store
+
+root, own = sys.argv[1], int(sys.argv[2])
+sys.stdin.read()  # all start at once, from nothing
+store = Store.open(root)
+won = 0
+for turn in range(40):
+    shared, mine = Cell(seed=turn), Cell(seed=1000 * (own + 1) + turn)
+    for cell in (shared, mine):
+        won += store.put(cell, Outcome(arrays={"a": (float(own), float(turn)) * 200}), {"by": own})
+    store.add_manifest("he2023/fig1", "paper", [("shared", shared), (f"of {own}", mine)], {f"by {own}": turn})
+    if turn % 10 == 5:
+        assert Store.open(root).notes == [], "an open store looked damaged to another process"
+print(won)
+"""
+
+
+def test_processes_that_hammer_one_store_lose_nothing(tmp_path: Path) -> None:
+    processes, turns = 4, 40
+    root = tmp_path / "store"
+    command = [sys.executable, "-c", HAMMER, str(root)]
+    started = [
+        subprocess.Popen(
+            [*command, str(own)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for own in range(processes)
+    ]
+    for process in started:
+        assert process.stdin is not None
+        process.stdin.close()
+        process.stdin = None
+    told = [process.communicate(timeout=120) for process in started]
+    assert [process.returncode for process in started] == [0] * processes, told
+    assert sum(int(out) for out, _ in told) == turns * (1 + processes)  # every cell was stored once, by one process
+
+    store = Store.open(root)
+    manifest = store.manifest("he2023/fig1", "paper")
+    assert manifest is not None and manifest.settings == {f"by {own}": turns - 1 for own in range(processes)}
+    assert len(manifest.entries) == turns * (1 + processes)
+    entries = store.entries("he2023/fig1", "paper")
+    assert len(entries) == turns * (1 + processes) and store.notes == []
+    for entry in entries:
+        seed, by = entry.cell.seed, entry.provenance["by"]
+        assert entry.outcome.arrays["a"] == (float(by), float(seed % 1000)) * 200  # no mixture of two writers
+        assert entry.series == ("shared" if seed < 1000 else f"of {by}")
+    assert not list(root.rglob("*.part")) and not (root / "broken").exists()
+
+
+KILLED = """
+import sys
+from equisep.figures.cell import Cell
+from equisep.figures.outcome import Outcome
+from equisep.runs.store import Store
+
+store = Store.open(sys.argv[1])
+print("ready", flush=True)
+for seed in range(10**6):
+    store.put(Cell(seed=seed), Outcome(arrays={"a": (float(seed),) * 3000}), {})
+    print(seed, flush=True)
+"""
+
+
+@pytest.mark.parametrize("after", [3, 17])
+def test_a_writer_killed_at_any_moment_leaves_whole_cells(tmp_path: Path, after: int) -> None:
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    for _ in range(after + 1):
+        process.stdout.readline()
+    process.kill()
+    process.communicate()
+    store = Store.open(tmp_path)
+    assert store.notes == [] and not list(tmp_path.rglob("*.part"))
+    present = [path.name for path in (tmp_path / "cells").glob("*/*")]
+    assert len(present) >= after and store.done(present) == set(present)
+    for key in present:
+        found = store.get(key)
+        assert found.outcome.arrays["a"] == (float(found.cell.seed),) * 3000
+
+
+def test_the_store_imports_no_torch() -> None:
+    code = "import sys, equisep.runs.store, equisep.runs.record; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_store_error_is_an_equisep_error() -> None:
+    assert issubclass(StoreError, EquisepError) and StoreError.exit_code == 2
