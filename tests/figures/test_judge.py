@@ -417,7 +417,7 @@ def test_a_law_of_every_class() -> None:
 def test_against_a_value(rule: str, values: tuple[float, ...], value: float, word: str) -> None:
     verdict = of_numbers(rule, *values, value=value)
     assert verdict.verdict == word
-    assert verdict.printed == value
+    assert verdict.printed == (value if rule == "near" else None)  # a bound is not what the paper prints
 
 
 @pytest.mark.parametrize(("score", "word"), [(1e-9, "held"), (1e-3, "not held")])

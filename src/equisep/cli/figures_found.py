@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equisep.cli.console import out
+from equisep.cli.console import out, say
+from equisep.figures.catalogue import all_figures
 from equisep.figures.evidence import gather
 from equisep.figures.judge import judge
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 STORE = Path("equisep-runs")
 FigureFile = Annotated[
     Path | None,
-    typer.Option("--from", metavar="FILE", help="A Python file with figures of your own, FIGURES = (Figure(…),): its code is run."),
+    typer.Option("--from", metavar="FILE", help="A Python file with FIGURES = (Figure(…),) of your own: its code is run."),
 ]  # fmt: skip
 ReadStore = Annotated[
     Path | None, typer.Option("--store", metavar="DIR", help=f"Where runs are kept ({STORE}, where there is one).")
@@ -52,6 +53,13 @@ class Found:
         from equisep.report.figure_rows import figure_json
 
         return figure_json(self.evidence, self.verdicts, recorded=self.recorded)
+
+
+def known_figures(file: Path | None, *, quiet: bool) -> tuple[Figure, ...]:
+    """All figures, those of a user's file too; that its code is run is said."""
+    if file is not None and file.is_file():
+        say(f"Running the code of `{file}`.", quiet=quiet)
+    return all_figures(file)
 
 
 def open_store(path: Path | None) -> Store | None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from equisep.cli.console import out, print_json, reported
-from equisep.cli.figures_found import FigureFile, Found, ReadStore, found_of, open_store
+from equisep.cli.figures_found import FigureFile, Found, ReadStore, found_of, known_figures, open_store
 from equisep.cli.options import Json, Quiet
-from equisep.figures.catalogue import all_figures
 from equisep.report.figure_list import list_rows, render_list
 
 
@@ -14,7 +13,7 @@ def list_figures(file: FigureFile = None, store: ReadStore = None, json: Json = 
     """List every figure of the papers, how far it has been run, and how its claims fared."""
     held = open_store(store)
     found = []
-    for figure in all_figures(file):
+    for figure in known_figures(file, quiet=quiet):
         paper = found_of(figure, held, scale="paper")
         smoke = found_of(figure, held, scale="smoke") if held is not None and not paper.evidence.done else None
         found.append(_better(paper, smoke))

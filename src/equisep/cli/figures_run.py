@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from equisep.cli.console import out, print_json, progress_bars, reported, saved, say, usable_folder
-from equisep.cli.figures_found import STORE, FigureFile, Found, Scale, Strict, judged, print_found
-from equisep.cli.figures_settings import cell_changes, check_device, check_place
+from equisep.cli.figures_found import STORE, FigureFile, Found, Scale, Strict, judged, known_figures, print_found
+from equisep.cli.figures_settings import cell_changes, check_device, check_place, check_store
 from equisep.cli.options import DataFolder, Device, Json, Quiet
 from equisep.errors import EquisepError, InputError
-from equisep.figures.catalogue import all_figures, figure_of
+from equisep.figures.catalogue import named
 
 if TYPE_CHECKING:
     from equisep.figures.figure import Figure
@@ -63,7 +63,7 @@ def run(
     from equisep.runs.plan import parse_stand_ins
     from equisep.runs.scale import check_scale
 
-    figures = _figures(ids or [], everything=everything, file=file)
+    figures = _figures(ids or [], everything=everything, file=file, quiet=quiet)
     check_scale(scale)
     asked: dict[str, Any] = {
         "scale": scale, "seeds": seeds, "data": parse_stand_ins(data or []), "changes": cell_changes(settings or []),
@@ -88,12 +88,13 @@ def run(
         raise typer.Exit(1)
 
 
-def _figures(ids: Sequence[str], *, everything: bool, file: Path | None) -> list[Figure]:
+def _figures(ids: Sequence[str], *, everything: bool, file: Path | None, quiet: bool) -> list[Figure]:
     if everything and ids:
         raise InputError(f"`--all` runs every figure, and `{ids[0]}` is named beside it. Give one or the other.")
     if not everything and not ids:
         raise InputError("No figure was named. Name one or more, or say `--all`; `equisep figures list` has all ids.")
-    return list(all_figures(file)) if everything else [figure_of(id, file) for id in dict.fromkeys(ids)]
+    known = known_figures(file, quiet=quiet)
+    return list(known) if everything else [named(id, known) for id in dict.fromkeys(ids)]
 
 
 def _run_all(
@@ -111,6 +112,7 @@ def _run_all(
     found, failed = [], []
     for figure in figures:
         try:
+            check_store(settings["store"], figure.id, settings)
             made = judged(run_figure(figure, **settings, progress=progress))
         except EquisepError as error:
             if len(figures) == 1:

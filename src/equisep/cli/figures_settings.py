@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 from equisep.cli.console import fail
-from equisep.errors import EquisepError, InputError
+from equisep.errors import InputError, ProfileError
 from equisep.figures.cell import Cell
+from equisep.results.codec import encode
 
 # what has a flag of its own, since a plan is made of it
 ELSEWHERE = {"seed": "--seeds", "data_seed": "--seeds", "data": "--data NAME=OTHER", "stands_for": "--data NAME=OTHER"}
+
+NAMED = ("kind", "problem")  # the cell refuses unknown ones itself, with near matches
 
 
 def cell_changes(texts: Sequence[str]) -> dict[str, Any]:
@@ -27,23 +31,45 @@ def cell_changes(texts: Sequence[str]) -> dict[str, Any]:
         if name in changes:
             raise InputError(f"`--set {name}` was given twice. Give it once.")
         try:
-            cell = Cell.from_dict({name: _value(name, value)}, where=f"--set {text}: cell")
-        except EquisepError as error:
-            raise InputError(str(error)) from error
+            cell = Cell(**{name: cast("Any", value)}) if name in NAMED else Cell.from_dict({name: _value(name, value)})
+        except ProfileError as error:  # of a value that the field cannot hold
+            raise InputError(f"`--set {text}`: `{name}` is of the type {_kind(name)}; found `{value}`.") from error
         changes[name] = getattr(cell, name)
     return changes
 
 
 def _value(name: str, text: str) -> Any:
     """As JSON where it is JSON; `1,2,3` where the field is a list of numbers or names; else the text itself."""
-    kind = next((str(entry.type) for entry in fields(Cell) if entry.name == name), "")
     try:
         value = json.loads(text)
     except ValueError:
         value = {"none": None, "true": True, "false": False}.get(text.lower(), text)
-    if kind.startswith("tuple") and not isinstance(value, list) and value is not None:
+    if _kind(name).startswith("tuple") and not isinstance(value, list) and value is not None:
         return [_value("", part) for part in text.split(",") if part]
     return value
+
+
+def _kind(name: str) -> str:
+    return next((str(entry.type) for entry in fields(Cell) if entry.name == name), "")
+
+
+def check_store(store: Path, figure: str, asked: Mapping[str, Any]) -> None:
+    """Refuse to mix runs of one figure that differ in stand-ins or in what `--set` changed: their numbers would be joined."""
+    from equisep.runs.store import Store
+
+    if not (store / "store.json").exists():
+        return
+    manifest = Store.open(store, create=False).manifest(figure, asked["scale"])
+    if manifest is None:
+        return
+    for name, flag in (("data", "--data"), ("changes", "--set")):
+        before, now = (encode(dict(settings.get(name) or {})) for settings in (manifest.settings, asked))
+        if before != now:
+            words = " ".join(f"{flag} {key}={value}" for key, value in before.items()) or f"no {flag}"
+            raise InputError(
+                f"`{store}` holds `{figure}` run with {words}, and joining other settings to it would mix numbers. "
+                "Give another --store."
+            )
 
 
 def check_device(name: str | None) -> None:

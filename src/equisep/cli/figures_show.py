@@ -8,10 +8,19 @@ from typing import Annotated
 import typer
 
 from equisep.cli.console import print_json, reported, saved, say, usable_file
-from equisep.cli.figures_found import FigureFile, ReadStore, Scale, Strict, found_of, open_store, print_found
+from equisep.cli.figures_found import (
+    FigureFile,
+    ReadStore,
+    Scale,
+    Strict,
+    found_of,
+    known_figures,
+    open_store,
+    print_found,
+)
 from equisep.cli.options import PICTURES, Json, Quiet
 from equisep.errors import InputError
-from equisep.figures.catalogue import figure_of
+from equisep.figures.catalogue import named
 
 
 @reported
@@ -30,7 +39,7 @@ def show(
     if json and markdown:
         raise InputError("`--json` and `--markdown` cannot be printed at once. Choose one.")
     usable_file(draw, flag="--draw", endings=PICTURES)
-    figure = figure_of(id, file)
+    figure = named(id, known_figures(file, quiet=quiet))
     held = open_store(store)
     found = found_of(figure, held, scale=scale)
     for note in held.notes if held is not None else ():

@@ -5,26 +5,33 @@ from __future__ import annotations
 import re
 import runpy
 from collections.abc import Iterable, Sequence
-from functools import cache
 from pathlib import Path
 
 from equisep.errors import InputError, did_you_mean
+from equisep.figures import fang2021, galanti2022, he2023
 from equisep.figures.figure import Figure
 from equisep.figures.rules import check_claims
 
 _ID = re.compile(r"[A-Za-z0-9_-]+/[A-Za-z0-9_-]+")  # both parts name files, of the store and of the record
 _MODULE = "equisep_user_figures"  # the `__name__` under which a user's file runs
 
+_OF_PAPERS = (*he2023.FIGURES, *fang2021.FIGURES, *galanti2022.FIGURES)
+
 
 def all_figures(extra: Path | None = None) -> tuple[Figure, ...]:
     """Every figure, paper by paper; `extra` is a Python file with `FIGURES = (Figure(…), …)` or `FIGURE`: its code is run."""
-    known = _of_papers()
-    return known if extra is None else (*known, *_of_file(Path(extra), taken=[figure.id for figure in known]))
+    if extra is None:
+        return _OF_PAPERS
+    return (*_OF_PAPERS, *_of_file(Path(extra), taken=[figure.id for figure in _OF_PAPERS]))
 
 
 def figure_of(id: str, extra: Path | None = None) -> Figure:
     """The figure of that id; an unknown one is refused with its near matches."""
-    figures = all_figures(extra)
+    return named(id, all_figures(extra))
+
+
+def named(id: str, figures: Sequence[Figure]) -> Figure:
+    """The one of that id among these."""
     for figure in figures:
         if figure.id == id:
             return figure
@@ -37,13 +44,6 @@ def _same_name(id: str, ids: Sequence[str]) -> str:
     """The papers that have a figure of that name, where only the name or another paper was given."""
     found = [f"`{known}`" for known in ids if known.rpartition("/")[2] == id.rpartition("/")[2]]
     return f" Did you mean {' or '.join(found)}?" if found else ""
-
-
-@cache
-def _of_papers() -> tuple[Figure, ...]:
-    from equisep.figures import fang2021, galanti2022, he2023
-
-    return tuple(figure for paper in (he2023, fang2021, galanti2022) for figure in paper.FIGURES)
 
 
 def _of_file(path: Path, *, taken: Iterable[str]) -> tuple[Figure, ...]:

@@ -30,7 +30,7 @@ LARGE_CIFAR = 5000
 FNN_RATIOS = (1, 5, 10, 50, 100, LARGE_EMBEDDED, None)
 NETWORK_RATIOS = (1, 10, 100, 1000, None)
 WEIGHTS = (1, 5, 10, 50, 100, LARGE_EMBEDDED)
-R_AXIS = f"R = n_A/n_B (R = ∞ drawn at {ABSENT:.0e})"
+R_AXIS = f"R = n_A/n_B (∞ is drawn at {ABSENT:,.0f})"
 
 # the networks' training, as in the authors' code
 TRAINED = Cell(
@@ -243,7 +243,10 @@ OVERSAMPLING = Figure(
               "minority_accuracy_test", place="the section on oversampling"),
     ),
     columns=2,
-    notes=("A loss weight w has the effect of w copies of each minority sample.",),
+    notes=(
+        "The weight stands in the loss, whose mean over a batch divides by the sum of its weights: in the loss of all samples "
+        "as w copies of each minority sample, batch by batch noisier, the more so the larger w.",
+    ),
 )  # fmt: skip
 
 FIGURES: tuple[Figure, ...] = (BALANCED, QNORM, MINORITY, NETS, FNN, OVERSAMPLING)

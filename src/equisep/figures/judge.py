@@ -11,7 +11,7 @@ import numpy as np
 
 from equisep.figures.evidence import Evidence, SeriesEvidence
 from equisep.figures.figure import Claim, Figure
-from equisep.figures.lines import Line, lines_of, was_read
+from equisep.figures.lines import Line, lines_of, span_of, was_read
 from equisep.figures.quantities import Quantity
 from equisep.figures.rules import LAWS, check_claims, law_words, margin, meets, quantities_of, rule_words, series_of
 from equisep.law import seed_interval
@@ -102,17 +102,19 @@ def _verdict(evidence: Evidence, claim: Claim) -> Verdict:
 
     worst = min(range(len(parts)), key=weakness)
     part = parts[worst]
-    printed = claim.value if claim.value is not None else _printed(evidence.figure, lines[worst])
+    printed = _printed(evidence.figure, claim, lines[worst])
     reason = why or _reason(claim, lines[worst].called, part, parts)
     return Verdict(claim, part.verdict, part.mean, printed, part.n, part.interval, parts, reason)
 
 
-def _printed(figure: Figure, line: Line) -> float | None:
-    """The paper's number of this very series and quantity."""
-    if len(line.of) > 1:
-        return None
-    wanted = (line.of[0].found.series.name, line.of[0].quantity)
-    return next((row.value for row in figure.printed if (row.series, row.quantity) == wanted), None)
+def _printed(figure: Figure, claim: Claim, line: Line) -> float | None:
+    """What the paper prints of this very series and quantity, or what the claim is to be near; a bound is no such number."""
+    if len(line.of) == 1:
+        wanted = (line.of[0].found.series.name, line.of[0].quantity)
+        for row in figure.printed:
+            if (row.series, row.quantity) == wanted:
+                return row.value
+    return claim.value if claim.rule in ("near", "least near") else None
 
 
 def _not_run(evidence: Evidence, claim: Claim) -> str:
@@ -166,7 +168,7 @@ def _part(claim: Claim, line: Line) -> Part:
     run = set.intersection(*(set(found.chosen) for found in series))
     diverged = [seed for seed in run if any(found.chosen[seed].outcome.diverged is not None for found in series)]
     n, lost = len(line.values), len(run) - len(line.values)
-    within = (-1.0, 1.0) if single and Quantity.of(single.quantity).name == "r" else (-math.inf, math.inf)
+    within = span_of(single.quantity) if single else (-math.inf, math.inf)
     part = Part(
         name=line.name,
         mean=float(np.mean(line.values)) if n else None,

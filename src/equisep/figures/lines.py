@@ -26,6 +26,17 @@ _MADE_OF = {
 }
 
 
+# where a mean cannot lie outside of, so that its interval is cut there
+_SPANS = {"r": (-1.0, 1.0), "rho": (0.0, np.inf), "half_life": (0.0, np.inf)} | dict.fromkeys(
+    ("accuracy", "accuracy_test", "ncc", "ncc_test"), (0.0, 1.0)
+)
+
+
+def span_of(text: str) -> tuple[float, float]:
+    """Between which numbers a quantity lies."""
+    return _SPANS.get(Quantity.of(text).name, (-np.inf, np.inf))
+
+
 @dataclass(frozen=True, slots=True)
 class Operand:
     """One series and one quantity of it, with its place in a sweep."""
@@ -86,7 +97,7 @@ def was_read(outcome: Outcome, text: str) -> bool:
     if asked.name in outcome.numbers or quantity(outcome, text) is not None:
         return True
     if asked.name == "class_r":
-        return any(reading.class_fuzziness for reading in outcome.readings)
+        return bool(curve(outcome, asked.renamed("class_fuzziness", **{"class": "0"})))
     name = asked.ways.get("of", "fuzziness") if asked.name in OF_CURVE else _MADE_OF.get(asked.name, asked.name)
     return name in METRICS and bool(curve(outcome, asked.renamed(name)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from equisep.errors import InputError
 from equisep.figures.figure import Claim, Figure
@@ -18,6 +19,8 @@ TRENDS = ("rising", "falling")
 GROUPED = ("less spread", "least rising", "least near")  # one glob a group
 AGAINST_VALUE = ("at least", "at most", "near", "least near")
 _CLOSED = (*AGAINST_VALUE, "alike", "no less", "same best")  # bounds that may be met; zero has to be excluded
+_COUNTED = ("site", "from", "class", "split")
+_EPOCH = re.compile(r"\d+(/[1-9]\d*)?")  # 100, or 100/600 of all
 _LEAST_GROUPS = {"less spread": 2, "least rising": 2}
 
 
@@ -37,7 +40,7 @@ def check_claims(figure: Figure) -> None:
         where = f"The claim “{claim.text}” of `{figure.id}`"
         if not claim.of:
             raise InputError(f"{where} names no series in `of`. Name one or more.")
-        names, asked = series_of(figure, claim), [Quantity.of(text) for text in quantities_of(claim)]
+        names, asked = series_of(figure, claim), [_checked(text, where) for text in quantities_of(claim)]
         if claim.rule in LAWS and any(each.name != "r" for each in asked):
             raise InputError(f"{where} has the rule `{claim.rule}` of `{claim.quantity}`. That rule is of `r` alone.")
         if claim.rule in AGAINST_VALUE and claim.value is None:
@@ -55,6 +58,15 @@ def check_claims(figure: Figure) -> None:
             raise InputError(
                 f"{where} has the rule `{claim.rule}`, which compares, and names one thing in `of`. Name two or more."
             )
+
+
+def _checked(text: str, where: str) -> Quantity:
+    """The quantity, refused where a place or an epoch in it is no number."""
+    asked = Quantity.of(text)
+    for key, value in asked.ways.items():
+        if (key in _COUNTED and not re.fullmatch(r"-?\d+", value)) or (key == "epoch" and not _EPOCH.fullmatch(value)):
+            raise InputError(f"{where} asks for `{text}`, where `{key}` should be a whole number; found `{value}`.")
+    return asked
 
 
 def bounds(claim: Claim) -> tuple[float, float]:

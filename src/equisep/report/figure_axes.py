@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,11 +12,12 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from equisep.figures.figure import Panel
 from equisep.figures.quantities import Quantity
 from equisep.report.figure_lines import Line, asked_of
+from equisep.report.figure_ticks import log_number, log_ticks, plain_ticks, tick_x
 from equisep.report.figure_words import x_words, y_words
 from equisep.report.plots import CLASS_COLORS, LINE_COLORS
 from equisep.report.words import one_line
@@ -28,7 +30,6 @@ _MARKERS = "os^Dv*Ph"
 _MOST_MARKERS = 60  # points a line may have and still show each
 _FEW = 25  # points of a line whose markers can be large
 _CROWDED = 10  # lines whose bands would hide each other
-_NARROW = 0.085  # of the width of the axes: ticks nearer than this would run into each other
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +48,20 @@ class Drawn:
         return any(line.drawn for line in self.lines)
 
 
-def draw_panel(axes: Axes, panel: Panel, lines: Sequence[Line], *, title: str) -> Drawn:
-    """Draw the lines of one panel; a panel without any says so in its middle."""
-    axes.set_title(plain(title), fontsize=SMALL + 1.5)
+def draw_panel(axes: Axes, panel: Panel, lines: Sequence[Line], *, title: str, size: tuple[float, float]) -> Drawn:
+    """Draw the lines of one panel of about `size` inches; a panel without any says so in its middle."""
+    wide, high = size
+    axes.set_title(_wrapped(plain(title), wide * 14), fontsize=SMALL + 1.5)
     axes.tick_params(labelsize=SMALL)
     axes.spines[["top", "right"]].set_visible(False)
     if not any(line.drawn for line in lines):
         return _empty(axes, panel, lines)
     log_y = _is_log(panel, lines)
     grain = Quantity.of(asked_of(panel)[0]).ways.get("grain", "") if panel.kind == "sites" else ""
-    axes.set_xlabel(plain(panel.x_label) or x_words(panel.kind, panel.x, grain), fontsize=SMALL + 0.5)
-    axes.set_ylabel(plain(panel.y_label) or y_words(asked_of(panel)), fontsize=SMALL + 0.5)
+    across = plain(panel.x_label) or x_words(panel.kind, panel.x, grain)
+    up = plain(panel.y_label) or y_words(asked_of(panel))
+    axes.set_xlabel(_wrapped(across, wide * 16), fontsize=SMALL + 0.5)
+    axes.set_ylabel(_wrapped(up, high * 14), fontsize=SMALL + 0.5)
     axes.grid(visible=True, which="major", alpha=0.2, linewidth=0.6)
     places = _places(panel, lines)
     _scale_x(axes, panel, [at for x, at in places.items() if math.isfinite(x)])
@@ -76,7 +80,7 @@ def draw_panel(axes: Axes, panel: Panel, lines: Sequence[Line], *, title: str) -
             handles.append(key)
     if any(line.marks for line in lines):
         handles.append(Line2D([], [], color=GREY, marker="x", linestyle="none", markersize=5, label="paper"))
-    _tick_x(axes, panel, places)
+    tick_x(axes, panel, places)
     return Drawn(panel, axes, tuple(lines), log_y, tuple(handles))
 
 
@@ -87,20 +91,11 @@ def tick_y(drawn: Drawn) -> None:
         return
     low, high = axes.get_ylim()
     if not drawn.log_y:
-        whole = all(value.is_integer() for line in drawn.lines for values in line.samples for value in values)
-        steps = [1, 2, 5, 10] if whole else [1, 2, 2.5, 5, 10]
-        axes.yaxis.set_major_locator(MaxNLocator(nbins=6, steps=steps, integer=whole))
-        if all(Quantity.of(text).name in _SHARES for text in asked_of(drawn.panel)):
-            # widened for a legend the axis goes on above 1, where no share can lie
-            ticks = axes.yaxis.get_major_locator().tick_values(low, high)
-            axes.yaxis.set_major_locator(FixedLocator([at for at in ticks if low <= at <= min(high, 1 + 1e-9)]))
+        shares = all(Quantity.of(text).name in _SHARES for text in asked_of(drawn.panel))
+        values = [value for line in drawn.lines for sample in line.samples for value in sample]
+        axes.yaxis.set_major_locator(FixedLocator(plain_ticks(values, low, high, shares=shares)))
         return
-    decades = math.log10(high / low)
-    subs = (1.0,) if decades > 2.5 else (1.0, 2.0, 5.0) if decades > 0.7 else (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)
-    axes.yaxis.set_major_locator(LogLocator(base=10, subs=subs, numticks=9))
-    shown = [at for at in axes.yaxis.get_major_locator().tick_values(low, high) if low <= at <= high]
-    if len(shown) < 2:
-        axes.yaxis.set_major_locator(MaxNLocator(nbins=5))
+    axes.yaxis.set_major_locator(FixedLocator(log_ticks(low, high, most=9)))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: log_number(value)))
 
@@ -121,13 +116,9 @@ def plain(text: str) -> str:
     return one_line(text).replace("$", r"\$")
 
 
-def log_number(value: float) -> str:
-    """A tick of a logarithmic axis: plain where that is short, otherwise a power of ten."""
-    if 1e-4 < value < 1e5 or value <= 0:
-        return f"{value:g}"
-    power = math.floor(math.log10(value) + 1e-9)
-    lead = value / 10**power
-    return f"$10^{{{power}}}$" if abs(lead - 1) < 1e-6 else rf"${lead:g}\cdot 10^{{{power}}}$"
+def _wrapped(text: str, letters: float) -> str:
+    """Long words on several lines; formulas stay whole."""
+    return text if "$" in text.replace(r"\$", "") else "\n".join(textwrap.wrap(text, max(12, int(letters))))
 
 
 def _draw_line(axes: Axes, panel: Panel, line: Line, *, log_y: bool, color: Any, places: dict[float, float]) -> Line2D:
@@ -158,7 +149,7 @@ def _draw_line(axes: Axes, panel: Panel, line: Line, *, log_y: bool, color: Any,
         if value > 0 or not log_y:
             mark: dict[str, Any] = {"color": GREY, "marker": "x", "markersize": 5, "linestyle": "none", "zorder": 4}
             axes.plot([places.get(at, at)], [value], **mark)
-    return Line2D([], [], label=_key_words(line), **key)
+    return Line2D([], [], label=key_words(line), **key)
 
 
 def _draw_band(axes: Axes, line: Line, *, log_y: bool, color: Any, places: dict[float, float]) -> None:
@@ -192,11 +183,13 @@ def _empty(axes: Axes, panel: Panel, lines: Sequence[Line]) -> Drawn:
 
 
 def _not_run(line: Line) -> Line2D:
-    words = "no values" if line.run else "not run"
-    return Line2D([], [], color="0.75", linestyle=":", linewidth=1.2, label=f"{_shown(line.label)}: {words}")
+    return Line2D([], [], color="0.75", linestyle=":", linewidth=1.2, label=key_words(line))
 
 
-def _key_words(line: Line) -> str:
+def key_words(line: Line) -> str:
+    """What a legend says of a line: its label, its law, the paper's numbers; or that it was not run."""
+    if not line.drawn:
+        return f"{_shown(line.label)}: {'no values' if line.run else 'not run'}"
     paper = f" ({line.paper})" if line.paper else ""
     return f"{_shown(line.label)}: {line.words}{paper}" if line.words else _shown(line.label)
 
@@ -246,40 +239,6 @@ def _scale_x(axes: Axes, panel: Panel, values: Sequence[float]) -> None:
         axes.set_xscale("log")
     else:
         axes.set_xscale("symlog", linthresh=min(value for value in values if value > 0), linscale=0.4)
-
-
-def _tick_x(axes: Axes, panel: Panel, places: dict[float, float]) -> None:
-    """Ticks at the x that were read where these are few or unevenly apart, otherwise at round numbers."""
-    shown = {at: log_number(x) if math.isfinite(x) else "∞" for x, at in places.items()}
-    few = panel.kind in ("epochs", "sweep") and len(shown) <= 24
-    if not (few and (axes.get_xscale() != "linear" or panel.kind == "sweep")) and "∞" not in shown.values():
-        if axes.get_xscale() == "linear":
-            whole = panel.kind in ("sites", "epochs") or all(float(x).is_integer() for x in places)
-            axes.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=whole, steps=[1, 2, 5, 10]))
-            return
-        decades = LogLocator(base=10, numticks=9).tick_values(*axes.get_xlim())
-        shown = {float(at): log_number(float(at)) for at in decades if axes.get_xlim()[0] <= at <= axes.get_xlim()[1]}
-        if len(shown) < 2:
-            shown = {at: log_number(x) for x, at in places.items()}
-    kept = _apart(axes, sorted(shown))
-    axes.xaxis.set_major_locator(FixedLocator(kept))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: shown.get(value, log_number(value))))
-
-
-def _apart(axes: Axes, values: Sequence[float]) -> list[float]:
-    """The ends, and between them those that stand far enough from the ones kept."""
-    if not values:
-        return []
-    transform = axes.xaxis.get_transform()
-    low, high = (float(transform.transform(np.array([limit]))[0]) for limit in axes.get_xlim())
-    spots = {value: (float(transform.transform(np.array([value]))[0]) - low) / (high - low) for value in values}
-    kept = [values[0]]
-    for value in values[1:-1]:
-        if spots[value] - spots[kept[-1]] > _NARROW and spots[values[-1]] - spots[value] > _NARROW:
-            kept.append(value)
-    return kept if len(values) == 1 else [*kept, values[-1]]
 
 
 def panel_title(panel: Panel, lines: Sequence[Line]) -> str:

@@ -6,24 +6,22 @@ import math
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, zip_longest
+from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.legend import Legend
-from matplotlib.lines import Line2D
 from matplotlib.offsetbox import AnchoredOffsetbox
 
 from equisep.errors import InputError
 from equisep.figures.evidence import Evidence
 from equisep.figures.figure import Panel
 from equisep.report.figure_axes import GREY, SMALL, Drawn, draw_panel, panel_title, plain, tick_y
+from equisep.report.figure_legends import beside_width, is_long, legend_below, legend_beside, legend_inside
 from equisep.report.figure_lines import Line, lines_of
 from equisep.report.figure_points import ACROSS, Cloud, clouds_of, draw_points, rows_of
-from equisep.report.figure_room import absent_words, corner_words, inner_legend, make_room
+from equisep.report.figure_room import absent_words, corner_words, make_room
 from equisep.report.figure_words import footer_lines, scale_words
 from equisep.report.plots import LINE_COLORS
 
@@ -31,9 +29,6 @@ ENDINGS = (".pdf", ".png", ".svg")
 _WIDTHS = {1: 5.4, 2: 3.9, 3: 3.0, 4: 2.6}  # inches a panel, by columns
 _NARROWEST = 2.3
 _SHAPE = 0.76  # height over width of a panel
-_INSIDE = 6  # keys of a legend that fit into axes; more stand beside them
-_STACKED = 12  # keys above each other
-_BESIDE = 1.7  # inches for a legend beside axes
 _CLOUD = 1.75  # inches of a site's samples
 _WARNING = LINE_COLORS[1]
 
@@ -79,7 +74,7 @@ def draw_figure(evidence: Evidence) -> Figure:
         else:
             own = _draw_grid(part, block, columns)
             drawn += own
-            placed += _draw_words(part, own, shared=_shares_legend(block))
+            placed += _draw_words(part, own, shared=_shares_legend(block), wide=_WIDTHS.get(columns, _NARROWEST))
     _finish(figure, drawn, placed)
     return figure
 
@@ -140,8 +135,12 @@ def _sizes(blocks: Sequence[_Block], columns: int) -> tuple[float, list[float]]:
     """The width of the figure and the heights of its blocks, in inches."""
     each = _WIDTHS.get(columns, _NARROWEST)
     apart = [block for block in blocks if not _shares_legend(block)]
-    beside = {place % columns for block in apart for place, lines in enumerate(block.lines) if _is_long(lines)}
-    width = columns * each + _BESIDE * len(beside)
+    beside = [0.0] * columns
+    for block in apart:
+        for place, lines in enumerate(block.lines):
+            if is_long(lines, each):
+                beside[place % columns] = max(beside[place % columns], beside_width(lines))
+    width = columns * each + sum(beside)
     if any(block.of_points for block in blocks):
         width = max(width, ACROSS * _CLOUD)
     heights = []
@@ -153,16 +152,13 @@ def _sizes(blocks: Sequence[_Block], columns: int) -> tuple[float, list[float]]:
     return width, heights
 
 
-def _is_long(lines: Sequence[Line]) -> bool:
-    return sum(bool(line.label) for line in lines) > _INSIDE
-
-
 def _draw_grid(part: SubFigure, block: _Block, columns: int) -> list[Drawn]:
     rows = math.ceil(len(block.panels) / columns)
+    wide = _WIDTHS.get(columns, _NARROWEST)
     drawn = []
     for place, (panel, lines) in enumerate(zip(block.panels, block.lines, strict=True)):
         axes = part.add_subplot(rows, columns, place + 1)
-        drawn.append(draw_panel(axes, panel, lines, title=panel_title(panel, lines)))
+        drawn.append(draw_panel(axes, panel, lines, title=panel_title(panel, lines), size=(wide, wide * _SHAPE - 0.2)))
     _share_labels(drawn, columns)
     return drawn
 
@@ -179,44 +175,22 @@ def _share_labels(drawn: Sequence[Drawn], columns: int) -> None:
 
 
 def _draw_words(
-    part: SubFigure, drawn: Sequence[Drawn], *, shared: bool
+    part: SubFigure, drawn: Sequence[Drawn], *, shared: bool, wide: float
 ) -> list[tuple[Drawn, AnchoredOffsetbox | Legend]]:
     """Legends and corner words; those that stand inside axes are returned, since they still need room."""
     filled = [one for one in drawn if one.filled]
     placed: list[tuple[Drawn, AnchoredOffsetbox | Legend]] = []
     if shared:
-        _legend_below(part, filled)
+        legend_below(part, filled)
         return [(one, words) for one in filled if (words := absent_words(one)) is not None]
     for one in filled:
-        if len(one.keys) > _INSIDE:
-            _legend_beside(one.axes, one)
+        if is_long(one.lines, wide):
+            legend_beside(one)
         elif len(one.keys) > 1:
-            placed.append((one, inner_legend(one)))
+            placed.append((one, legend_inside(one, wide)))
         elif (words := corner_words(one)) is not None:
             placed.append((one, words))
     return placed
-
-
-def _legend_below(part: SubFigure, filled: Sequence[Drawn]) -> None:
-    """One legend for panels with the same lines; a line that none of them has is not run."""
-    keys: dict[str, Line2D] = {}
-    for one in filled:
-        for key, line in zip_longest(one.keys, [line for line in one.lines if line.label]):
-            label = "paper" if line is None else line.label
-            if label not in keys or (line is not None and line.drawn):
-                keys[label] = key
-    if "paper" in keys:
-        keys["paper"] = keys.pop("paper")  # last
-    part.legend(
-        handles=list(keys.values()), loc="outside lower center", ncols=min(5, len(keys)), frameon=False, fontsize=SMALL
-    )
-
-
-def _legend_beside(axes: Axes, one: Drawn) -> None:
-    place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
-    columns = math.ceil(len(one.keys) / _STACKED)
-    look: dict[str, Any] = {"labelspacing": 0.35, "handlelength": 1.6, "columnspacing": 1.0, "ncols": columns}
-    axes.legend(handles=list(one.keys), fontsize=SMALL, frameon=False, **look, **place)
 
 
 def _finish(figure: Figure, drawn: Sequence[Drawn], placed: Sequence[tuple[Drawn, AnchoredOffsetbox | Legend]]) -> None:
@@ -235,8 +209,7 @@ def _footer(evidence: Evidence, lines: Sequence[Line], width: float) -> list[str
     words = []
     if any(len(values) > 1 for line in shown for values in line.samples):
         words.append("means over seeds, geometric on logarithmic axes, with bands from the least to the greatest seed")
-    if any(line.words for line in shown):
-        words.append("r and ρ are means over seeds")
+        words += ["r and ρ are means over seeds"] if any(line.words for line in shown) else []
     if any((law := line.law) is not None and law.rho is not None and law.verdict == "no law" for line in shown):
         words.append("dashed: no law (r > −0.95 or ρ ≥ 1)")
     if any(value <= 0 for line in shown if line.lawful for values in line.samples for value in values):

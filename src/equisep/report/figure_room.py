@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -22,7 +21,7 @@ _CORNERS: Mapping[str, tuple[bool, bool]] = {
     "lower right": (True, False),
 }
 _PAD = 0.025  # of the axes, around the words
-_MOST = 0.6  # of the height that words may take by widening the limits
+_MOST = 0.7  # of the height that words may take by widening the limits
 
 
 def corner_words(drawn: Drawn) -> AnchoredOffsetbox | None:
@@ -34,6 +33,8 @@ def corner_words(drawn: Drawn) -> AnchoredOffsetbox | None:
 def absent_words(drawn: Drawn) -> AnchoredOffsetbox | None:
     """Which lines of a panel are not there, where the legend that several panels share cannot say it."""
     absent = [line for line in drawn.lines if line.label and not line.drawn]
+    if len(absent) > 1:
+        return _corner(drawn, [(f"{len(absent)} lines not run", GREY)])
     return _corner(drawn, [(f"{line.label}: {'no values' if line.run else 'not run'}", GREY) for line in absent])
 
 
@@ -55,12 +56,6 @@ def _corner(drawn: Drawn, said: Sequence[tuple[str, str]]) -> AnchoredOffsetbox 
     return box
 
 
-def inner_legend(drawn: Drawn) -> Legend:
-    """A legend inside the axes; `make_room` finds its corner."""
-    look: dict[str, Any] = {"fontsize": SMALL, "frameon": False, "borderaxespad": 0.3, "handlelength": 1.6}
-    return drawn.axes.legend(handles=list(drawn.keys), loc="upper right", labelspacing=0.3, **look)
-
-
 def make_room(drawn: Drawn, words: AnchoredOffsetbox | Legend) -> None:
     """Move the words into a free corner; where none is free, widen the limits up or down, whichever takes less.
 
@@ -68,11 +63,6 @@ def make_room(drawn: Drawn, words: AnchoredOffsetbox | Legend) -> None:
     """
     axes = drawn.axes
     size = words.get_window_extent().transformed(axes.transAxes.inverted())
-    if isinstance(words, Legend) and size.width > 1:
-        # too wide for these axes: it stands below them, and the layout makes the room
-        words.set_loc(Legend.codes["upper center"])
-        words.set_bbox_to_anchor((0.5, -0.2), transform=axes.transAxes)
-        return
     wide, high = min(1.0, size.width + _PAD), min(_MOST, size.height + _PAD)
     reached = np.concatenate(list(_reached(axes)))
     needs = {corner: _needed(reached, wide, high, *sides) for corner, sides in _CORNERS.items()}

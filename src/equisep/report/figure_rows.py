@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from equisep.figures.comparative import estimates
 from equisep.figures.evidence import Evidence, SeriesEvidence
+from equisep.figures.galanti2022 import BOUND
 from equisep.figures.judge import LEVEL, WORDS, Part, Verdict
-from equisep.figures.quantities import Quantity
+from equisep.figures.lines import span_of
 from equisep.figures.rules import quantities_of
 from equisep.law import seed_interval
 from equisep.results import Interval
+from equisep.results.codec import encode
 
 # of every series, where it has them: mean over seeds at the chosen rate
 STANDARD = ("r", "rho", "half_life", "last", "accuracy_test", "max_residual", "bend", "imbalance")
@@ -44,6 +47,7 @@ def figure_json(evidence: Evidence, verdicts: Sequence[Verdict], *, recorded: bo
         "claims": [claim_row(verdict) for verdict in verdicts],
         "series": series_rows(evidence),
         "printed": printed_rows(evidence),
+        "estimates": estimate_rows(evidence),
         "notes": notes_of(evidence),
         "provenance": provenance_of(evidence),
     }
@@ -68,6 +72,7 @@ def claim_row(verdict: Verdict) -> dict[str, Any]:
         "held": verdict.held,
         "ours": verdict.ours,
         "paper": verdict.printed,
+        "value": claim.value,
         "n": verdict.n,
         "interval": _ends(verdict.interval),
         "reason": verdict.reason,
@@ -102,18 +107,23 @@ def series_rows(evidence: Evidence) -> list[dict[str, Any]]:
 
 
 def _series_row(found: SeriesEvidence, names: Sequence[str]) -> dict[str, Any]:
+    rates = sorted({entry.cell.rate for entry in found.entries if entry.cell.kind != "solve"})
     row: dict[str, Any] = {
         "series": found.series.name,
         "label": found.series.label or found.series.name,
-        "rate": found.rate,
-        "rates_tried": sorted({entry.cell.rate for entry in found.entries}),
+        "rate": found.rate if rates else None,
+        "rates_tried": rates,
         "n": len(found.chosen),
         "diverged": sum(entry.outcome.diverged is not None for entry in found.chosen.values()),
     }
     row |= {name: _mean(found.values(name)) for name in names}
     spread = found.values("r")
-    row["r_interval"] = _ends(seed_interval([*spread.values()], LEVEL, within=(-1.0, 1.0))) if len(spread) > 1 else None
+    row["r_interval"] = (
+        _ends(seed_interval([*spread.values()], LEVEL, within=span_of("r"))) if len(spread) > 1 else None
+    )
     row["r_eval"] = _mean(found.values("r@mode=eval"))
+    row["r_by_seed"] = [*spread.values()]
+    row["r_eval_by_seed"] = [*found.values("r@mode=eval").values()]
     row["r_optimistic"] = _mean(found.optimistic("r"))
     return row
 
@@ -126,10 +136,7 @@ def printed_rows(evidence: Evidence) -> list[dict[str, Any]]:
 def _printed_row(evidence: Evidence, pattern: str, name: str, value: float, place: str) -> dict[str, Any]:
     named = evidence.figure.named(pattern)
     values = [own for series in named for own in evidence.series[series.name].values(name).values()]
-    of_r = Quantity.of(name).name == "r"
-    interval = (
-        seed_interval(values, LEVEL, within=(-1.0, 1.0) if of_r else (-np.inf, np.inf)) if len(values) > 1 else None
-    )
+    interval = seed_interval(values, LEVEL, within=span_of(name)) if len(values) > 1 else None
     return {
         "series": pattern,
         "quantity": name,
@@ -139,6 +146,11 @@ def _printed_row(evidence: Evidence, pattern: str, name: str, value: float, plac
         "interval": _ends(interval),
         "place": place,
     }
+
+
+def estimate_rows(evidence: Evidence) -> list[dict[str, Any]]:
+    """The comparative bound at each share p, where that is what the figure is about; see `equisep.figures.comparative`."""
+    return [dict(encode(row)) for row in estimates(evidence)] if evidence.figure is BOUND else []
 
 
 def notes_of(evidence: Evidence) -> list[str]:

@@ -18,7 +18,18 @@ from equisep.report.tables import plain_table
 from equisep.report.terminal import View
 from equisep.report.words import UNICODE, Glyphs, correlation, number, one_line
 
-__all__ = ["claims_markdown", "figure_json", "figure_markdown", "printed_markdown", "render_figure", "state_of"]
+__all__ = [
+    "claims_markdown",
+    "estimates_markdown",
+    "figure_json",
+    "figure_markdown",
+    "markdown_table",
+    "printed_markdown",
+    "render_figure",
+    "seeds_markdown",
+    "series_markdown",
+    "state_of",
+]
 
 VERDICT_STYLES = {"held": "bold green", "not held": "bold red", "indicated": "bold yellow", "not run": "dim"}
 # columns of the table of series, by the names of their quantities
@@ -48,17 +59,17 @@ def render_figure(evidence: Evidence, verdicts: Sequence[Verdict], *, recorded: 
 def figure_markdown(evidence: Evidence, verdicts: Sequence[Verdict], *, recorded: bool = False, level: int = 2) -> str:
     """The same as Markdown, under a heading of this level."""
     content = figure_json(evidence, verdicts, recorded=recorded)
-    series = _series_columns(content, UNICODE)
     parts = [
-        f"{'#' * level} {content['id']}: {_escaped(content['title'])}",
-        _escaped(_state_line(content)),
-        *(_escaped(line) for line in _stand_in_lines(content)),
+        f"{'#' * level} {content['id']}: {escaped(content['title'])}",
+        escaped(state_line(content)),
+        *(escaped(line) for line in stand_in_lines(content)),
         claims_markdown(content["claims"]),
-        _markdown_table(list(series), zip(*series.values(), strict=True), left=("series",)) if series["series"] else "",
+        series_markdown(content),
         printed_markdown(content["printed"]),
-        *(f"{_escaped(note)}" for note in content["notes"]),
-        _escaped(_provenance_line(content)),
-        _escaped(content["cite"]),
+        estimates_markdown(content),
+        *(f"{escaped(note)}" for note in content["notes"]),
+        escaped(provenance_line(content)),
+        escaped(content["cite"]),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -69,7 +80,29 @@ def claims_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
         return ""
     cells = [[*_claim_cells(row, UNICODE), row["reason"]] for row in rows]
     titles = ("verdict", "claim", "ours", "paper", "n", "95 % interval", "found")
-    return _markdown_table(titles, cells, left=("verdict", "claim", "found"))
+    return markdown_table(titles, cells, left=("verdict", "claim", "found"))
+
+
+def series_markdown(content: Mapping[str, Any]) -> str:
+    """The table of series; nothing where none was run."""
+    columns = _series_columns(content, UNICODE)
+    return (
+        markdown_table(list(columns), zip(*columns.values(), strict=True), left=("series",))
+        if columns["series"]
+        else ""
+    )
+
+
+def seeds_markdown(content: Mapping[str, Any]) -> str:
+    """Every seed's r, as read first and in eval mode; nothing where no series has an r."""
+    rows = [row for row in content["series"] if row["r_by_seed"]]
+    if not rows:
+        return ""
+    cells = [
+        [row["series"], *(" ".join(correlation(r) for r in row[name]) for name in ("r_by_seed", "r_eval_by_seed"))]
+        for row in rows
+    ]
+    return markdown_table(("series", "r, seed by seed", "in eval mode"), cells, left=("series",))
 
 
 def printed_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -77,17 +110,36 @@ def printed_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
     if not rows:
         return ""
     titles = ("series", "quantity", "paper", "ours", "n", "95 % interval", "place")
-    return _markdown_table(titles, (_printed_cells(row, UNICODE) for row in rows), left=("series", "quantity", "place"))
+    return markdown_table(titles, (_printed_cells(row, UNICODE) for row in rows), left=("series", "quantity", "place"))
+
+
+def estimates_markdown(content: Mapping[str, Any]) -> str:
+    """The comparative bound at each share p; nothing for other figures."""
+    if not content["estimates"]:
+        return ""
+    columns = _estimate_columns(content, UNICODE)
+    return markdown_table(list(columns), zip(*columns.values(), strict=True))
+
+
+def _estimate_columns(content: Mapping[str, Any], glyphs: Glyphs) -> dict[str, list[str]]:
+    rows = content["estimates"]
+    return {
+        "p": [f"{row['p']:g}" for row in rows],
+        "n": [str(row["n"]) for row in rows],
+        "P": [number(row["probability"], 3) for row in rows],
+        "P + p": [number(row["value"], 3) for row in rows],
+        "least depth": [number(row["least_depth"], 3, missing=glyphs.missing) for row in rows],
+    }
 
 
 def _blocks(content: Mapping[str, Any], glyphs: Glyphs, width: int) -> Iterable[RenderableType]:
     yield Text.assemble((content["id"], "bold"), "  ", one_line(content["title"]))
-    yield Text(f"{content['source']} {glyphs.dot} {_state_line(content)}", style="dim")
-    for line in _stand_in_lines(content):
+    yield Text(f"{content['source']} {glyphs.dot} {state_line(content)}", style="dim")
+    for line in stand_in_lines(content):
         yield Text(line, style="yellow")
     if content["claims"]:
-        yield Text()
-        yield _claims_grid(content["claims"], glyphs)
+        yield _claims_table(content["claims"], glyphs)
+        yield _reasons(content["claims"])
     columns = _series_columns(content, glyphs)
     if columns["series"]:
         yield Text("\nSeries, means over seeds at the chosen rate", style="bold")
@@ -96,26 +148,44 @@ def _blocks(content: Mapping[str, Any], glyphs: Glyphs, width: int) -> Iterable[
         yield Text("\nBeside the paper", style="bold")
         titles = ("series", "quantity", "paper", "ours", "n", "95 % interval", "place")
         rows = [_printed_cells(row, glyphs) for row in content["printed"]]
-        yield plain_table(titles, rows, glyphs, left=("series", "quantity", "place"))
+        table = plain_table(titles, rows, glyphs, left=("series", "quantity", "place"))
+        table.columns[-1].no_wrap = False
+        yield table
+    if content["estimates"]:
+        yield Text("\nThe comparative bound, estimated at each share p", style="bold")
+        columns = _estimate_columns(content, glyphs)
+        yield plain_table(list(columns), zip(*columns.values(), strict=True), glyphs)
     for note in content["notes"]:
         yield Text.assemble(("Note  ", "yellow"), one_line(note))
-    line = _provenance_line(content)
+    line = provenance_line(content)
     if line:
         yield Text(f"\n{line}", style="dim")
 
 
-def _claims_grid(rows: Sequence[Mapping[str, Any]], glyphs: Glyphs) -> Table:
-    """Two lines a claim: the verdict with its numbers, and below it, in words, why."""
-    titles = ("verdict", "claim", "ours", "paper", "n", "95 % interval")
+def _claims_table(rows: Sequence[Mapping[str, Any]], glyphs: Glyphs) -> Table:
+    titles = ("", "verdict", "claim", "ours", "paper", "n", "95 % interval")
     table = plain_table(titles, (), glyphs, left=("verdict", "claim"))
-    table.columns[1].no_wrap = False
-    for row in rows:
+    table.columns[2].no_wrap = False
+    for place, row in enumerate(rows):
         verdict, claim, *numbers = _claim_cells(row, glyphs)
-        words = Text.assemble(one_line(claim), "\n", (one_line(row["reason"]), "dim"))
-        table.add_row(Text(verdict, style=VERDICT_STYLES[verdict]), words, *(Text(cell) for cell in numbers))
+        word = Text(verdict, style=VERDICT_STYLES[verdict])
+        table.add_row(Text(str(place + 1), style="dim"), word, Text(one_line(claim)), *(Text(cell) for cell in numbers))
     for column in table.columns:
         column.vertical = "top"
     return table
+
+
+def _reasons(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Why, claim by claim; one reason for several claims is told once."""
+    told: dict[str, list[str]] = {}
+    for place, row in enumerate(rows):
+        told.setdefault(row["reason"], []).append(str(place + 1))
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(justify="right", no_wrap=True)
+    for reason, places in told.items():
+        many = f"{places[0]} … {places[-1]}" if len(places) > 2 else ", ".join(places)
+        grid.add_row(Text(many, style="dim"), Text(one_line(reason), style="dim"))
+    return grid
 
 
 def _claim_cells(row: Mapping[str, Any], glyphs: Glyphs) -> list[str]:
@@ -124,10 +194,16 @@ def _claim_cells(row: Mapping[str, Any], glyphs: Glyphs) -> list[str]:
         row["verdict"],
         row["claim"],
         _shown(name, row["ours"], glyphs),
-        _shown(name, row["paper"], glyphs),
+        _paper_cell(name, row, glyphs),
         str(row["n"]),
         _between(name, row["interval"], glyphs),
     ]
+
+
+def _paper_cell(name: str, row: Mapping[str, Any], glyphs: Glyphs) -> str:
+    """The paper's number; where it prints none, the bound that the claim is held against."""
+    sign = {"at least": "≥ ", "at most": "≤ "}.get(row["rule"]) if row["paper"] is None else None
+    return _shown(name, row["paper"], glyphs) if sign is None else f"{sign}{_shown(name, row['value'], glyphs)}"
 
 
 def _printed_cells(row: Mapping[str, Any], glyphs: Glyphs) -> list[str]:
@@ -186,7 +262,8 @@ def _between(name: str, ends: Sequence[float] | None, glyphs: Glyphs) -> str:
     return f"[{_shown(plain, ends[0], glyphs)}, {_shown(plain, ends[1], glyphs)}]"
 
 
-def _state_line(content: Mapping[str, Any]) -> str:
+def state_line(content: Mapping[str, Any]) -> str:
+    """Scale, cells, state and claims in a line."""
     if content["state"] == "not run":
         return "not run"
     counts = ", ".join(f"{n} {word}" for word, n in content["counts"].items() if n)
@@ -194,11 +271,13 @@ def _state_line(content: Mapping[str, Any]) -> str:
     return f"{content['scale']} scale, {content['cells']['run']} cells, {content['state']}{claims}"
 
 
-def _stand_in_lines(content: Mapping[str, Any]) -> list[str]:
+def stand_in_lines(content: Mapping[str, Any]) -> list[str]:
+    """A sentence for each data set that stands in for the paper's."""
     return [f"{used} stands in for the paper's {wanted}." for wanted, used in content["stand_ins"].items()]
 
 
-def _provenance_line(content: Mapping[str, Any]) -> str:
+def provenance_line(content: Mapping[str, Any]) -> str:
+    """Devices, versions and time; nothing where nothing was run."""
     made = content["provenance"]
     devices = " and ".join(made["device"])
     versions = ", ".join(f"{name} {' and '.join(made[name])}" for name in LIBRARIES if made[name])
@@ -210,14 +289,15 @@ def _provenance_line(content: Mapping[str, Any]) -> str:
     )
 
 
-def _markdown_table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, left: Iterable[str] = ()) -> str:
+def markdown_table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, left: Iterable[str] = ()) -> str:
+    """A table of plain cells; the columns named in `left` are text."""
     words = set(left)
     head = [title.replace("\n", " ") for title in titles]
     lines = [head, [":--" if title in words else "--:" for title in titles]]
-    lines += [[_escaped(cell) for cell in row] for row in rows]
+    lines += [[escaped(cell) for cell in row] for row in rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """Text that Markdown leaves as it is: on one line, in no table's way, nothing starred."""
     return one_line(text.replace("\n", " ")).replace("|", "\\|").replace("*", "\\*")

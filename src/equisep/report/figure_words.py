@@ -35,7 +35,7 @@ _NAMES = {
     "effective_depth": "effective depth",
     "load_gap": "upper minus lower load, over the mean",
 }
-_SHORT = {"fuzziness": "D", "class_fuzziness": "$D_k$"}
+_SHORT = {"fuzziness": "D", "class_fuzziness": "D by class"}
 _AXIS = {"epochs": "epoch", "array": "index"}
 _UNSAID = {"epoch": "last epoch", "site": "last site", "class": "all classes", "from": "all sites", "of": "D"}
 
@@ -104,19 +104,21 @@ def own_labels(labels: Sequence[str]) -> list[str]:
 def footer_lines(evidence: Evidence, *, seeds_words: str) -> list[str]:
     """What a reader must know beside the figure: source, scale, stand-ins, seeds, device, and what bands and lines are."""
     entries = [entry for found in evidence.series.values() for entry in found.entries]
-    counts = [len(found.chosen) for found in evidence.series.values() if found.chosen]
+    grids = [panel for panel in evidence.figure.panels if panel.kind != "points"]
+    lines = {series.name for panel in grids for series in evidence.figure.drawn_in(panel)}
+    counts = [len(found.chosen) for name, found in evidence.series.items() if found.chosen and name in lines]
     parts = [evidence.figure.source, scale_words(evidence)]
     if counts:
         parts.append(f"{_span(counts)} {'seed' if max(counts) == 1 else 'seeds'}")
     if evidence.done < evidence.planned:
         parts.append(f"{evidence.done} of {evidence.planned} cells run")
     devices = sorted({str(entry.provenance["device"]) for entry in entries if entry.provenance.get("device")})
-    lines = [" · ".join(part for part in (*parts, *devices) if part)]
+    rows = [" · ".join(part for part in (*parts, *devices) if part)]
     if evidence.stand_ins:
         cells = [entry.cell for entry in entries]
         named = [stand_in_words(paper, own, cells) for paper, own in sorted(evidence.stand_ins.items())]
-        lines.append(f"stand-ins: {'; '.join(named)}")
-    return [*lines, seeds_words] if seeds_words else lines
+        rows.append(f"stand-ins: {'; '.join(named)}")
+    return [*rows, seeds_words] if seeds_words else rows
 
 
 def scale_words(evidence: Evidence) -> str:
@@ -141,7 +143,8 @@ def _name_words(names: Sequence[str]) -> list[str]:
         return ["" for _ in names]
     if len({name.removesuffix("_test") for name in names}) == 1:
         return ["test data" if name.endswith("_test") else "training data" for name in names]
-    return [_SHORT.get(name, _NAMES.get(name, name.replace("_", " "))) for name in names]
+    words = [_SHORT.get(name, _NAMES.get(name, name.replace("_", " "))) for name in names]
+    return [re.sub(r"[${}]", "", word) for word in words]  # labels are plain text
 
 
 def _way_word(key: str, value: str) -> str:

@@ -35,6 +35,7 @@ DIGITS, POINT_DIGITS = 7, 4
 Keep = Literal["chosen", "all"]
 WAY = ("mode", "grain", "reduction", "sites")
 COLUMNS = tuple(entry.name for entry in fields(Curves) if entry.name not in ("epoch", *WAY))
+SLIM = ("fuzziness", "loss", "accuracy", "accuracy_test")
 NOTHING: Mapping[str, Any] = {name: plain(getattr(Curves(epoch=0, mode=""), name)) for name in COLUMNS}
 
 
@@ -51,8 +52,8 @@ def pack(
 ) -> dict[str, Any]:
     """A figure's entries as a record, in plain JSON types.
 
-    keep        `chosen`: entries at the chosen rate, and those that are best for their own seed, keep all but their points,
-                which the first seed at the chosen rate keeps; the others the last epoch's fuzziness, loss and accuracies,
+    keep        `chosen`: entries at the chosen rate keep everything, their points for the first seed only; those that are
+                best for their own seed keep the last epoch; the others the last epoch's fuzziness, loss and accuracies,
                 read in every way, and their numbers. `all`: every entry keeps everything.
     """
     if keep not in get_args(Keep):
@@ -216,24 +217,27 @@ def _short(value: Any, digits: int | None) -> Any:
 def _slimmed(entries: Sequence[Entry], figure: Figure, scale: str) -> list[Entry]:
     """Entries that were not chosen without what only chosen ones are asked for."""
     found = gather(figure, entries, scale=scale).series.values()
-    whole = {id(entry) for one in found for entry in (*one.chosen.values(), *one.best.values())}
+    chosen = {id(entry) for one in found for entry in one.chosen.values()}
+    best = {id(entry) for one in found for entry in one.best.values()}
     drawn = {id(one.chosen[min(one.chosen)]) for one in found if one.chosen}
     slim = []
     for entry in entries:
-        outcome = entry.outcome if id(entry) in whole else _numbers_only(entry.outcome)
+        outcome = entry.outcome
+        if id(entry) not in chosen:
+            outcome = _last_epoch(outcome, COLUMNS if id(entry) in best else SLIM)
+        if id(entry) not in chosen | best:
+            outcome = replace(outcome, arrays={})
         slim.append(replace(entry, outcome=outcome if id(entry) in drawn else replace(outcome, points={})))
     return slim
 
 
-def _numbers_only(outcome: Outcome) -> Outcome:
+def _last_epoch(outcome: Outcome, columns: Sequence[str]) -> Outcome:
     last = max((reading.epoch for reading in outcome.readings), default=0)
-    kept = ("epoch", *WAY, "fuzziness", "loss", "accuracy", "accuracy_test")
-    readings = tuple(
-        Curves(**{name: getattr(reading, name) for name in kept})
-        for reading in outcome.readings
-        if reading.epoch == last
+    names = ("epoch", *WAY, *columns)
+    readings = (reading for reading in outcome.readings if reading.epoch == last)
+    return replace(
+        outcome, readings=tuple(Curves(**{name: getattr(each, name) for name in names}) for each in readings)
     )
-    return replace(outcome, readings=readings, arrays={}, points={})
 
 
 def _most_common(owns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -1,0 +1,58 @@
+"""Run figures at paper scale with several processes on one store: how the committed record in `results/` was made.
+
+    python scripts/make_record.py he2023/fig1=10 he2023/fig5 --store runs --device cuda --workers 4 --data cifar10=cifar10_7k
+
+`ID=N` asks for N seeds. Figures are taken in the order given, each by one process; what is stored already is not run
+again. Small networks leave most of a GPU idle, so several processes gain even on one; they share it best under NVIDIA's
+multi-process service. `scripts/make_figures_page.py` draws and tabulates what was run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+
+from equisep.figures.catalogue import figure_of
+from equisep.runs.plan import parse_stand_ins
+from equisep.runs.run import run_figure
+
+
+def main() -> None:
+    """Run what is asked and say how long each figure took."""
+    asked = arguments()
+    stand_ins = parse_stand_ins(asked.data)
+    began = time.perf_counter()
+    with ProcessPoolExecutor(asked.workers, mp_context=get_context("spawn")) as pool:
+        waiting = {pool.submit(run_one, name, asked.store, asked.device, stand_ins): name for name in asked.figures}
+        for future in as_completed(waiting):
+            try:
+                print(f"{time.perf_counter() - began:7.1f} s  {future.result()}", flush=True)
+            except Exception as error:  # the others go on
+                print(f"{time.perf_counter() - began:7.1f} s  {waiting[future]}: {type(error).__name__}: {error}", flush=True)
+
+
+def run_one(name: str, store: str, device: str, stand_ins: dict[str, str]) -> str:
+    """One figure, whole, and a line about it."""
+    identity, _, seeds = name.partition("=")
+    began = time.perf_counter()
+    found = run_figure(
+        figure_of(identity), store=store, seeds=int(seeds) if seeds else None, device=device, data=stand_ins
+    )
+    return f"{identity}: {found.done} of {found.planned} cells, {time.perf_counter() - began:.1f} s"
+
+
+def arguments() -> argparse.Namespace:
+    """What the user asks."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("figures", nargs="+", metavar="ID[=SEEDS]")
+    parser.add_argument("--store", default="equisep-runs")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--data", action="append", default=[], metavar="NAME=OTHER")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""Ticks of a figure's axes: few, in plain numbers, and far enough apart to be read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+
+from equisep.figures.figure import Panel
+
+_NARROW = 0.095  # of the width of the axes: ticks nearer than this would run into each other
+
+
+def tick_x(axes: Axes, panel: Panel, places: Mapping[float, float]) -> None:
+    """Ticks at the x that were read where these are few or unevenly apart, otherwise at round numbers."""
+    shown = {at: log_number(x) if math.isfinite(x) else "∞" for x, at in places.items()}
+    few = panel.kind in ("epochs", "sweep") and len(shown) <= 24
+    if not (few and (axes.get_xscale() != "linear" or panel.kind == "sweep")) and "∞" not in shown.values():
+        if axes.get_xscale() == "linear":
+            whole = panel.kind in ("sites", "epochs") or all(float(x).is_integer() for x in places)
+            axes.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=whole, steps=[1, 2, 5, 10]))
+            return
+        low, high = axes.get_xlim()
+        if low > 0:
+            shown = {at: log_number(at) for at in log_ticks(low, high, most=7)}
+    kept = _apart(axes, sorted(shown))
+    axes.xaxis.set_major_locator(FixedLocator(kept))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: shown.get(value, log_number(value))))
+
+
+def plain_ticks(values: Sequence[float], low: float, high: float, *, shares: bool) -> list[float]:
+    """Round numbers; whole ones where all values are, and none above 1 where no share can lie."""
+    if not shares and all(value.is_integer() for value in values):
+        whole = range(math.ceil(low), math.floor(high) + 1)
+        return [float(at) for at in whole[:: max(1, math.ceil(len(whole) / 6))]]
+    ticks = MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+    return [float(at) for at in ticks if low <= at <= (min(high, 1 + 1e-9) if shares else high)]
+
+
+def log_ticks(low: float, high: float, *, most: int) -> list[float]:
+    """Decades, with 2 and 5 where decades are few, or round numbers where there is hardly one."""
+    decades = math.log10(high / low)
+    subs = (1.0,) if decades > 2.5 else (1.0, 2.0, 5.0) if decades > 1 else (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)
+    found = LogLocator(base=10, subs=subs, numticks=most).tick_values(low, high)
+    shown = [float(at) for at in found if low <= at <= high]
+    if len(shown) < 2:
+        shown = [float(at) for at in MaxNLocator(nbins=4).tick_values(low, high) if low <= at <= high]
+    return shown
+
+
+def log_number(value: float) -> str:
+    """A tick of a logarithmic axis: plain where that is short, otherwise a power of ten."""
+    if 1e-4 < value < 1e5 or value <= 0:
+        return f"{value:g}"
+    power = math.floor(math.log10(value) + 1e-9)
+    lead = value / 10**power
+    return f"$10^{{{power}}}$" if abs(lead - 1) < 1e-6 else rf"${lead:g}\cdot 10^{{{power}}}$"
+
+
+def _apart(axes: Axes, values: Sequence[float]) -> list[float]:
+    """The ends, and between them those that stand far enough from the ones kept."""
+    if not values:
+        return []
+    transform = axes.xaxis.get_transform()
+    low, high = (float(transform.transform(np.array([limit]))[0]) for limit in axes.get_xlim())
+    spots = {value: (float(transform.transform(np.array([value]))[0]) - low) / (high - low) for value in values}
+    kept = [values[0]]
+    for value in values[1:-1]:
+        if spots[value] - spots[kept[-1]] > _NARROW and spots[values[-1]] - spots[value] > _NARROW:
+            kept.append(value)
+    return kept if len(values) == 1 else [*kept, values[-1]]

@@ -1,0 +1,130 @@
+"""The catalogue names every figure, refuses unknown ones with near matches, and takes figures from a user's file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from equisep.errors import InputError
+from equisep.figures.catalogue import all_figures, figure_of
+from equisep.figures.evidence import gather
+from equisep.figures.figure import Figure
+from equisep.figures.judge import judge
+from equisep.figures.quantities import Quantity
+from equisep.figures.rules import check_claims
+
+# every experiment of the three papers; one that has no figure here would be forgotten
+HE = (
+    *(f"fig{n}" for n in range(1, 11)), *(f"figS{n}" for n in range(1, 12)),
+    "cnn-factors", "linear", "prop1", "reactivate", "transfer",
+)  # fmt: skip
+FANG = ("balanced", "qnorm", "minority", "networks", "fnn", "oversampling")
+GALANTI = (*(f"fig{n}" for n in range(1, 7)), "bound")
+
+USERS = """
+from equisep.figures.cell import Cell
+from equisep.figures.figure import Claim, Figure, Panel, Series
+
+FIGURES = (
+    Figure(
+        id="mine/depths", title="Depths", source="mine", cite="me", base=Cell(epochs=2),
+        series=(Series("d-3", {"depth": 3}, panel="D", x=3), Series("d-4", {"depth": 4}, panel="D", x=4)),
+        panels=(Panel("D"),), claims=(Claim("It falls", "falling", ("d-*",), "last"),),
+    ),
+)
+"""
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.py"
+    path.write_text(USERS)
+    return path
+
+
+def test_every_figure_of_the_papers_is_there() -> None:
+    papers = {"he2023": HE, "fang2021": FANG, "galanti2022": GALANTI}
+    wanted = {f"{paper}/{name}" for paper, own in papers.items() for name in own}
+    ids = [figure.id for figure in all_figures()]
+    assert set(ids) == wanted
+    assert len(ids) == len(set(ids)) == 39
+
+
+@pytest.mark.parametrize("figure", all_figures(), ids=lambda figure: figure.id)
+def test_a_figure_says_what_it_is_and_can_be_judged(figure: Figure) -> None:
+    assert figure.title and figure.source and figure.cite and figure.series and figure.panels
+    assert figure.claims, "a figure without a claim shows nothing"
+    check_claims(figure)
+    verdicts = judge(gather(figure, (), scale="paper"))
+    assert [verdict.verdict for verdict in verdicts] == ["not run"] * len(figure.claims)
+    for printed in figure.printed:
+        Quantity.of(printed.quantity)
+        assert printed.place, "a printed number has a place"
+
+
+def test_a_figure_by_its_id() -> None:
+    assert figure_of("he2023/fig1").id == "he2023/fig1"
+
+
+def test_an_unknown_id_is_refused_with_near_matches() -> None:
+    with pytest.raises(InputError) as caught:
+        figure_of("he2023/fg1")
+    assert str(caught.value).startswith("No figure `he2023/fg1`. Did you mean `he2023/fig1`")
+    assert str(caught.value).endswith("`equisep figures list` names all 39.")
+
+
+def test_a_name_without_its_paper_finds_those_that_have_it() -> None:
+    with pytest.raises(InputError, match=r"No figure `minority`. Did you mean `fang2021/minority`\?"):
+        figure_of("minority")
+    with pytest.raises(InputError, match=r"^No figure `xyz`. `equisep figures list`"):
+        figure_of("xyz")
+
+
+def test_a_file_of_the_users_adds_figures(mine: Path) -> None:
+    assert len(all_figures(mine)) == 40
+    assert figure_of("mine/depths", mine).title == "Depths"
+    assert figure_of("he2023/fig1", mine).id == "he2023/fig1"
+    assert len(all_figures()) == 39
+
+
+def test_one_figure_alone_need_be_no_tuple(mine: Path) -> None:
+    text = USERS.replace("FIGURES = (", "FIGURE = (").replace("    ),\n)\n", "    )\n)\n")
+    mine.write_text(text)
+    assert figure_of("mine/depths", mine).title == "Depths"
+    mine.write_text(text.replace("FIGURE =", "FIGURES ="))
+    assert figure_of("mine/depths", mine).title == "Depths"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "has neither `FIGURES` nor `FIGURE`."),
+        ("1/0", "failed: ZeroDivisionError: division by zero"),
+        ("def", "failed: SyntaxError"),
+        ("import sys; sys.exit(3)", "failed: SystemExit: 3"),
+        ("FIGURES = (1, 'a')", "should each be a `Figure`; found int, str."),
+        ("FIGURES = None", "should each be a `Figure`; found NoneType."),
+        (USERS.replace("mine/depths", "he2023/fig1"), "has a figure `he2023/fig1`, an id that is taken."),
+        (USERS + "\nFIGURES = FIGURES * 2", "has a figure `mine/depths`, an id that is taken."),
+        (USERS.replace("mine/depths", "depths"), "An id is PAPER/FIGURE"),
+        (USERS.replace("mine/depths", "../etc/depths"), "An id is PAPER/FIGURE"),
+        (USERS.replace('"falling"', '"faling"'), "No rule `faling`. Did you mean `falling`"),
+        (USERS.replace('"falling"', '"near"'), "has the rule `near` and no `value`."),
+        (USERS.replace('"last"', '"last@site=x"'), "`site` should be a whole number; found `x`."),
+        (USERS.replace('"last"', '"last@epoch=1/0"'), "`epoch` should be a whole number; found `1/0`."),
+        (USERS.replace('"last"', '"last@sight=3"'), "has `sight=3`. Did you mean `site`"),
+        (USERS.replace('"depth": 3', '"depht": 3'), "A cell has no field `depht`. Did you mean `depth`"),
+        (USERS.replace('("d-*",)', '("e-*",)'), "has no series `e-*`"),
+    ],
+)
+def test_a_bad_file_is_one_sentence(mine: Path, text: str, words: str) -> None:
+    mine.write_text(text)
+    with pytest.raises(InputError) as caught:
+        all_figures(mine)
+    assert words in str(caught.value)
+
+
+def test_no_such_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"No file `.*nowhere.py` to take figures from."):
+        all_figures(tmp_path / "nowhere.py")

@@ -1,0 +1,83 @@
+"""Evidence: entries in any order, by series, rate and seed, with the rate that the figure's rule chooses."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from equisep.figures.cell import Cell
+from equisep.figures.evidence import Entry, gather
+from equisep.figures.outcome import Outcome
+from figures.synthetic_figures import figure, law_curve, outcome, shown_evidence
+
+R = {
+    (1e-3, 0): -0.99, (1e-3, 1): -0.99, (1e-3, 2): -0.99,
+    (3e-3, 0): -0.999, (3e-3, 1): -0.999, (3e-3, 2): -0.95,
+}  # fmt: skip
+
+
+def entries(r: dict[tuple[float, int], float] | None = None, **cell: object) -> list[Entry]:
+    return [
+        Entry("a", Cell(rate=rate, seed=seed, data_seed=seed).with_(**cell), outcome(law_curve(r=value)))
+        for (rate, seed), value in (R if r is None else r).items()
+    ]
+
+
+def test_the_rate_is_chosen_once_by_the_mean_r() -> None:
+    found = gather(figure(), entries(), scale="paper").series["a"]
+    assert found.rate == 1e-3  # 3e-3 is better in two of three seeds, and worse in the mean
+    assert sorted(found.chosen) == [0, 1, 2]
+    assert list(found.values("r").values()) == pytest.approx([-0.99] * 3)
+    assert {seed: entry.cell.rate for seed, entry in found.best.items()} == {0: 3e-3, 1: 3e-3, 2: 1e-3}
+    assert list(found.optimistic("r").values()) == pytest.approx([-0.999, -0.999, -0.99])
+
+
+def test_the_order_of_entries_does_not_matter() -> None:
+    shuffled = entries()
+    random.Random(0).shuffle(shuffled)
+    assert gather(figure(), shuffled, scale="paper").series["a"].chosen == gather(
+        figure(), entries(), scale="paper"
+    ).series["a"].chosen  # fmt: skip
+
+
+def test_a_rate_that_fewer_seeds_were_run_at_is_not_chosen() -> None:
+    lucky = {**R, (1e-2, 0): -0.9999}
+    assert gather(figure(), entries(lucky), scale="paper").series["a"].rate == 1e-3
+
+
+def test_a_seed_without_an_r_counts_as_the_worst() -> None:
+    rows = entries()
+    lost = [
+        replace(entry, outcome=Outcome(diverged=1)) if (entry.cell.rate, entry.cell.seed) == (1e-3, 0) else entry
+        for entry in rows
+    ]
+    found = gather(figure(), lost, scale="paper").series["a"]
+    assert found.rate == 3e-3
+    assert found.best[0].cell.rate == 3e-3
+
+
+def test_runs_that_were_shortened_to_choose_a_rate_are_never_shown() -> None:
+    short = entries({(1e-2, 0): -0.9999}, epochs=60)
+    found = gather(figure(), [*short, *entries()], scale="paper").series["a"]
+    assert (found.rate, len(found.entries)) == (1e-3, 7)
+
+
+def test_entries_of_series_that_the_figure_does_not_have_are_left_out() -> None:
+    stranger = replace(entries()[0], series="z")
+    found = gather(figure(), [*entries(), stranger], scale="paper")
+    assert (found.done, found.planned) == (6, 7)
+    assert list(found.series) == ["a"]
+
+
+def test_nothing_run() -> None:
+    found = gather(figure(), (), scale="smoke", planned=4)
+    assert (found.done, found.planned, found.scale) == (0, 4, "smoke")
+    assert found.series["a"].rate is None
+    assert found.series["a"].values("r") == {}
+
+
+def test_what_stood_in_for_what() -> None:
+    assert shown_evidence().stand_ins == {"cifar10": "embedded-10x10"}
+    assert gather(figure(), entries(), scale="paper").stand_ins == {}

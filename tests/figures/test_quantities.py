@@ -1,0 +1,174 @@
+"""Quantities: single numbers of an outcome by name, on curves whose numbers are known."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from equisep.errors import InputError
+from equisep.figures.lines import span_of, was_read
+from equisep.figures.outcome import Curves, Outcome
+from equisep.figures.quantities import Quantity, curve, quantity
+from figures.synthetic_figures import law_curve, outcome
+
+HALVED = tuple(64.0 * 0.5**site for site in range(7))
+NCC = (0.2, 0.5, 0.992, 0.98, 1.0)
+
+
+@pytest.fixture
+def rich() -> Outcome:
+    """Two epochs in two modes, three grains of what can be asked."""
+    return Outcome(
+        readings=(
+            Curves(epoch=0, mode="batch", fuzziness=law_curve(1.2)),
+            Curves(epoch=0, mode="eval", fuzziness=law_curve(1.3)),
+            Curves(
+                epoch=600, mode="batch", fuzziness=HALVED, ncc=NCC, ncc_test=(0.1, 0.2, 0.3, 0.4, 0.5),
+                fuzziness_test=law_curve(0.8), class_fuzziness=(law_curve(0.5), law_curve(0.5, r=-0.98)),
+                loss=0.5, accuracy=1.0, accuracy_test=0.8,
+            ),
+            Curves(epoch=600, mode="eval", fuzziness=law_curve(0.9)),
+            Curves(epoch=600, mode="batch", grain="blocks", fuzziness=law_curve(0.25)),
+        ),
+        numbers={"minority_cosine": 0.25, "nothing": None},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("r", -1.0),
+        ("rho", 0.5),
+        ("half_life", 1.0),
+        ("imbalance", 1.0),
+        ("max_residual", 0.0),
+        ("last", 1.0),
+        ("log_last", 0.0),
+        ("first", 64.0),
+        ("ratio", 1 / 64),
+        ("rho@mode=eval", 0.9),
+        ("rho@epoch=0", 1.2),
+        ("rho@epoch=0,mode=eval", 1.3),
+        ("rho@epoch=0/600", 1.2),
+        ("rho@epoch=600/600", 0.5),
+        ("rho@grain=blocks", 0.25),
+        ("rho@of=fuzziness_test", 0.8),
+        ("rho@from=3", 0.5),
+        ("first@from=3", 8.0),
+        ("r@class=1", -0.98),
+        ("class_r", -0.99),
+        ("fuzziness@site=2", 16.0),
+        ("fuzziness", 1.0),
+        ("ncc@site=1", 0.5),
+        ("ncc_test@site=-2", 0.4),
+        ("loss", 0.5),
+        ("accuracy", 1.0),
+        ("accuracy_test", 0.8),
+        ("effective_depth", 2.0),  # the first above 99 %, though a later one is below
+        ("load_gap", 0.0),
+        ("load_difference", 0.0),
+        ("center_gap@site=3", 0.4),
+        ("prediction_gain@site=1", abs(1.0 - 0.8) - abs(0.5 - 0.8)),
+        ("minority_cosine", 0.25),
+    ],
+)
+def test_quantities(rich: Outcome, text: str, value: float) -> None:
+    assert quantity(rich, text) == pytest.approx(value, abs=1e-9)
+    assert was_read(rich, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("rho@epoch=100", False),  # not read then
+        ("rho@epoch=100/600", False),
+        ("rho@mode=train", False),
+        ("cdnv", False),  # a metric that was not asked for
+        ("class_r@mode=eval", False),
+        ("effective_depth@mode=eval", False),
+        ("accuracy@mode=eval", False),
+        ("ncc@site=9", True),  # read, but there is no such site
+        ("r@class=7", False),
+        ("nothing", True),  # asked for, and does not exist
+        ("unheard_of", False),
+    ],
+)
+def test_numbers_that_are_not_there(rich: Outcome, text: str, read: bool) -> None:
+    assert quantity(rich, text) is None
+    assert was_read(rich, text) is read
+
+
+def test_nothing_was_read_of_an_empty_outcome() -> None:
+    for text in ("r", "ncc", "accuracy", "settled@site=2", "class_r", "load_gap"):
+        assert quantity(Outcome(), text) is None
+        assert not was_read(Outcome(), text)
+
+
+def test_a_curve_with_a_number_missing_has_no_law() -> None:
+    broken = outcome((8.0, None, 2.0, 1.0))
+    assert quantity(broken, "r") is None
+    assert quantity(broken, "last") == 1.0
+    assert quantity(outcome((8.0, math.inf, 2.0)), "rho") is None
+    assert was_read(broken, "r")
+
+
+def test_the_bend_is_the_gain_of_two_slopes() -> None:
+    bent = (*law_curve(0.9, sites=6), *(law_curve(0.9, sites=6)[-1] * 0.3**n for n in range(1, 6)))
+    assert (quantity(outcome(bent), "bend") or 0.0) > 6
+    wobble = tuple(value * (1.01 if site % 2 else 0.99) for site, value in enumerate(law_curve(0.5)))
+    assert (quantity(outcome(wobble), "bend") or 0.0) < 6
+    assert quantity(outcome(HALVED[:4]), "bend") is None  # too few sites to ask
+
+
+def test_loads_above_and_below() -> None:
+    """ln D falls by 1 a layer in three layers, then by 3 a layer in three."""
+    logs = (0.0, -1.0, -2.0, -3.0, -6.0, -9.0, -12.0)
+    made = outcome(tuple(math.exp(value) for value in logs))
+    gap = quantity(made, "load_gap")
+    assert gap is not None and gap > 0
+    assert quantity(made, "load_gap@split=3") == pytest.approx(gap)
+    falling = outcome(tuple(math.exp(value) for value in (0.0, -3.0, -6.0, -9.0, -10.0, -11.0, -12.0)))
+    assert quantity(falling, "load_gap") == pytest.approx(-gap)
+    assert quantity(falling, "load_difference") == pytest.approx(gap)
+
+
+def test_when_a_ratio_settles() -> None:
+    ratios = {0: 1.0, 10: 0.7, 20: 0.52, 30: 0.62, 40: 0.54, 50: 0.5}
+    made = Outcome(
+        readings=tuple(Curves(epoch=e, mode="batch", fuzziness=(8.0, 8.0 * ratio)) for e, ratio in ratios.items())
+    )
+    assert quantity(made, "settled@site=1") == 40.0  # within 10 % of 0.5 at 20 too, but not from then on
+
+
+def test_curves_by_name(rich: Outcome) -> None:
+    assert curve(rich, "ncc") == NCC
+    assert curve(rich, "fuzziness@from=5") == HALVED[5:]
+    assert curve(rich, "fuzziness@mode=eval") == law_curve(0.9)
+    assert curve(rich, "class_fuzziness@class=0") == law_curve(0.5)
+    assert curve(rich, "ncc@epoch=3") == ()
+    with pytest.raises(InputError, match=r"No curve `fuzzyness`. Did you mean `fuzziness`"):
+        curve(rich, "fuzzyness")
+
+
+@pytest.mark.parametrize("text", ["r@sight=3", "r@site", "r@"])
+def test_a_way_that_does_not_exist_is_refused(text: str) -> None:
+    if text.endswith("@"):
+        assert Quantity.of(text).ways == {}
+        return
+    with pytest.raises(InputError, match=r"Write NAME@key=value,…"):
+        Quantity.of(text)
+
+
+def test_another_quantity_read_the_same_way() -> None:
+    asked = Quantity.of("r@epoch=100,grain=blocks")
+    assert asked.renamed("rho") == "rho@epoch=100,grain=blocks"
+    assert asked.renamed("r", mode="eval") == "r@epoch=100,grain=blocks,mode=eval"
+    assert Quantity.of("r").renamed("bend") == "bend"
+
+
+def test_where_a_quantity_can_lie() -> None:
+    assert span_of("r@epoch=3") == (-1.0, 1.0)
+    assert span_of("half_life") == (0.0, math.inf)
+    assert span_of("ncc_test@site=3") == (0.0, 1.0)
+    assert span_of("bend") == (-math.inf, math.inf)

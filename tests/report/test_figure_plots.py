@@ -1,0 +1,626 @@
+"""The papers' figures, drawn: all of the evidence inside the axes, gaps where it is missing, the same bytes each time."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
+from matplotlib.figure import Figure as Drawing
+from matplotlib.offsetbox import AnchoredOffsetbox
+from matplotlib.text import Text
+
+from equisep.errors import InputError
+from equisep.figures.catalogue import all_figures
+from equisep.figures.cell import Cell
+from equisep.figures.evidence import Entry, Evidence, gather
+from equisep.figures.figure import Figure, Panel, Printed, Series
+from equisep.figures.outcome import Curves, Outcome
+from equisep.law import fit_law
+from equisep.report.figure_lines import lines_of
+from equisep.report.figure_plots import draw_figure, save_drawn
+from equisep.report.figure_words import common_label, own_labels, way_words
+
+Maker = Callable[[str, int], Outcome | None]
+
+
+def noisy_curve(length: int, rho: float, seed: int, first: float = 25.0) -> tuple[float, ...]:
+    noise = np.random.default_rng([length, seed]).normal(0, 0.08, length)
+    return tuple(float(value) for value in first * rho ** np.arange(length) * np.exp(noise))
+
+
+def reading(epoch: int = 600, mode: str = "batch", **curves: object) -> Curves:
+    return Curves(epoch=epoch, mode=mode, **curves)  # type: ignore[arg-type]
+
+
+def evidence_of(
+    series: Sequence[Series],
+    panels: Sequence[Panel],
+    make: Maker,
+    *,
+    seeds: int = 3,
+    scale: str = "paper",
+    printed: Sequence[Printed] = (),
+    columns: int = 3,
+    planned: int | None = None,
+    device: str = "NVIDIA H200",
+) -> Evidence:
+    figure = Figure(
+        id="paper/fig",
+        title="A figure",
+        source="Authors (2023), Fig. 1",
+        cite="",
+        base=Cell(),
+        series=tuple(series),
+        panels=tuple(panels),
+        printed=tuple(printed),
+        columns=columns,
+    )
+    entries = []
+    for one in series:
+        for seed in range(seeds):
+            outcome = make(one.name, seed)
+            if outcome is not None:
+                cell = figure.cell(one).with_(seed=seed, data_seed=seed)
+                entries.append(Entry(one.name, cell, outcome, {"device": device}))
+    return gather(figure, entries, scale=scale, planned=planned)
+
+
+def nine_panels(**settings: object) -> Evidence:
+    """Three optimizers, three depths, and the sites of one network as points: as He & Su 2023, Fig. 1."""
+    names = [f"{optimizer}-{depth}" for depth in (4, 8, 20) for optimizer in ("sgd", "momentum", "adam")]
+    rho = {4: 0.25, 8: 0.53, 20: 0.818}
+
+    def make(name: str, seed: int) -> Outcome:
+        depth = int(name.split("-")[1])
+        return Outcome(
+            readings=(reading(fuzziness=noisy_curve(depth, rho[depth], seed)),),
+            points=clouds(8) if name == "adam-8" else {},
+        )
+
+    panels = [Panel(name, name.replace("-", ", ")) for name in names]
+    panels.append(Panel("points", "Sites", "points", series=("adam-8",)))
+    printed = (Printed("sgd-4", "r", -1.0, "Fig. 1"), Printed("adam-20", "rho", 0.818, "text"))
+    series = [Series(name, {"depth": int(name.split("-")[1])}, name) for name in names]
+    return evidence_of(series, panels, make, printed=printed, **settings)  # type: ignore[arg-type]
+
+
+def clouds(sites: int, classes: int = 10) -> Mapping[str, tuple[tuple[float, ...], ...]]:
+    rng = np.random.default_rng(0)
+    found = {}
+    for site in range(sites):
+        centers = rng.normal(0, 1 + site, (classes, 2))
+        points = [(*(centers[k] + rng.normal(0, 1, 2)), float(k)) for k in range(classes) for _ in range(12)]
+        found[f"blocks.{site}.relu"] = tuple(tuple(map(float, point)) for point in points)
+    return found
+
+
+def one_panel(
+    panel: Panel, make: Maker, names: Sequence[str] = ("a",), *, seeds: int = 3, printed: Sequence[Printed] = ()
+) -> Axes:
+    series = [Series(name, panel="" if panel.series else panel.name) for name in names]
+    return draw_figure(evidence_of(series, [panel], make, seeds=seeds, printed=printed)).axes[0]
+
+
+def assert_all_inside(drawing: Drawing) -> None:
+    """Every finite point of every line, band and cloud lies inside the limits of its axes."""
+    drawing.draw_without_rendering()
+    for axes in drawing.axes:
+        places = [
+            np.column_stack(line.get_data()).astype(float)
+            for line in axes.lines
+            if line.get_transform() == axes.transData
+        ]
+        for collection in axes.collections:
+            if isinstance(collection, PathCollection):
+                places.append(np.asarray(collection.get_offsets(), dtype=float))
+            else:
+                places += [path.vertices for path in collection.get_paths()]
+        (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+        for points in places:
+            x, y = points[np.isfinite(points).all(axis=1)].T
+            assert (x >= left).all() and (x <= right).all() and (y >= low).all() and (y <= high).all()
+            assert axes.get_yscale() != "log" or (y > 0).all()
+
+
+def whole(axes: Axes) -> Drawing:
+    drawing = axes.get_figure(root=True)
+    assert isinstance(drawing, Drawing)
+    return drawing
+
+
+def words_of(drawing: Drawing | Axes) -> str:
+    return "\n".join(text.get_text() for text in drawing.findobj(Text) if text.get_text())
+
+
+def legend_of(axes: Axes) -> list[str]:
+    legend = axes.get_legend()
+    return [] if legend is None else [text.get_text() for text in legend.get_texts()]
+
+
+def curves_of(axes: Axes) -> list[np.ndarray]:
+    """The y of the lines with markers, without those on the floor and the paper's crosses."""
+    return [
+        np.asarray(line.get_ydata(), dtype=float)
+        for line in axes.lines
+        if line.get_marker() not in ("None", "x", "", "v")
+    ]
+
+
+@pytest.fixture(scope="module")
+def nine() -> Drawing:
+    return draw_figure(nine_panels())
+
+
+def test_nine_panels_and_the_sites_below_them(nine: Drawing) -> None:
+    drawing = nine
+    assert len(drawing.axes) == 9 + 8
+    assert_all_inside(drawing)
+    grid, small = drawing.axes[:9], drawing.axes[9:]
+    boxes = [axes.get_window_extent() for axes in grid]
+    for row in range(3):
+        assert len({round(box.y0) for box in boxes[3 * row : 3 * row + 3]}) == 1
+        assert boxes[3 * row].x1 < boxes[3 * row + 1].x0 < boxes[3 * row + 2].x0
+    assert boxes[0].y0 > boxes[3].y1 and boxes[3].y0 > boxes[6].y1
+    assert all(axes.get_window_extent().y1 < boxes[8].y0 for axes in small)
+    assert [axes.get_title() for axes in small] == [f"{site}  blocks.{site}.relu" for site in range(8)]
+    for axes in grid:
+        assert axes.get_yscale() == "log"
+        assert len(axes.lines) == 2 and len(axes.collections) == 1  # the points and the law; the band
+    assert [axes.get_ylabel() for axes in grid[:3]] == ["separation fuzziness D", "", ""]
+    assert [axes.get_xlabel() for axes in grid[::3]] == ["", "", "site"]
+    words = words_of(drawing)
+    assert "paper/fig   A figure" in words
+    assert "Authors (2023), Fig. 1 · paper scale · 3 seeds · NVIDIA H200" in words
+    assert "bands from the least to the greatest seed" in words
+    assert "paper r −1.000" in words and "paper ρ 0.818" in words
+
+
+def test_points_are_geometric_means_and_the_line_is_their_law(nine: Drawing) -> None:
+    axes = nine.axes[8]
+    seeds = np.array([noisy_curve(20, 0.818, seed) for seed in range(3)])
+    middle = np.exp(np.log(seeds).mean(axis=0))
+    points, fitted = (np.asarray(line.get_ydata(), dtype=float) for line in axes.lines)
+    np.testing.assert_allclose(points, middle, rtol=1e-12)
+    law = fit_law(middle)
+    assert law.intercept is not None and law.rho is not None
+    np.testing.assert_allclose(fitted, np.exp(law.intercept) * law.rho ** np.array([0.0, 19.0]), rtol=1e-12)
+    edges = axes.collections[0].get_paths()[0].vertices
+    for site in range(20):
+        own = edges[edges[:, 0] == site, 1]
+        np.testing.assert_allclose([own.min(), own.max()], [seeds[:, site].min(), seeds[:, site].max()], rtol=1e-12)
+    laws = [fit_law(own) for own in seeds]
+    expected = f"r = {np.mean([law.r for law in laws]):.3f}, ρ = {np.mean([law.rho for law in laws]):.3f}"
+    assert expected.replace("-", "−") in words_of(axes)
+
+
+@pytest.mark.parametrize("rho", [0.6, 0.995, 1.2])
+def test_words_in_a_corner_cover_nothing(rho: float) -> None:
+    """Falling, flat and rising: the words move, or the limits make room; r > −0.95 and ρ ≥ 1 have a dashed line."""
+    evidence = evidence_of(
+        [Series("a", panel="p")],
+        [Panel("p")],
+        lambda _, seed: Outcome(readings=(reading(fuzziness=noisy_curve(12, rho, seed)),)),
+        printed=[Printed("a", "r", -0.9, "p. 1")],
+    )
+    drawing = draw_figure(evidence)
+    assert_all_inside(drawing)
+    axes = drawing.axes[0]
+    (box,) = (artist for artist in axes.artists if isinstance(artist, AnchoredOffsetbox))
+    extent = box.get_window_extent()
+    assert axes.get_window_extent().containsx(extent.x0) and axes.get_window_extent().containsy(extent.y1)
+    edges = axes.collections[0].get_paths()[0].vertices
+    for x, y in [*axes.lines[0].get_xydata(), *axes.lines[1].get_xydata(), *edges]:
+        assert not extent.contains(*axes.transData.transform((x, y)))
+    assert axes.lines[1].get_linestyle() == ("-" if rho == 0.6 else "--")
+    assert ("dashed: no law" in words_of(drawing)) == (rho != 0.6)
+
+
+def test_several_series_say_their_law_in_the_legend() -> None:
+    def make(name: str, seed: int) -> Outcome | None:
+        sites = {"narrow": 5, "wide": 9}.get(name)
+        return sites and Outcome(readings=(reading(fuzziness=noisy_curve(sites, 0.5, seed)),))
+
+    drawing = draw_figure(
+        evidence_of(
+            [Series(name, panel="p") for name in ("narrow", "absent", "wide")],
+            [Panel("p")],
+            make,
+            printed=[Printed("wi*", "r", -0.998, "p. 1")],
+        )
+    )
+    assert_all_inside(drawing)
+    axes = drawing.axes[0]
+    narrow, absent, wide = legend_of(axes)
+    assert narrow.startswith("narrow: r = −0.9") and "ρ = 0." in narrow
+    assert absent == "absent: not run"
+    assert wide.endswith("(paper r −0.998)")
+    assert [len(values) for values in curves_of(axes)] == [5, 9]
+    colors = [line.get_color() for line in axes.lines]
+    assert colors[0] == colors[1] == "#0072B2" and colors[2] == "#009E73"  # the second color is kept for the absent one
+
+
+def test_ways_tell_lines_apart() -> None:
+    def make(_: str, seed: int) -> Outcome:
+        classes = tuple(noisy_curve(4, 0.5, seed + k, first=5.0 + k) for k in range(3))
+        return Outcome(
+            readings=(
+                reading(ncc=(0.2, 0.5, 1.0, 1.0), ncc_test=(0.2, 0.4, 0.5, 0.5), class_fuzziness=classes),
+                reading(mode="eval", ncc=(0.3, 0.6, 1.0, 1.0)),
+            )
+        )
+
+    axes = one_panel(Panel("p", y="ncc; ncc_test"), make)
+    assert legend_of(axes) == ["training data", "test data"]
+    assert axes.get_yscale() == "linear" and axes.get_ylabel() == "NCC accuracy"
+    assert all(tick <= 1 for tick in axes.get_yticks())
+    assert legend_of(one_panel(Panel("p", y="ncc;ncc@mode=eval"), make)) == ["batch mode", "eval mode"]
+    both = one_panel(Panel("p", y="ncc;ncc@mode=eval", series=("*",)), make, ["x", "y"])
+    assert legend_of(both) == ["x, batch mode", "x, eval mode", "y, batch mode", "y, eval mode"]
+    by_class = one_panel(Panel("p", y=";".join(f"class_fuzziness@class={k}" for k in range(3))), make)
+    assert [words.split(":")[0] for words in legend_of(by_class)] == ["class 0", "class 1", "class 2"]
+    assert len(by_class.lines) == 6
+
+
+def test_a_curve_from_a_later_site_keeps_its_sites() -> None:
+    axes = one_panel(
+        Panel("p", y="fuzziness@from=6"),
+        lambda _, seed: Outcome(readings=(reading(fuzziness=noisy_curve(10, 0.5, seed)),)),
+    )
+    assert np.asarray(axes.lines[0].get_xdata()).tolist() == [6, 7, 8, 9]
+    assert np.asarray(axes.lines[1].get_xdata()).tolist() == [6, 9]
+
+
+def test_blocks_are_called_so_and_printed_values_of_a_site_are_marked() -> None:
+    def make(_: str, seed: int) -> Outcome:
+        return Outcome(readings=(reading(grain="blocks", cdnv=noisy_curve(6, 0.6, seed)),))
+
+    axes = one_panel(
+        Panel("p", y="cdnv@grain=blocks"), make, printed=[Printed("a", "cdnv@grain=blocks,site=4", 1e-3, "p. 2")]
+    )
+    assert axes.get_xlabel() == "block"
+    (mark,) = (line for line in axes.lines if line.get_marker() == "x")
+    assert mark.get_xydata().tolist() == [[4.0, 1e-3]]
+    assert axes.get_ylim()[0] < 1e-3
+    assert legend_of(axes) == ["a", "paper"]
+
+
+def test_missing_values_are_gaps() -> None:
+    def make(_: str, seed: int) -> Outcome:
+        curve = (8.0, None, 2.0 + seed, None if seed else 1.0, math.inf, 0.3)
+        return Outcome(readings=(reading(cdnv=curve, fuzziness=curve),))
+
+    axes = one_panel(Panel("p", y="cdnv"), make, seeds=2)
+    (values,) = curves_of(axes)
+    assert np.isnan(values).tolist() == [False, True, False, False, True, False]
+    assert values[2] == pytest.approx(math.sqrt(6)) and values[3] == 1.0
+    law = one_panel(Panel("p"), make, seeds=2)
+    assert len(law.lines) == 1 and "r =" not in words_of(law)  # a curve with gaps has no law
+
+
+def test_zero_is_marked_on_the_floor_of_a_logarithmic_axis() -> None:
+    drawing = draw_figure(
+        evidence_of(
+            [Series("a", panel="p")],
+            [Panel("p")],
+            lambda _, seed: Outcome(readings=(reading(fuzziness=(4.0, 2.0, 1.0, 0.0 if seed else 0.5)),)),
+        )
+    )
+    assert_all_inside(drawing)
+    (floor,) = (line for line in drawing.axes[0].lines if line.get_marker() == "v")
+    assert np.asarray(floor.get_xdata()).tolist() == [3]
+    assert "0 in some seed" in words_of(drawing)
+
+
+def test_what_was_not_run_says_so() -> None:
+    evidence = nine_panels()
+    empty = gather(evidence.figure, [], scale="paper", planned=45)
+    drawing = draw_figure(empty)
+    assert len(drawing.axes) == 10
+    assert all("not run" in words_of(axes) for axes in drawing.axes)
+    assert "0 of 45 cells run" in words_of(drawing)
+    run = one_panel(Panel("p"), lambda *_: Outcome(diverged=3))
+    assert "no values" in words_of(run) and "not run" not in words_of(run)
+    assert not draw_figure(gather(Figure("x/y", "", "", "", Cell(), (), ()), [], scale="paper")).axes
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_a_band_takes_two_seeds(seeds: int) -> None:
+    axes = one_panel(
+        Panel("p"), lambda _, seed: Outcome(readings=(reading(fuzziness=noisy_curve(5, 0.5, seed)),)), seeds=seeds
+    )
+    assert len(axes.collections) == seeds - 1
+    assert ("bands" in words_of(whole(axes))) == (seeds == 2)
+
+
+def over_epochs(_: str, seed: int) -> Outcome:
+    readings = tuple(
+        reading(epoch, fuzziness=noisy_curve(6, 1.0 - 0.4 * epoch / 600, seed + epoch)) for epoch in (0, 10, 100, 600)
+    )
+    return Outcome(readings=readings, numbers={"last": 5.0})
+
+
+def test_quantities_over_epochs() -> None:
+    axes = one_panel(
+        Panel("p", kind="epochs", y="last", log_x=True),
+        over_epochs,
+        printed=[Printed("a", "last@epoch=100", 3e4, "p. 1"), Printed("a", "last", 2.0, "p. 2")],
+    )
+    assert_all_inside(whole(axes))
+    assert axes.get_xscale() == "symlog" and axes.get_yscale() == "log"
+    (values,) = curves_of(axes)
+    expected = [
+        np.exp(np.mean([np.log(noisy_curve(6, 1 - 0.4 * e / 600, s + e)[-1]) for s in range(3)]))
+        for e in (0, 10, 100, 600)
+    ]
+    np.testing.assert_allclose(
+        values, expected, rtol=1e-12
+    )  # not the cell's number of that name, the same at each epoch
+    marks = [line.get_xydata().tolist() for line in axes.lines if line.get_marker() == "x"]
+    assert marks == [[[100.0, 3e4]], [[600.0, 2.0]]]
+    r = one_panel(Panel("p", kind="epochs", y="r"), over_epochs)
+    assert r.get_yscale() == "linear" and r.get_xscale() == "linear" and r.get_ylabel() == "correlation r"
+    site = one_panel(Panel("p", kind="epochs", y="fuzziness@site=2", log_y=False), over_epochs)
+    assert site.get_ylabel() == "separation fuzziness D at site 2"
+
+
+def test_shares_of_the_epochs_are_marked_where_they_fall() -> None:
+    axes = one_panel(
+        Panel("p", kind="epochs", y="last"), over_epochs, printed=[Printed("a", "last@epoch=1/2", 3.0, "p. 1")]
+    )
+    (mark,) = (line for line in axes.lines if line.get_marker() == "x")
+    assert mark.get_xydata().tolist() == [[300.0, 3.0]]
+
+
+def test_ratios_of_layers_over_epochs() -> None:
+    evidence = evidence_of(
+        [Series("a", panel="p"), Series("b", panel="p")], [Panel("p", kind="epochs", y="ratios")], over_epochs, seeds=1
+    )
+    drawing = draw_figure(evidence)
+    assert_all_inside(drawing)
+    axes = drawing.axes[0]
+    lines = curves_of(axes)
+    assert len(lines) == 5
+    for place, epoch in enumerate((0, 10, 100, 600)):
+        ratios = [after / before for before, after in pairwise(noisy_curve(6, 1 - 0.4 * epoch / 600, epoch))]
+        np.testing.assert_allclose([line[place] for line in lines], ratios, rtol=1e-12)
+    assert legend_of(axes) == [f"layer {layer}" for layer in range(1, 6)]
+
+
+def test_a_sweep_has_one_line_a_group_and_room_for_infinity() -> None:
+    xs = {"1": 1.0, "10": 10.0, "100": 100.0, "inf": math.inf}
+    series = [Series(f"{net}-{x}", label=f"{net.upper()}, R = {x}", x=xs[x]) for net in ("vgg", "resnet") for x in xs]
+
+    def make(name: str, seed: int) -> Outcome | None:
+        if name == "resnet-10":
+            return None
+        return Outcome(numbers={"cosine": 0.1 * list(xs).index(name.split("-")[1]) + 0.01 * seed})
+
+    panel = Panel("p", kind="sweep", y="cosine", log_x=True, log_y=False, x_label="R", series=("*",))
+    drawing = draw_figure(evidence_of(series, [panel], make, printed=[Printed("vgg-100", "cosine", 0.9, "p. 1")]))
+    assert_all_inside(drawing)
+    axes = drawing.axes[0]
+    vgg, resnet = curves_of(axes)
+    np.testing.assert_allclose(vgg, [0.01, 0.11, 0.21, 0.31])
+    assert np.isnan(resnet).tolist() == [False, True, False, False]
+    assert legend_of(axes) == ["VGG", "RESNET", "paper"]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["1", "10", "100", "∞"]
+    assert axes.get_ylim()[1] > 0.9
+
+
+def test_a_scatter_has_one_point_a_seed() -> None:
+    def make(name: str, seed: int) -> Outcome:
+        factor = 1.0 if name == "law" else 2.0
+        change = None if name == "no law" and seed == 1 else 0.1 * factor + 0.01 * seed
+        return Outcome(numbers={"change": change, "factor": factor + 0.1 * seed})
+
+    axes = one_panel(Panel("p", kind="scatter", y="change", x="factor", log_y=False), make, ["law", "no law"])
+    assert_all_inside(whole(axes))
+    assert [line.get_xydata().round(3).tolist() for line in axes.lines] == [
+        [[1.0, 0.1], [1.1, 0.11], [1.2, 0.12]],
+        [[2.0, 0.2], [2.2, 0.22]],
+    ]
+    assert all(line.get_linestyle() == "None" for line in axes.lines)
+    assert axes.get_xlabel() == "factor" and legend_of(axes) == ["law", "no law"]
+
+
+def test_arrays_have_gaps_and_seeds_at_other_places_lines_of_their_own() -> None:
+    def make(name: str, seed: int) -> Outcome:
+        shift = float(seed) if name == "other" else 0.0
+        ratios = (1.0 + shift, 10.0 + shift, 100.0 + shift, None)
+        return Outcome(arrays={"ratios": ratios, "cosines": (-0.1, None, 0.5 + 0.1 * seed, 1.0)})
+
+    panel = Panel("p", kind="array", y="cosines", x="ratios", log_x=True, log_y=False)
+    axes = one_panel(panel, make, ["same", "other", "none"], seeds=2)
+    assert_all_inside(whole(axes))
+    same, *others = curves_of(axes)
+    np.testing.assert_allclose(same, [-0.1, np.nan, 0.55, 1.0])
+    assert len(others) == 3  # two of `other`, one of `none`
+    assert legend_of(axes) == ["same", "other", "none"]
+    assert axes.get_xscale() == "log"
+    missing = one_panel(panel, lambda *_: Outcome(arrays={"ratios": (1.0, 2.0)}))
+    assert "no values" in words_of(missing)
+    by_index = one_panel(Panel("p", kind="array", y="cosines", log_y=False), make, seeds=1)
+    assert np.asarray(by_index.lines[0].get_xdata()).tolist() == [0, 1, 2, 3]
+
+
+def test_points_are_colored_by_class(nine: Drawing) -> None:
+    axes = nine.axes[9]
+    assert len(axes.collections) == 10
+    assert sum(len(entry.get_offsets()) for entry in axes.collections) == 120
+    assert axes.get_aspect() == 1
+    (legend,) = (legend for part in nine.subfigs[0].subfigs for legend in part.legends)
+    assert [text.get_text() for text in legend.get_texts()] == [str(label) for label in range(10)]
+
+
+def test_long_clouds_fill_their_axes_and_lost_samples_are_left_out() -> None:
+    samples = (*((100.0 * k, 0.01 * (k % 3), float(k % 2)) for k in range(9)), (math.nan, 0.0, 1.0))
+
+    def make(_: str, seed: int) -> Outcome:
+        return Outcome(points={"a site": samples, "all lost": ((math.nan, 0.0, 0.0),)} if seed else {})
+
+    evidence = evidence_of([Series("a", panel="p")], [Panel("p", kind="points")], make)
+    drawing = draw_figure(evidence)
+    assert_all_inside(drawing)
+    first, second = drawing.axes
+    assert first.get_aspect() == "auto"
+    assert sum(len(entry.get_offsets()) for entry in first.collections) == 9
+    assert "no values" in words_of(second)
+
+
+def test_panels_with_the_same_lines_share_a_legend() -> None:
+    def make(name: str, seed: int) -> Outcome | None:
+        if name == "d3-b":
+            return None
+        return Outcome(readings=(reading(ncc=(0.2, 0.9, 1.0), cdnv=noisy_curve(3, 0.5, seed)),))
+
+    series = [Series(f"d{d}-{kind}", label=f"d = {d}, {kind}") for d in (2, 3) for kind in "ab"]
+    panels = [Panel(f"{y}{d}", f"d = {d}", y=y, series=(f"d{d}-*",)) for y in ("cdnv", "ncc") for d in (2, 3)]
+    panels.append(Panel("other", y="cdnv", series=("d2-a",)))
+    drawing = draw_figure(evidence_of(series, panels, make, columns=2))
+    assert_all_inside(drawing)
+    legends = [legend for part in drawing.subfigs[0].subfigs for legend in part.legends]
+    assert [[text.get_text() for text in legend.get_texts()] for legend in legends] == [["a", "b"]]
+    assert all(axes.get_legend() is None for axes in drawing.axes)
+    assert "b: not run" in words_of(drawing.axes[1]) and "not run" not in words_of(drawing.axes[0])
+
+
+def test_a_long_legend_stands_beside_its_axes() -> None:
+    axes = one_panel(
+        Panel("p", series=("*",)),
+        lambda name, seed: Outcome(readings=(reading(fuzziness=noisy_curve(5, 0.4 + int(name) / 50, seed)),)),
+        [str(k) for k in range(9)],
+    )
+    assert_all_inside(whole(axes))
+    assert axes.get_legend().get_window_extent().x0 >= axes.get_window_extent().x1
+    assert len({str(line.get_color()) for line in axes.lines}) == 9
+
+
+def test_long_labels_are_broken_and_the_law_begins_a_row() -> None:
+    name = "a network with a very long name that no panel has room for in one row"
+    axes = one_panel(
+        Panel("p"),
+        lambda _, seed: Outcome(readings=(reading(fuzziness=noisy_curve(5, 0.5, seed)),)),
+        [name, "b"],
+        printed=[Printed("b", "rho", 0.5, "p. 1"), Printed(name, "r", -1.0, "p. 1")],
+    )
+    assert_all_inside(whole(axes))
+    first, second = legend_of(axes)
+    *label, law = first.split("\n")
+    assert " ".join(label) == f"{name}:" and law.startswith("r = −") and law.endswith("(paper r −1.000)")
+    assert "\n" not in second
+    legend, inside = axes.get_legend().get_window_extent(), axes.get_window_extent()
+    assert inside.x0 <= legend.x0 and legend.x1 <= inside.x1
+    assert not any(legend.contains(*axes.transData.transform(at)) for line in axes.lines for at in line.get_xydata())
+
+
+def test_smoke_and_stand_ins_are_told() -> None:
+    series = [Series("a", {"data": "cifar10_7k", "stands_for": "CIFAR-10", "per_class": 500}, "p")]
+    evidence = evidence_of(
+        series,
+        [Panel("p")],
+        lambda _, seed: Outcome(readings=(reading(fuzziness=noisy_curve(5, 0.5, seed)),)),
+        scale="smoke",
+        planned=7,
+        device="cpu",
+    )
+    words = words_of(draw_figure(evidence))
+    assert "CIFAR-10: 500 a class (cifar10_7k)" in words
+    assert words.count("smoke scale: nothing to quote") == 2  # above the panels and below them
+    assert "3 seeds · 3 of 7 cells run · cpu" in words
+
+
+def test_texts_do_not_overlap() -> None:
+    drawing = draw_figure(nine_panels(scale="smoke"))
+    drawing.draw_without_rendering()
+    body = drawing.subfigs[0]
+    boxes = [drawing._suptitle, body._suptitle, drawing.axes[0].title]
+    for above, below in pairwise(boxes):
+        assert below.get_window_extent().y1 <= above.get_window_extent().y0
+    (legend,) = (legend for part in body.subfigs for legend in part.legends)
+    assert drawing._supxlabel.get_window_extent().y1 <= legend.get_window_extent().y0
+    for axes in drawing.axes[:9]:
+        ticks = [tick.get_window_extent() for tick in axes.get_xticklabels() if tick.get_text()]
+        assert all(a.x1 < b.x0 for a, b in pairwise(ticks))
+
+
+@pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_the_same_evidence_gives_the_same_bytes(tmp_path, ending: str, start: bytes) -> None:
+    one, two = (
+        save_drawn(
+            evidence_of(
+                [Series("a", panel="p")],
+                [Panel("p"), Panel("q", kind="points", series=("a",))],
+                lambda _, seed: Outcome(
+                    readings=(reading(fuzziness=noisy_curve(5, 0.5, seed)),), points=clouds(2, classes=3)
+                ),
+            ),
+            tmp_path / folder / f"figure.{ending}",
+            dpi=80,
+        ).read_bytes()
+        for folder in ("one", "two")
+    )
+    assert one.startswith(start) and one == two
+
+
+@pytest.mark.parametrize("name", ["figure", "figure.jpg", "figure."])
+def test_other_endings_are_refused(tmp_path, name: str) -> None:
+    with pytest.raises(InputError, match=r"cannot be saved as `figure.*Use one of \.pdf, \.png, \.svg"):
+        save_drawn(nine_panels(), tmp_path / name)
+
+
+def test_names_are_text(tmp_path) -> None:
+    series = [Series("a", label="_$x{", panel="p"), Series("b", label="50 $", panel="p")]
+    evidence = evidence_of(
+        series,
+        [Panel("p", r"$\broken{", y_label="$y", x_label="x$")],
+        lambda _, seed: Outcome(readings=(reading(fuzziness=noisy_curve(5, 0.5, seed)),)),
+    )
+    save_drawn(evidence, tmp_path / "names.svg")
+    assert len(legend_of(draw_figure(evidence).axes[0])) == 2
+
+
+@pytest.mark.parametrize("figure", [pytest.param(figure, id=figure.id) for figure in all_figures()])
+def test_every_declared_panel_can_be_looked_up_without_evidence(figure: Figure) -> None:
+    evidence = gather(figure, [], scale="paper")
+    for panel in figure.panels:
+        lines = lines_of(evidence, panel)
+        assert bool(lines) == (panel.kind != "points")
+        assert not any(line.drawn or line.run for line in lines)
+
+
+def test_words() -> None:
+    assert common_label(["MNIST, 3 layers", "MNIST, 4 layers"]) == "MNIST"
+    assert common_label(["VGG11, R = 1", "VGG11, R = 10"]) == "VGG11"
+    assert common_label(["K = 2", "K = 3"]) == "" == common_label([])
+    assert common_label(["Fashion-MNIST"] * 2) == "Fashion-MNIST"
+    assert own_labels(["d = 2, plain", "d = 2, augmented"]) == ["plain", "augmented"]
+    assert own_labels(["plain", "augmented"]) == ["plain", "augmented"]
+    assert own_labels(["only"]) == ["only"]
+    assert way_words(["ncc"], {}) == [""]
+    assert way_words(["fuzziness@epoch=0", "fuzziness@epoch=1/6", "fuzziness"], {}) == [
+        "epoch 0", "epoch 1 of 6", "last epoch",
+    ]  # fmt: skip
+    assert way_words(["fuzziness", "cdnv_test@site=-1"], {}) == ["D, last site", "CDNV on test data, last site"]
+
+
+def test_matplotlib_is_left_as_found(tmp_path) -> None:
+    before = dict(mpl.rcParams)
+    save_drawn(evidence_of([Series("a", panel="p")], [Panel("p")], over_epochs), tmp_path / "figure.svg")
+    assert dict(mpl.rcParams) == before
+    assert not mpl._pylab_helpers.Gcf.figs
+
+
+def test_drawing_needs_no_torch_and_no_pyplot() -> None:
+    code = (
+        "import sys; import equisep.report.figure_plots;"
+        "bad = {'torch', 'pandas', 'scipy', 'matplotlib.pyplot'} & set(sys.modules); assert not bad, bad"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,226 @@
+"""A figure in the terminal, in Markdown and as JSON: the same verdicts and numbers everywhere."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import runpy
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console, RenderableType
+
+from equisep.figures.evidence import Evidence, gather
+from equisep.figures.figure import Claim, Figure
+from equisep.figures.galanti2022 import BOUND
+from equisep.figures.judge import judge
+from equisep.report.figure_list import claim_words, list_rows, render_list
+from equisep.report.figure_page import figures_page
+from equisep.report.figure_plans import duration, render_plans, size
+from equisep.report.figure_rows import figure_json, state_of
+from equisep.report.figure_tables import figure_markdown, render_figure
+from equisep.runs.cost import Prediction
+from equisep.runs.record import write_record
+from figures.synthetic_figures import evidence, figure, law_curve, numbers, outcome, shown_evidence
+
+
+def printed(content: RenderableType, *, width: int = 120, encoding: str = "utf-8") -> str:
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    Console(file=file, width=width, legacy_windows=False).print(content)
+    file.flush()
+    assert isinstance(file.buffer, io.BytesIO)
+    return file.buffer.getvalue().decode(encoding)
+
+
+def terminal(found: Evidence, **how: object) -> str:
+    return printed(render_figure(found, judge(found)), **how)  # type: ignore[arg-type]
+
+
+def test_json_has_claims_series_and_printed_numbers() -> None:
+    found = shown_evidence()
+    content = figure_json(found, judge(found))
+    json.dumps(content, allow_nan=False)
+    assert (content["id"], content["state"], content["scale"]) == ("test/figure", "run", "paper")
+    assert content["stand_ins"] == {"cifar10": "embedded-10x10"}
+    law, above, near, unread = content["claims"]
+    assert (law["verdict"], law["held"], law["n"], law["paper"]) == ("held", True, 3, -0.999)
+    assert law["ours"] == pytest.approx(-0.999)
+    assert law["interval"] == pytest.approx([-0.999, -0.999])
+    assert (above["rule"], above["verdict"]) == ("above", "held")
+    assert (near["verdict"], near["held"], near["paper"]) == ("not held", False, 0.818)  # the paper's, not the bound
+    assert near["value"] == 0.9
+    assert (unread["verdict"], unread["held"], unread["ours"], unread["interval"]) == ("not run", None, None, None)
+    assert all(row["reason"].endswith(".") for row in content["claims"])
+    assert content["counts"] == {"held": 2, "not held": 1, "indicated": 0, "not run": 1}
+
+
+def test_every_series_has_its_rate_law_and_what_stands_beside_r() -> None:
+    found = shown_evidence()
+    deep, shallow = figure_json(found, judge(found))["series"]
+    assert (deep["series"], deep["rate"], deep["rates_tried"], deep["n"]) == ("deep", 1e-3, [1e-3, 3e-3], 3)
+    assert deep["rho"] == pytest.approx(0.601)
+    assert deep["r"] == pytest.approx(-0.999)
+    assert len(deep["r_by_seed"]) == 3 and deep["r_eval_by_seed"] == []
+    assert deep["max_residual"] > 0 and deep["bend"] is not None and deep["imbalance"] > 1
+    assert deep["r_optimistic"] == pytest.approx(-0.999) and deep["r_eval"] is None
+    assert shallow["rho"] == pytest.approx(0.501)
+
+
+def test_printed_numbers_stand_beside_ours() -> None:
+    found = shown_evidence()
+    rho, r = figure_json(found, judge(found))["printed"]
+    assert (rho["series"], rho["quantity"], rho["paper"], rho["n"], rho["place"]) == ("deep", "rho", 0.818, 3, "Fig. 1")
+    assert rho["ours"] == pytest.approx(0.601)
+    assert rho["interval"][0] < 0.601 < rho["interval"][1]
+    assert r["ours"] == pytest.approx(-0.999)
+    nothing = gather(found.figure, (), scale="paper")
+    assert [row["ours"] for row in figure_json(nothing, judge(nothing))["printed"]] == [None, None]
+
+
+def test_states() -> None:
+    assert state_of(None) == "not run"
+    assert state_of(shown_evidence()) == "run"
+    assert state_of(shown_evidence(), recorded=True) == "recorded"
+    assert state_of(shown_evidence(planned=20)) == "partly run (12 of 20 cells)"
+    assert state_of(gather(shown_evidence().figure, (), scale="paper", planned=3)) == "not run"
+
+
+def test_the_terminal_shows_everything() -> None:
+    text = terminal(shown_evidence(), width=160)
+    for words in (
+        "test/figure  A figure made by hand",
+        "paper scale, 12 cells, run; claims: 2 held, 1 not held, 1 not run",
+        "embedded-10x10 stands in for the paper's cifar10.",
+        "The deep one separates less a layer",
+        "the rule asks for 0.72 to 1.08",
+        "`ncc` was not read of `deep`.",
+        "Beside the paper",
+        "Note  Made by hand.",
+        "Made on cpu, with equisep 0.1, torch 2.13, in 24 s of computing.",
+    ):
+        assert words in text
+    assert re.search(r"held +A law in both +-0.9990 +-0.9990 +3 ", text)
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_the_terminal_keeps_to_its_width(width: int) -> None:
+    assert max(map(len, terminal(shown_evidence(), width=width).splitlines())) <= width
+
+
+def test_without_utf8_it_is_ascii() -> None:
+    text = terminal(shown_evidence(), encoding="ascii")
+    assert "rho" in text and "?" not in text.split("Beside the paper")[0].split("Series")[1]
+
+
+def test_one_reason_is_told_once() -> None:
+    text = terminal(shown_evidence(scale="smoke"), width=160)
+    assert text.count("nothing to quote") == 1
+    assert "smoke scale" in text
+
+
+def test_nothing_run_prints_its_claims_all_the_same() -> None:
+    found = gather(shown_evidence().figure, (), scale="paper")
+    text = terminal(found)
+    assert "not run" in text and "Series" not in text and "Made on" not in text
+    markdown = figure_markdown(found, judge(found))
+    assert "| not run | A law in both |" in markdown
+
+
+def test_markdown_has_the_same_numbers() -> None:
+    found = shown_evidence()
+    text = figure_markdown(found, judge(found), level=3)
+    assert text.startswith("### test/figure: A figure made by hand\n")
+    assert "| held | A law in both | -0.9990 | -0.9990 | 3 |" in text
+    assert "| deep | rho | 0.818 | 0.6010 | 3 |" in text
+    for table in re.findall(r"(?:^\|.*\|\n?)+", text, flags=re.MULTILINE):
+        assert len({len(re.findall(r"(?<!\\)\|", row)) for row in table.strip().splitlines()}) == 1
+
+
+def test_nothing_in_a_text_breaks_a_table() -> None:
+    strange = Claim("a | b\nand *this* [bold]", "law", ("a",))
+    found = evidence(figure(strange), {"a": [outcome(law_curve())] * 3})
+    assert "a \\| b and \\*this\\* [bold]" in figure_markdown(found, judge(found))
+    assert "*this* [bold]" in terminal(found)
+
+
+def test_a_bound_says_that_it_is_one() -> None:
+    found = evidence(figure(Claim("C", "at least", ("a",), "score", 0.5)), {"a": numbers(0.6, 0.6, 0.6)})
+    assert "| held | C | 0.6000 | ≥ 0.5000 | 3 |" in figure_markdown(found, judge(found))
+
+
+def test_solved_problems_have_no_rate_and_show_what_was_claimed() -> None:
+    base = figure().base.with_(kind="solve")
+    made = figure(Claim("C", "at most", ("a",), "gap", 0.5, exact=True), base=base)
+    found = evidence(made, {"a": numbers(0.25, name="gap")})
+    text = figure_markdown(found, judge(found))
+    assert "| series | n | gap |" in text
+    assert "| a | 1 | 0.2500 |" in text
+
+
+def test_the_comparative_bound_is_shown_where_it_is_estimated() -> None:
+    nothing = gather(BOUND, (), scale="paper")
+    assert figure_json(nothing, judge(nothing))["estimates"] == []
+    assert "estimates" in figure_json(shown_evidence(), judge(shown_evidence()))
+
+
+def test_the_list_sums_up() -> None:
+    found = shown_evidence()
+    empty = gather(replace(found.figure, id="test/other"), (), scale="paper")
+    rows = list_rows(((found, judge(found), False), (empty, judge(empty), False)))
+    assert [row["state"] for row in rows] == ["run", "not run"]
+    assert rows[1]["claims"] == {"held": 0, "not held": 0, "indicated": 0, "not run": 4}
+    text = printed(render_list(rows))
+    assert "2 held, 1 not held, 1 not run" in text
+    assert "2 figures, 1 of them run; claims: 2 held, 1 not held, 0 indicated, 5 not run." in text
+    assert claim_words({"held": 0, "not held": 0, "indicated": 0, "not run": 0}) == "none"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.04, "0.04 s"), (12, "12 s"), (600, "10 min"), (5400, "1.5 h"), (3 * 86400, "3 days"), (80, "80 s")],
+)
+def test_durations(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
+
+
+def test_sizes_and_plans() -> None:
+    assert [size(n) for n in (5, 2048, 3 * 2**20, 5 * 2**30)] == ["5 B", "2 KiB", "3 MiB", "5 GiB"]
+    row = {"id": "a/b", "cells": 10, "stored": 4, "cells_to_run": 6, "groups": 2, "seconds": 90.0, "bytes": 2**30}
+    text = printed(render_plans([{**row, "device": "a machine"}] * 2))
+    assert "12 cells in 4 groups that train together; predicted for a machine: 3 min, at most 1 GiB at once" in text
+
+
+def predicted(figure: Figure) -> Prediction:
+    return Prediction(cells=7, groups=1, seconds=7200.0, bytes=2**30, device="a machine")
+
+
+def test_the_page_has_what_is_recorded_and_the_cost_of_what_is_not(tmp_path: Path) -> None:
+    found = shown_evidence()
+    entries = [entry for each in found.series.values() for entry in each.entries]
+    write_record(tmp_path / "test" / "figure.json", entries, found.figure, "paper")
+    (tmp_path / "test" / "figure.png").write_bytes(b"")
+    other = replace(found.figure, id="test/other", title="Another")
+    page = figures_page((found.figure, other), tmp_path, predict=predicted)
+    assert "1 of 2 figures are recorded; of their claims: 2 held, 1 not held, 0 indicated, 1 not run." in page
+    assert "| [`test/figure`](#test-figure) | A figure made by hand | recorded, 12 cells | 2 | 1 | 0 | 1 |" in page
+    assert "| `test/other` | Another | not run; 7 cells, about 2 h on a machine, 1 GiB | 0 | 0 | 0 | 4 |" in page
+    assert '<a id="test-figure"></a>' in page
+    assert "![test/figure](../results/test/figure.png)" in page
+    assert "**embedded-10x10 stands in for the paper's cifar10.**" in page
+    assert "| held | A law in both | -0.9990 |" in page
+    assert "| deep | rho | 0.818 | 0.6010 | 3 |" in page
+    assert "-0.9990 -0.9990 -0.9990" in page
+    assert "### test/other" not in page
+    (tmp_path / "test" / "figure.png").unlink()
+    assert "![" not in figures_page((found.figure,), tmp_path, predict=predicted)
+
+
+def test_the_committed_page_is_what_the_script_makes() -> None:
+    repo = Path(__file__).resolve().parents[2]
+    page = repo / "docs" / "figures.md"
+    if not (repo / "results").is_dir():
+        pytest.skip("no record here")
+    made = runpy.run_path(str(repo / "scripts" / "make_figures_page.py"))["page"]()
+    assert page.read_text(encoding="utf-8") == made, "run: python scripts/make_figures_page.py"
