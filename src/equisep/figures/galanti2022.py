@@ -60,7 +60,8 @@ def over_depths(group: str, depths: Sequence[int], *, classifier: int = 0, **cha
     """One series for each depth d, plain and augmented; an FNN counts its classifier as a layer."""
     return tuple(
         Series(
-            f"{group}-{way}-{d}", {**changes, "depth": d + classifier, "augment": augment}, label=f"d = {d}, {way}", x=d
+            f"{group}-{way}-{d}", {**changes, "depth": d + classifier, "augment": augment}, label=f"d = {d}, {way}", x=d,
+            seeds=1 if augment else None,  # augmented networks cannot share an ensemble
         )
         for way, augment in WAYS.items()
         for d in depths
@@ -121,6 +122,7 @@ def over_noise(group: str, **changes: Any) -> tuple[Series, ...]:
             {**changes, "label_noise": share / 100, "augment": augment},
             label=f"{share} %, {way}",
             x=share / 100,
+            seeds=1 if augment else None,
         )
         for way, augment in WAYS.items()
         for share in NOISE
