@@ -2,8 +2,8 @@
 
     python scripts/make_record.py he2023/fig1=10 he2023/fig5 --store runs --device cuda --workers 4 --data cifar10=cifar10_7k
 
-`ID=N` asks for N seeds. Figures are taken in the order given, each by one process; what is stored already is not run
-again. Small networks leave most of a GPU idle, so several processes gain even on one; they share it best under NVIDIA's
+`ID=N` asks for N seeds, `ID:GLOB` for some series of a figure, so that several processes can share it. Figures are taken in the order given, each by one process; what is stored already is not
+run again. Small networks leave most of a GPU idle, so several processes gain even on one; they share it best under NVIDIA's
 multi-process service. `scripts/make_figures_page.py` draws and tabulates what was run.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
 from multiprocessing import get_context
 
 from equisep.figures.catalogue import figure_of
@@ -30,23 +31,29 @@ def main() -> None:
             try:
                 print(f"{time.perf_counter() - began:7.1f} s  {future.result()}", flush=True)
             except Exception as error:  # the others go on
-                print(f"{time.perf_counter() - began:7.1f} s  {waiting[future]}: {type(error).__name__}: {error}", flush=True)
+                print(
+                    f"{time.perf_counter() - began:7.1f} s  {waiting[future]}: {type(error).__name__}: {error}",
+                    flush=True,
+                )
 
 
 def run_one(name: str, store: str, device: str, stand_ins: dict[str, str]) -> str:
     """One figure, whole, and a line about it."""
-    identity, _, seeds = name.partition("=")
+    asked, _, seeds = name.partition("=")
+    identity, _, pattern = asked.partition(":")
     began = time.perf_counter()
-    found = run_figure(
-        figure_of(identity), store=store, seeds=int(seeds) if seeds else None, device=device, data=stand_ins
-    )
-    return f"{identity}: {found.done} of {found.planned} cells, {time.perf_counter() - began:.1f} s"
+    figure = figure_of(identity)
+    if pattern:  # what is drawn and claimed needs the other series
+        part = tuple(replace(series, panel="") for series in figure.named(pattern))
+        figure = replace(figure, series=part, panels=(), claims=(), printed=())
+    found = run_figure(figure, store=store, seeds=int(seeds) if seeds else None, device=device, data=stand_ins)
+    return f"{asked}: {found.done} cells, {time.perf_counter() - began:.1f} s"
 
 
 def arguments() -> argparse.Namespace:
     """What the user asks."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("figures", nargs="+", metavar="ID[=SEEDS]")
+    parser.add_argument("figures", nargs="+", metavar="ID[:GLOB][=SEEDS]")
     parser.add_argument("--store", default="equisep-runs")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--workers", type=int, default=1)

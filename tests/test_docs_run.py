@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.running import equisep
 from equisep import Profile
 
 REPO = Path(__file__).parents[1]
@@ -42,6 +43,20 @@ def test_python_blocks_run_top_to_bottom(page: Path, tmp_path: Path) -> None:
             exec(compile(body, str(page), "exec"), names)
 
 
+@pytest.mark.parametrize("page", [pytest.param(p, id=p.name) for p in PAGES[1:] if commands(p)])
+def test_commands_of_the_docs_run_top_to_bottom(page: Path, tmp_path: Path) -> None:
+    """A Python block that begins with the name of a file is that file: commands below may use it."""
+    for body in blocks(page, "python"):
+        name = re.match(r"# (\w+\.py)\n", body)
+        if name:
+            (tmp_path / name[1]).write_text(body, encoding="utf-8")
+    for words in commands(page):
+        assert words[0] == "equisep", words
+        done = equisep(*words[1:], folder=tmp_path)
+        assert done.returncode == 0, f"{words}: {done.stderr}"
+        assert done.stdout
+
+
 def test_make_targets_of_the_readme_exist() -> None:
     targets = [words for page in (REPO / "README.md", REPO / "CONTRIBUTING.md") for words in commands(page)]
     made = [words for words in targets if words[0] == "make"]
@@ -56,7 +71,7 @@ def test_commands_of_the_readme_run_and_the_demo_shows_the_law(tmp_path: Path) -
     """The full demo included: 600 epochs at the paper's settings, r ≤ −0.99 in `batch` mode."""
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     ours = [words for words in commands(REPO / "README.md") if words[0] == "equisep"]
-    assert [words[1] for words in ours] == ["demo", "law", "sites", "measure", "compare", "peeled"]
+    assert [words[1] for words in ours] == ["demo", "law", "sites", "measure", "compare", "peeled", *["figures"] * 4]
     for words in ours:
         done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{words}: {done.stderr}"

@@ -10,7 +10,7 @@ import typer
 
 from equisep.cli.console import out, print_json, progress_bars, reported, saved, say, usable_folder
 from equisep.cli.figures_found import STORE, FigureFile, Found, Scale, Strict, judged, known_figures, print_found
-from equisep.cli.figures_settings import cell_changes, check_device, check_place, check_store
+from equisep.cli.figures_settings import cell_changes, check_device, check_place
 from equisep.cli.options import DataFolder, Device, Json, Quiet
 from equisep.errors import EquisepError, InputError
 from equisep.figures.catalogue import named
@@ -111,8 +111,9 @@ def _run_all(
 
     found, failed = [], []
     for figure in figures:
+        if len(figures) > 1:
+            say(f"{figure.id}: {figure.title}", quiet=quiet)
         try:
-            check_store(settings["store"], figure.id, settings)
             made = judged(run_figure(figure, **settings, progress=progress))
         except EquisepError as error:
             if len(figures) == 1:
@@ -154,9 +155,11 @@ def _plan(
 ) -> dict[str, Any]:
     from equisep.runs.cost import asked_cells, predict_cells
     from equisep.runs.plan import Asked, groups_of
+    from equisep.runs.run import substitutes
     from equisep.runs.store import Store
 
-    cells = [plan.cell for plan in asked_cells(figure, Asked(**asked))]
+    whole = Asked(**asked, substitute=substitutes(None if data_dir is None else str(data_dir)))
+    cells = [plan.cell for plan in asked_cells(figure, whole)]
     done = Store.open(store, create=False).done([cell.key for cell in cells]) if store.exists() else set()
     left = [cell for group in groups_of(cells) if any(cell.key not in done for cell in group) for cell in group]
     cost = predict_cells(left, device=device)

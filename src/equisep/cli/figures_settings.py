@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
-from pathlib import Path
 from typing import Any, cast
 
 from equisep.cli.console import fail
 from equisep.errors import InputError, ProfileError
 from equisep.figures.cell import Cell
-from equisep.results.codec import encode
 
 # what has a flag of its own, since a plan is made of it
 ELSEWHERE = {"seed": "--seeds", "data_seed": "--seeds", "data": "--data NAME=OTHER", "stands_for": "--data NAME=OTHER"}
@@ -51,25 +49,6 @@ def _value(name: str, text: str) -> Any:
 
 def _kind(name: str) -> str:
     return next((str(entry.type) for entry in fields(Cell) if entry.name == name), "")
-
-
-def check_store(store: Path, figure: str, asked: Mapping[str, Any]) -> None:
-    """Refuse to mix runs of one figure that differ in stand-ins or in what `--set` changed: their numbers would be joined."""
-    from equisep.runs.store import Store
-
-    if not (store / "store.json").exists():
-        return
-    manifest = Store.open(store, create=False).manifest(figure, asked["scale"])
-    if manifest is None:
-        return
-    for name, flag in (("data", "--data"), ("changes", "--set")):
-        before, now = (encode(dict(settings.get(name) or {})) for settings in (manifest.settings, asked))
-        if before != now:
-            words = " ".join(f"{flag} {key}={value}" for key, value in before.items()) or f"no {flag}"
-            raise InputError(
-                f"`{store}` holds `{figure}` run with {words}, and joining other settings to it would mix numbers. "
-                "Give another --store."
-            )
 
 
 def check_device(name: str | None) -> None:

@@ -102,8 +102,8 @@ def _gather(
     cache = cache_folder(source)
     looked = ", ".join(f"`{place}`" for place in (*folders, cache) if place is not None) or "no folder"
     raise DataError(
-        f"`{source.name}` needs the file `{file.name}`; it was looked for in {looked}, and {reason}. Put the file, "
-        f"from {file.url}, into a folder and give that folder as `--data-dir` or {FOLDER_VARIABLE}."
+        f"`{source.name}` needs the file `{file.name}`; it was looked for in {looked}, and {reason}. Get it with "
+        f"`curl -LO {file.url}`, put it into a folder and give that folder as `--data-dir` or {FOLDER_VARIABLE}."
     )
 
 

@@ -17,7 +17,7 @@ Rule = Literal[
     "differ",  # each operand from the next, paired over seeds, either way
     "alike",  # each operand within ±20 % of the first, paired over seeds
     "no less",  # each operand at least 80 % of the first, paired over seeds
-    "rising", "falling",  # the slope over the operands' x (or place), by seed
+    "rising", "falling",  # the slope over the places of the operands, by seed
     "less spread",  # one glob a group: mean range less in the first half of the groups than in the second
     "least rising",  # one glob a group: the x of the least value rises from group to group
     "least near",  # the x of the least value within ±20 % of `value`

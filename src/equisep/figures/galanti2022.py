@@ -52,6 +52,7 @@ BASE = Cell(
     test_sites=True,
 )
 CONV = BASE.with_(network="convnet", tf32=True)
+SMALL: Mapping[str, Any] = {"epochs": 2, "per_class": 6, "test_per_class": 5}  # at smoke scale
 UNPRINTED = "Rate and schedule are printed for ResNet-18 alone (without the factor) and taken for all networks."
 TWO_WAYS = "Trained with (`augmented`, the paper's way) and without augmentation (`plain`); read on images as they are."
 
@@ -60,7 +61,10 @@ def over_depths(group: str, depths: Sequence[int], *, classifier: int = 0, **cha
     """One series for each depth d, plain and augmented; an FNN counts its classifier as a layer."""
     return tuple(
         Series(
-            f"{group}-{way}-{d}", {**changes, "depth": d + classifier, "augment": augment}, label=f"d = {d}, {way}", x=d,
+            f"{group}-{way}-{d}",
+            {**changes, "depth": d + classifier, "augment": augment},
+            label=f"d = {d}, {way}",
+            x=d,
             seeds=1 if augment else None,  # augmented networks cannot share an ensemble
         )
         for way, augment in WAYS.items()
@@ -176,6 +180,7 @@ FIG1 = Figure(
     panels=depth_panels("mlp", MLP_DEPTHS),
     claims=depth_claims("mlp", MLP_DEPTHS, "Fig. 1", effective=4, collapsed=5),
     printed=tuple(Printed(f"mlp-augmented-{d}", "effective_depth", 4.0, "Fig. 1") for d in (4, 8, 16)),
+    smoke=SMALL,
     columns=len(MLP_DEPTHS),
     notes=(UNPRINTED, TWO_WAYS),
 )
@@ -191,6 +196,7 @@ FIG2 = Figure(
     claims=depth_claims("convnet", CONV_DEPTHS, "Fig. 2", effective=5),
     printed=tuple(Printed(f"convnet-augmented-{d}", "effective_depth", 5.0, "Fig. 2") for d in (5, 8, 16)),
     seeds=1,
+    smoke=SMALL,
     columns=len(CONV_DEPTHS),
     notes=(UNPRINTED, TWO_WAYS),
 )
@@ -205,15 +211,24 @@ FIG3 = Figure(
     panels=noise_panels("mlp"),
     claims=(
         *noise_claims("mlp", "Fig. 3"),
-        Claim("CDNV of layer 4 is 0.28 without noise", "near", ("mlp-augmented-0",), "cdnv@site=4", 0.28, place="Fig. 3"),
-        Claim("… 0.6 with 25 %", "near", ("mlp-augmented-25",), "cdnv@site=4", 0.6, place="Fig. 3"),
-        Claim("… above 1 with 50 and 75 %", "at least", ("mlp-augmented-50", "mlp-augmented-75"), "cdnv@site=4", 1.0,
-              place="Fig. 3"),
+        *(
+            claim
+            for way in WAYS
+            for claim in (
+                Claim(f"CDNV of layer 4 is 0.28 without noise ({way})", "near", (f"mlp-{way}-0",), "cdnv@site=4", 0.28,
+                      place="Fig. 3"),
+                Claim(f"… 0.6 with 25 % ({way})", "near", (f"mlp-{way}-25",), "cdnv@site=4", 0.6, place="Fig. 3"),
+                Claim(f"… above 1 with 50 and 75 % ({way})", "at least", (f"mlp-{way}-50", f"mlp-{way}-75"),
+                      "cdnv@site=4", 1.0, place="Fig. 3"),
+            )
+        ),
     ),
-    printed=(
-        Printed("mlp-augmented-0", "cdnv@site=4", 0.28, "Fig. 3"),
-        Printed("mlp-augmented-25", "cdnv@site=4", 0.6, "Fig. 3"),
+    printed=tuple(
+        Printed(f"mlp-{way}-{share}", "cdnv@site=4", value, "Fig. 3")
+        for way in WAYS
+        for share, value in ((0, 0.28), (25, 0.6))
     ),
+    smoke=SMALL,
     columns=len(LAYERS),
     notes=(UNPRINTED, TWO_WAYS, "Train accuracy and train metrics are against the labels trained on, random ones included."),
 )  # fmt: skip
@@ -228,6 +243,7 @@ FIG4 = Figure(
     panels=noise_panels("convnet"),
     claims=noise_claims("convnet", "Fig. 4"),
     seeds=1,
+    smoke=SMALL,
     columns=len(LAYERS),
     notes=FIG3.notes,
 )
@@ -262,6 +278,7 @@ FIG5 = Figure(
               f"center_gap@site={ENDS[-1]}", 0.01, place="Fig. 5"),
     ),
     seeds=1,
+    smoke=SMALL,
     columns=len(SETS),
     notes=(
         f"Sites are the outputs of the eight blocks; a group has two, so that groups end at sites {', '.join(map(str, ENDS))}.",
@@ -280,6 +297,7 @@ FIG6 = Figure(
     panels=FIG2.panels,
     claims=depth_claims("convnet", CONV_DEPTHS, "Fig. 6"),
     seeds=1,
+    smoke=SMALL,
     columns=len(CONV_DEPTHS),
     notes=FIG2.notes,
 )
@@ -320,6 +338,7 @@ BOUND = Figure(
               "ncc@site=4", place="the section on the comparative bound"),
     ),
     seeds=10,
+    smoke={**SMALL, "width_multiplier": 0.2},
     notes=(
         "An estimate, not a bound: P[effective depth on S1 ≥ least depth that separates S1 and relabeled S2] + p, where "
         "the least depth is that of trained networks, which may be greater than that of the best ones.",

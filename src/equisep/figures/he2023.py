@@ -8,8 +8,10 @@ from equisep.figures.cell import Cell
 from equisep.figures.figure import Claim, Figure, Panel, Printed, Series
 
 CITE = 'Hangfeng He and Weijie J. Su, "A law of data separation in deep learning", PNAS 120(36), e2221704120, 2023.'
+SOURCE = "He & Su (2023)"
 SLIDES = "Su's slides, 2024"
 STEPS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+OPTIMIZERS = {"sgd": "SGD", "momentum": "SGD with momentum", "adam": "Adam"}
 RATES = {"sgd": STEPS, "momentum": STEPS, "adam": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)}
 BEST: dict[str, Any] = {"rates": RATES, "choose": "best r", "cite": CITE}
 LAW = -0.99  # the catalogue's bound
@@ -23,7 +25,8 @@ OFTEN = (0, 10, 20, 30, 50, 75, 100, 125, 150, 175, 200, 225, 250, 275, 300, 350
 # convolutional networks: one seed, the rate found by short runs, TF32 allowed (and recorded)
 IMAGES = Cell(preparation="he2023-32x32", depth=None, width=None, tf32=True)
 COLORS: dict[str, Any] = {"data": "cifar10", "preparation": "he2023-32x32-cifar"}
-SHORT: dict[str, Any] = {"rates": RATES, "choose": "short runs", "cite": CITE, "seeds": 1}
+SMALL: dict[str, Any] = {"epochs": 2, "per_class": 6, "test_per_class": 5}  # convolutions at smoke scale
+SHORT: dict[str, Any] = {"rates": RATES, "choose": "short runs", "cite": CITE, "seeds": 1, "smoke": SMALL}
 SETS: tuple[tuple[str, dict[str, Any]], ...] = (("fm", {}), ("cifar", COLORS))
 SET_NAMES = {"fm": "Fashion-MNIST", "cifar": "CIFAR-10", "mnist": "MNIST"}
 RESNETS = {"2-layer": "2-layer blocks", "3-layer": "3-layer blocks", "mixed": "mixed blocks"}
@@ -37,25 +40,27 @@ def _epoch(epoch: int) -> str:
 FIG1 = Figure(
     id="he2023/fig1",
     title="The law for three optimizers and three depths",
-    source="Fig. 1",
+    source=f"{SOURCE}, Fig. 1",
     base=FM,
     series=(
         *(
-            Series(f"{name}-{depth}", {"optimizer": name, "depth": depth}, f"{name}-{depth}")
+            Series(f"{name}-{depth}", {"optimizer": name, "depth": depth}, f"{name}-{depth}",
+                   f"{OPTIMIZERS[name]}, {depth} layers")
             for name in RATES
             for depth in DEPTHS
         ),
         Series("points", {"depth": 8, "coordinates": 250}, "points", seeds=1),
     ),
     panels=(
-        *(Panel(f"{name}-{depth}", f"{name}, {depth} layers") for name in RATES for depth in DEPTHS),
+        *(Panel(f"{name}-{depth}", f"{OPTIMIZERS[name]}, {depth} layers") for name in RATES for depth in DEPTHS),
         Panel("points", "8 layers, Adam: two principal components", kind="points"),
     ),
     claims=(
         Claim("The law holds in all nine panels", "law", ("sgd-*", "momentum-*", "adam-*")),
         *(
-            Claim(f"The 20-layer final D is higher than the 8-layer one ({name})", "below", (f"{name}-8", f"{name}-20"), "last")
-            for name in RATES
+            Claim(f"The 20-layer final D is higher than the 8-layer one ({title})", "below",
+                  (f"{name}-8", f"{name}-20"), "last")
+            for name, title in OPTIMIZERS.items()
         ),
         Claim(
             "ρ depends less on the optimizer than on depth", "less spread",
@@ -83,11 +88,20 @@ FIG1 = Figure(
     **BEST,
 )  # fmt: skip
 
+# the rates that the authors' public code names for the panels of Fig. 1; the paper does not print them
+CODE_RATES = {
+    FIG1.id: {
+        f"{name}-{depth}": rate
+        for name, row in (("sgd", (0.3, 0.03, 0.01)), ("momentum", (0.3, 0.01, 0.001)), ("adam", (3e-3, 1e-3, 3e-4)))
+        for depth, rate in zip(DEPTHS, row, strict=True)
+    },
+}
+
 EMERGENCE = FM.with_(depth=20, read_epochs=OFTEN)
 FIG2 = Figure(
     id="he2023/fig2",
     title="The law emerges during training",
-    source="Fig. 2",
+    source=f"{SOURCE}, Fig. 2",
     base=EMERGENCE,
     series=(Series("adam-20"),),
     panels=tuple(
@@ -107,10 +121,10 @@ FIG2 = Figure(
 FIGS1 = Figure(
     id="he2023/figS1",
     title="D of the last layer over training: the law comes before neural collapse",
-    source="SI, Fig. S1",
+    source=f"{SOURCE}, SI, Fig. S1",
     base=EMERGENCE,
-    series=(Series("adam-20", panel="last"),),
-    panels=(Panel("last", "D of the last layer", kind="epochs", y="last", x_label="epoch", log_y=False),),
+    series=(Series("adam-20", panel="last", label="Adam, 20 layers"),),
+    panels=(Panel("last", "D of the last layer", kind="epochs", y="last", x_label="epoch"),),
     claims=(
         Claim("The law is there at epoch 100", "law", ("adam-20",), f"r@{_epoch(100)}"),
         Claim(
@@ -126,7 +140,7 @@ FIGS1 = Figure(
 FIG3 = Figure(
     id="he2023/fig3",
     title="Another data set, unequal classes, other rates",
-    source="Fig. 3",
+    source=f"{SOURCE}, Fig. 3",
     base=FM,
     series=(
         *(Series(f"cifar-{depth}", {"depth": depth, **CIFAR}, f"cifar-{depth}") for depth in DEPTHS),
@@ -160,7 +174,7 @@ FIG3 = Figure(
 FIG4 = Figure(
     id="he2023/fig4",
     title="Wide AlexNet and VGG13",
-    source="Fig. 4",
+    source=f"{SOURCE}, Fig. 4",
     base=IMAGES,
     series=tuple(
         Series(f"{network}-{name}", {"network": f"{network}-wide", **own}, f"{network}-{name}")
@@ -179,7 +193,7 @@ FIG4 = Figure(
 FIGS2 = Figure(
     id="he2023/figS2",
     title="The original VGG networks",
-    source="SI, Fig. S2",
+    source=f"{SOURCE}, SI, Fig. S2",
     base=IMAGES,
     series=tuple(
         Series(f"vgg{depth}-{name}", {"network": f"vgg{depth}", **own}, f"vgg{depth}-{name}")
@@ -196,7 +210,7 @@ FIGS2 = Figure(
 FIGS3 = Figure(
     id="he2023/figS3",
     title="Convolutions alone",
-    source="SI, Fig. S3",
+    source=f"{SOURCE}, SI, Fig. S3",
     base=IMAGES,
     series=(
         Series("cnn-fm", {"network": "pure-cnn", "depth": 8, "channels": 64}, "cnn-fm"),
@@ -221,7 +235,7 @@ CNN = {"network": "pure-cnn", "channels": 16}
 FACTORS = Figure(
     id="he2023/cnn-factors",
     title="Depth, kernel, pooling and image size of convolutional networks",
-    source="SI, on convolutional networks",
+    source=f"{SOURCE}, SI, on convolutional networks",
     base=IMAGES,
     series=(
         *(Series(f"depth-{depth}", {**CNN, "depth": depth}, "depth", f"{depth} layers") for depth in (4, 8, 16)),
@@ -258,10 +272,11 @@ SWEEP = {"mnist": (*range(3, 11), 18), "fm": (*range(3, 12), 18), "cifar": (3, 4
 FIG5 = Figure(
     id="he2023/fig5",
     title="Depth: the final D is least at a depth that rises with the difficulty of the data",
-    source="Fig. 5",
+    source=f"{SOURCE}, Fig. 5",
     base=FM,
     series=tuple(
-        Series(f"{name}-{depth}", {"depth": depth, **({"mnist": MNIST, "cifar": CIFAR}.get(name, {}))}, x=float(depth))
+        Series(f"{name}-{depth}", {"depth": depth, **({"mnist": MNIST, "cifar": CIFAR}.get(name, {}))},
+               label=f"{SET_NAMES[name]}, {depth} layers", x=float(depth))
         for name, depths in SWEEP.items()
         for depth in depths
     ),
@@ -294,13 +309,14 @@ WIDTHS: dict[str, dict[str, Any]] = {
     "wide-narrow": {"widths": (1000,) * 4 + (100,) * 3},
     "mixed": {"widths": (100, 500, 500, 2500, 2500, 500, 500)},
 }
+WIDTH_NAMES = ("width 20", "width 100", "width 1000", "narrow, then wide", "wide, then narrow", "mixed widths")
 FIG6 = Figure(
     id="he2023/fig6",
     title="Width, equal and unequal over depth",
-    source="Fig. 6",
+    source=f"{SOURCE}, Fig. 6",
     base=FM,
     series=tuple(Series(name, changes, name) for name, changes in WIDTHS.items()),
-    panels=tuple(Panel(name, name.replace("-", " ")) for name in WIDTHS),
+    panels=tuple(Panel(name, title) for name, title in zip(WIDTHS, WIDTH_NAMES, strict=True)),
     claims=(
         Claim("Width 20 separates badly: its final D is above that of width 100", "above", ("width-20", "width-100"), "last"),
         Claim("Widths 100 and 1000 are alike in final D", "alike", ("width-100", "width-1000"), "last"),
@@ -313,7 +329,7 @@ BLOCKS = IMAGES.with_(grains=("blocks", "layers"), reductions=("pca=100", "flatt
 FIG7 = Figure(
     id="he2023/fig7",
     title="Residual networks: the law by block",
-    source="Fig. 7",
+    source=f"{SOURCE}, Fig. 7",
     base=BLOCKS,
     series=tuple(
         Series(f"{name}-{data}", {"network": f"resnet-{name}", **own}) for data, own in SETS for name in RESNETS
@@ -341,24 +357,24 @@ FIG7 = Figure(
 FIG8 = Figure(
     id="he2023/fig8",
     title="DenseNet161 by block",
-    source="Fig. 8",
+    source=f"{SOURCE}, Fig. 8",
     base=IMAGES.with_(network="densenet161", grains=("blocks",)),
     series=tuple(Series(f"densenet-{data}", own, data) for data, own in SETS),
-    panels=tuple(Panel(data, SET_NAMES[data]) for data, _ in SETS),
+    panels=tuple(Panel(data, SET_NAMES[data], x_label="block") for data, _ in SETS),
     claims=(Claim("The law holds by block", "law", ("densenet-*",)),),
     columns=2,
-    **SHORT,
+    **{**SHORT, "smoke": {**SMALL, "width_multiplier": 1 / 48}},
 )  # fmt: skip
 FIG10 = Figure(
     id="he2023/fig10",
     title="ResNet18: less clear than the equal blocks of Fig. 7",
-    source="Fig. 10",
+    source=f"{SOURCE}, Fig. 10",
     base=BLOCKS,
     series=(
         *(Series(f"resnet18-{data}", {"network": "resnet18", **own}, data) for data, own in SETS),
         *(Series(f"2-layer-{data}", {"network": "resnet-2-layer", **own}) for data, own in SETS),
     ),
-    panels=tuple(Panel(data, SET_NAMES[data]) for data, _ in SETS),
+    panels=tuple(Panel(data, SET_NAMES[data], x_label="block") for data, _ in SETS),
     claims=tuple(
         Claim(f"r is closer to zero than that of Fig. 7 ({SET_NAMES[data]})", "below",
               (f"2-layer-{data}", f"resnet18-{data}"), "r@grain=blocks")
@@ -372,7 +388,7 @@ FROZEN: dict[str, Any] = {"kind": "staged", "first_epochs": 900, "first_trains":
 FIG9 = Figure(
     id="he2023/fig9",
     title="A network without the law generalizes worse",
-    source="Fig. 9",
+    source=f"{SOURCE}, Fig. 9",
     base=FM.with_(depth=20, **CIFAR),
     series=(
         Series("standard", {}, "standard"),
@@ -403,7 +419,7 @@ FIG9 = Figure(
 REACTIVATE = Figure(
     id="he2023/reactivate",
     title="All layers trained again after the frozen training of Fig. 9",
-    source="main text, with Fig. 9",
+    source=f"{SOURCE}, main text, with Fig. 9",
     base=FM.with_(depth=20, **CIFAR),
     series=(
         Series("frozen", FROZEN, "frozen"),
@@ -421,7 +437,7 @@ REACTIVATE = Figure(
 FIGS4 = Figure(
     id="he2023/figS4",
     title="Images of 32 × 32, width 1000",
-    source="SI, Fig. S4",
+    source=f"{SOURCE}, SI, Fig. S4",
     base=FM.with_(preparation="he2023-32x32", width=1000),
     series=tuple(
         Series(f"{name}-{depth}", {"depth": depth, **own}, f"{name}-{depth}") for name, own in SETS for depth in DEPTHS
@@ -435,7 +451,7 @@ FIGS4 = Figure(
 FIGS5 = Figure(
     id="he2023/figS5",
     title="More samples",
-    source="SI, Fig. S5",
+    source=f"{SOURCE}, SI, Fig. S5",
     base=FM,
     series=tuple(Series(f"n-{10 * n}", {"per_class": n}, f"n-{10 * n}", x=10.0 * n) for n in (100, 200, 500)),
     panels=tuple(Panel(f"n-{n}", f"{n} samples") for n in (1000, 2000, 5000)),
@@ -449,7 +465,7 @@ BY_CLASS = ";".join(f"r@class={label}" for label in range(10))
 FIGS6 = Figure(
     id="he2023/figS6",
     title="The law of each class",
-    source="SI, Fig. S6",
+    source=f"{SOURCE}, SI, Fig. S6",
     base=FM.with_(class_wise=True),
     series=(Series("adam-8", panel="all"),),
     panels=(
@@ -466,7 +482,7 @@ FIGS6 = Figure(
 FIGS7 = Figure(
     id="he2023/figS7",
     title="D over D of the layer before, over training: bottom layers settle first",
-    source="SI, Fig. S7",
+    source=f"{SOURCE}, SI, Fig. S7",
     base=FM.with_(read_epochs=OFTEN, **CIFAR),
     series=(Series("adam-8", panel="ratios"),),
     panels=(Panel("ratios", "D of layer l + 1 over D of layer l", kind="epochs", y="ratios", x_label="epoch", log_y=False),),
@@ -482,7 +498,7 @@ FIGS7 = Figure(
 FIGS8 = Figure(
     id="he2023/figS8",
     title="The law on test data",
-    source="SI, Fig. S8",
+    source=f"{SOURCE}, SI, Fig. S8",
     base=FM.with_(test_sites=True),
     series=tuple(Series(f"adam-{depth}", {"depth": depth}, f"adam-{depth}") for depth in DEPTHS),
     panels=tuple(Panel(f"adam-{depth}", f"{depth} layers", y="fuzziness_test") for depth in DEPTHS),
@@ -492,7 +508,7 @@ FIGS8 = Figure(
 FIGS9 = Figure(
     id="he2023/figS9",
     title="BERT fine-tuned on SST-2 has no law",
-    source="SI, Fig. S9",
+    source=f"{SOURCE}, SI, Fig. S9",
     base=Cell(
         data="sst2", network="hf:google-bert/bert-base-cased", depth=None, width=None, per_class=500, optimizer="adamw",
         epochs=20, batch_size=32, weight_decay=0.01, rate=5e-5, milestones=(), modes=("eval",), reductions=("first", "mean"),
@@ -514,18 +530,18 @@ FIGS9 = Figure(
 FIGS10 = Figure(
     id="he2023/figS10",
     title="Without BatchNorm",
-    source="SI, Fig. S10",
+    source=f"{SOURCE}, SI, Fig. S10",
     base=FM.with_(depth=20, norm=False),
     series=(Series("no-norm", panel="no-norm"),),
     panels=(Panel("no-norm", "20 layers, no BatchNorm"),),
-    claims=(Claim("No clear law", "at least", ("no-norm",), value=LAW),),
+    claims=(Claim("No clear law", "no law", ("no-norm",)),),
     columns=1,
     **BEST,
 )  # fmt: skip
 FIGS11 = Figure(
     id="he2023/figS11",
     title="New layers on fixed ones have the law of their own",
-    source="SI, Fig. S11",
+    source=f"{SOURCE}, SI, Fig. S11",
     base=FM.with_(depth=15),
     series=(
         Series(
@@ -549,7 +565,7 @@ FIGS11 = Figure(
 LINEAR = Figure(
     id="he2023/linear",
     title="Without ReLU nothing is separated",
-    source="authors' code",
+    source=f"{SOURCE}, authors' code",
     base=FM.with_(depth=20, activation=False),
     series=(Series("linear", panel="linear"),),
     panels=(Panel("linear", "20 linear layers"),),
@@ -562,29 +578,33 @@ LINEAR = Figure(
 )  # fmt: skip
 
 NOISE = {"noise": (0.01, 0.02, 0.05, 0.1), "noise_draws": 10}
-UNLAWFUL = ("frozen", "no-norm", "early-10", "early-30", "early-100")
+UNLAWFUL = {
+    "frozen": "with a frozen lower half",
+    "no-norm": "without BatchNorm",
+    **{f"early-{epoch}": f"after {epoch} epochs" for epoch in (10, 30, 100)},
+}
 PROP1 = Figure(
     id="he2023/prop1",
     title="Noise on the weights changes D least under the law",
-    source="Proposition 1",
+    source=f"{SOURCE}, Proposition 1",
     base=FM.with_(depth=20, **CIFAR, **NOISE),
     series=(
-        Series("standard"),
-        Series("frozen", FROZEN),
-        Series("no-norm", {"norm": False}),
-        *(Series(f"early-{epoch}", {"epochs": epoch}) for epoch in (10, 30, 100)),
+        Series("standard", label="standard training"),
+        Series("frozen", FROZEN, label="lower half frozen"),
+        Series("no-norm", {"norm": False}, label="no BatchNorm"),
+        *(Series(f"early-{epoch}", {"epochs": epoch}, label=f"{epoch} epochs") for epoch in (10, 30, 100)),
     ),
     panels=(
         Panel("change", "change of R against the imbalance", kind="scatter", x="imbalance", y="change", log_x=True,
               x_label="imbalance factor", y_label="|R_ε − R|/R at ε = 5 %", series=("*",)),
         Panel("matched", "the same over its least value at that R", kind="scatter", x="imbalance", y="change_matched",
-              log_x=True, x_label="imbalance factor", y_label="change over (L − 1) R^{−1/(L−1)}", series=("*",)),
+              log_x=True, x_label="imbalance factor", y_label="change over its least", series=("*",)),
         Panel("noise", "change over the size of the noise", kind="array", x="noise", y="noise_change", log_x=True,
               x_label="ε", y_label="|R_ε − R|/R", series=("*",)),
     ),
     claims=tuple(
-        Claim(f"At matched R the law changes less than {name.replace('-', ' ')}", "below", ("standard", name), "change_matched")
-        for name in UNLAWFUL
+        Claim(f"At matched R, noise changes R less under the law than {words}", "below", ("standard", name), "change_matched")
+        for name, words in UNLAWFUL.items()
     ),
     notes=("The paper itself says that noise of equal ε in every layer is improbable in practice.",),
     **BEST,
@@ -593,11 +613,11 @@ TIMES = (0, 10, 30, 100, 300, 600)
 TRANSFER = Figure(
     id="he2023/transfer",
     title="When to stop before transfer: balanced loads",
-    source="main text, on transfer",
+    source=f"{SOURCE}, main text, on transfer",
     base=FM.with_(
         kind="staged", classes=(5, 6, 7, 8, 9), first_classes=(0, 1, 2, 3, 4), first_schedule=600, keep=5, renew=True,
     ),
-    series=tuple(Series(f"t-{t}", {"first_epochs": t}, x=float(t)) for t in TIMES),
+    series=tuple(Series(f"t-{t}", {"first_epochs": t}, label=f"{t} epochs on the source", x=float(t)) for t in TIMES),
     panels=(
         Panel("accuracy", "target test accuracy", kind="sweep", y="accuracy_test", x_label="epochs on the source",
               log_x=True, log_y=False, series=("t-*",)),

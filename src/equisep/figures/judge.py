@@ -73,7 +73,7 @@ def judge(evidence: Evidence) -> tuple[Verdict, ...]:
     law · fuzzy law · no law      mean r over seeds ≤ −0.99 · ≤ −0.95 · otherwise, or mean ρ ≥ 1.
     below, above, differ          the paired 95 % interval over seeds (Student t) of the differences excludes zero.
     alike, no less                … of the ratio to the first lies within 0.8 and 1.2, or is 0.8 at least.
-    rising, falling               … of the least-squares slopes over x excludes zero; where every glob of the claim
+    rising, falling               … of the least-squares slopes over places excludes zero; where every glob of the claim
                                   names several series, each glob is a line of its own.
     less spread                   … of the mean range within the second half of the groups minus the first excludes zero.
     least rising, least near      … of the x of the least value: of its differences, group to group, excludes zero; lies
@@ -183,7 +183,8 @@ def _part(claim: Claim, line: Line) -> Part:
     if claim.rule in LAWS:
         rho = part.beside["rho"]
         part = replace(part, found=law_words(part.mean, rho))
-        if part.mean is None and rho is not None:  # D is constant: ρ = 1 is there, r is not
+        if part.mean is None and lost > part.diverged:  # D is constant, or not finite: either way no line goes through it
+            part = replace(part, found="no law")
             part = replace(part, n=lost - part.diverged, lost=part.diverged)
     return replace(part, verdict=_word(claim, part, line.values))
 
@@ -243,4 +244,6 @@ def _found_words(claim: Claim, called: str, part: Part) -> str:
     over = f" {part.interval}" if part.interval is not None else ""
     found = f", which is {'a ' if part.found != 'no law' else ''}{part.found}" if part.found else ""
     seeds = "1 seed" if part.n == 1 else f"{part.n} seeds"
+    if claim.exact and part.n == 1:  # solved, and no seed in it
+        return f"{head}{called} {digits}{lost}{beside}{found}"
     return f"{head}mean {called} {digits}{over} over {seeds}{lost}{beside}{found}"

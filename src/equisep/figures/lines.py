@@ -13,6 +13,7 @@ from equisep.figures.figure import Claim
 from equisep.figures.outcome import Outcome
 from equisep.figures.quantities import METRICS, OF_CURVE, Quantity, curve, quantity
 from equisep.figures.rules import COMPARISONS, TRENDS, quantities_of, series_of
+from equisep.figures.spoken import spoken
 
 _Number = Callable[[Sequence[float], Sequence[float]], float]
 # the curve that a number is made of, where it has another name; numbers of a law are of D unless they say
@@ -66,7 +67,7 @@ def lines_of(evidence: Evidence, claim: Claim) -> Iterator[Line]:
     """The parts that the claim's rule looks at; only seeds that have every number are paired."""
     operands = _operands(evidence, claim, claim.of)
     groups = [_operands(evidence, claim, (pattern,)) for pattern in claim.of]
-    called = claim.quantity
+    called = spoken(claim.quantity)
     if claim.rule in COMPARISONS:
         yield from _compared(claim, operands)
     elif claim.rule in TRENDS and len(groups) > 1 and all(len(group) > 1 for group in groups):
@@ -78,17 +79,17 @@ def lines_of(evidence: Evidence, claim: Claim) -> Iterator[Line]:
         for (first, low), (second, high) in pairwise(zip(claim.of, groups, strict=True)):
             before, after = (_by_seed(group, _place_of_least) for group in (low, high))
             steps = tuple(after[seed] - before[seed] for seed in after if seed in before)
-            yield Line(f"{second} − {first}", f"step in the x of the least {called}", steps, (*low, *high))
+            yield Line(f"{second} − {first}", f"step in the place of the least {called}", steps, (*low, *high))
     elif claim.rule == "least near":
         for pattern, group in zip(claim.of, groups, strict=True):
-            yield Line(pattern, f"x of the least {called}", _over(group, _place_of_least), group)
+            yield Line(pattern, f"place of the least {called}", _over(group, _place_of_least), group)
     elif claim.rule == "less spread":
         yield _spread(claim, groups)
     elif claim.rule == "same best":
         yield _best(evidence, claim)
     else:
         for operand in operands:
-            yield Line(operand.name, operand.quantity, tuple(operand.values.values()), (operand,))
+            yield Line(operand.name, spoken(operand.quantity), tuple(operand.values.values()), (operand,))
 
 
 def was_read(outcome: Outcome, text: str) -> bool:
@@ -103,11 +104,14 @@ def was_read(outcome: Outcome, text: str) -> bool:
 
 
 def _operands(evidence: Evidence, claim: Claim, patterns: Sequence[str]) -> tuple[Operand, ...]:
-    """Series × quantities; the x of a series is its own where all have one, else its place."""
+    """Series × quantities; the x of a series is its own where all have one, else its place.
+
+    Trends are judged over places, so that one far x (R = 500, or infinite) does not decide alone.
+    """
     names = [name for pattern in patterns for name in (series.name for series in evidence.figure.named(pattern))]
     found = [evidence.series[name] for name in dict.fromkeys(names)]
     asked = quantities_of(claim)
-    own = all(each.series.x is not None for each in found) and len(asked) == 1
+    own = all(each.series.x is not None for each in found) and len(asked) == 1 and claim.rule not in TRENDS
     made = [(each, text) for each in found for text in asked]
     return tuple(
         Operand(_name(each, text, found, asked), each, text, float(each.series.x or 0.0) if own else float(place))
@@ -118,7 +122,7 @@ def _operands(evidence: Evidence, claim: Claim, patterns: Sequence[str]) -> tupl
 def _name(each: SeriesEvidence, text: str, found: Sequence[SeriesEvidence], asked: Sequence[str]) -> str:
     if len(asked) == 1:
         return each.series.name
-    return text if len(found) == 1 else f"{each.series.name} {text}"
+    return spoken(text) if len(found) == 1 else f"{each.series.name} {spoken(text)}"
 
 
 def _compared(claim: Claim, operands: Sequence[Operand]) -> Iterator[Line]:
@@ -128,7 +132,7 @@ def _compared(claim: Claim, operands: Sequence[Operand]) -> Iterator[Line]:
         one, two = first.values, second.values
         both = [(one[seed], two[seed]) for seed in one if seed in two]
         a, b, of = first.name, second.name, (first, second)
-        called = first.quantity if first.quantity == second.quantity else ""
+        called = spoken(first.quantity) if first.quantity == second.quantity else ""
         if to_first:
             yield Line(
                 f"{b} / {a}", f"ratio of {called}".removesuffix(" of "), tuple(y / x for x, y in both if x != 0), of
@@ -149,7 +153,7 @@ def _spread(claim: Claim, groups: Sequence[tuple[Operand, ...]]) -> Line:
         for seed in shared
     )
     name = f"within {', '.join(claim.of[half:])} − within {', '.join(claim.of[:half])}"
-    return Line(name, f"range of {claim.quantity}", values, tuple(each for group in groups for each in group))
+    return Line(name, f"range of {spoken(claim.quantity)}", values, tuple(each for group in groups for each in group))
 
 
 def _best(evidence: Evidence, claim: Claim) -> Line:
@@ -161,7 +165,7 @@ def _best(evidence: Evidence, claim: Claim) -> Line:
     ]
     greatest, smallest = _by_seed(rows[0], _place_of_greatest), _by_seed(rows[1], _place_of_least)
     values = tuple(abs(greatest[seed] - smallest[seed]) for seed in greatest if seed in smallest)
-    first, second = quantities_of(claim)
+    first, second = map(spoken, quantities_of(claim))
     called = f"places between the greatest {first} and the least {second}"
     return Line(", ".join(claim.of), called, values, (*rows[0], *rows[1]))
 

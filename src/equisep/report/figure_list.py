@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.text import Text
 
@@ -14,6 +15,9 @@ from equisep.report.figure_rows import counts_of, state_of
 from equisep.report.tables import plain_table
 from equisep.report.terminal import View
 from equisep.report.words import Glyphs, one_line
+
+_COUNTED = {"held": "held", "not held": "not", "indicated": "ind.", "not run": "open"}  # verdict → head of its column
+_LEAST_TITLE = 12
 
 
 def list_rows(found: Iterable[tuple[Evidence, Sequence[Verdict], bool]]) -> list[dict[str, Any]]:
@@ -33,19 +37,28 @@ def list_rows(found: Iterable[tuple[Evidence, Sequence[Verdict], bool]]) -> list
 
 def render_list(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
     """The table, and a line with the sums."""
-    return View(lambda glyphs, width: Group(_table(rows, glyphs), Text(_sums(rows), style="dim")))
+    return View(lambda glyphs, width: Group(_table(rows, glyphs, width), Text(_sums(rows), style="dim")))
 
 
-def _table(rows: Sequence[Mapping[str, Any]], glyphs: Glyphs) -> RenderableType:
-    table = plain_table(("figure", "state", "claims", "title"), (), glyphs, left=("figure", "state", "claims", "title"))
-    table.columns[-1].no_wrap = False
-    for column in table.columns:
-        column.vertical = "top"
-    for row in rows:
-        scale = f", {row['scale']}" if row["scale"] == "smoke" else ""
-        state = Text(f"{row['state']}{scale}", style="dim" if row["state"] == "not run" else "")
-        table.add_row(Text(row["id"]), state, Text(claim_words(row["claims"])), Text(one_line(row["title"])))
+def _table(rows: Sequence[Mapping[str, Any]], glyphs: Glyphs, width: int) -> RenderableType:
+    """One line a figure: claims as four narrow columns of counts, and as much of the title as there is room for."""
+    head = ("figure", "state", *_COUNTED.values(), "title")
+    table = plain_table(head, (), glyphs, left=("figure", "state", "title"))
+    lines = [_line(row) for row in rows]
+    widths = [max(cell_len(line[place]) for line in (head, *lines)) for place in range(len(head) - 1)]
+    room = max(_LEAST_TITLE, width - sum(widths) - 2 * len(head))  # a blank on each side of a column
+    for row, line in zip(rows, lines, strict=True):
+        title = Text(line[-1])
+        title.truncate(room, overflow="ellipsis")
+        style = "dim" if row["state"] == "not run" else ""
+        table.add_row(*(Text(cell, style=style) for cell in line[:-1]), title)
     return table
+
+
+def _line(row: Mapping[str, Any]) -> tuple[str, ...]:
+    scale = f", {row['scale']}" if row["scale"] == "smoke" else ""
+    counts = (str(row["claims"][word]) if row["claims"][word] else "" for word in _COUNTED)
+    return (row["id"], f"{row['state']}{scale}", *counts, one_line(row["title"]))
 
 
 def claim_words(counts: Mapping[str, int]) -> str:
@@ -61,4 +74,4 @@ def _sums(rows: Sequence[Mapping[str, Any]]) -> str:
     run = sum(row["state"] != "not run" for row in rows)
     words = ("held", "not held", "indicated", "not run")
     claims = ", ".join(f"{sum(row['claims'][word] for row in rows)} {word}" for word in words)
-    return f"{len(rows)} figures, {run} of them run; claims: {claims}."
+    return f"{len(rows)} figures, {run} of them run; claims (held, not, ind., open): {claims}."

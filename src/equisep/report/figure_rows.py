@@ -18,7 +18,7 @@ from equisep.results import Interval
 from equisep.results.codec import encode
 
 # of every series, where it has them: mean over seeds at the chosen rate
-STANDARD = ("r", "rho", "half_life", "last", "accuracy_test", "max_residual", "bend", "imbalance")
+STANDARD = ("r", "rho", "half_life", "last", "accuracy", "accuracy_test", "max_residual", "bend", "imbalance")
 LIBRARIES = ("equisep", "torch", "numpy", "python")
 
 

@@ -12,6 +12,7 @@ from rich.text import Text
 from equisep.figures.evidence import Evidence
 from equisep.figures.judge import Verdict
 from equisep.figures.rules import LAWS
+from equisep.figures.spoken import spoken
 from equisep.report.figure_plans import duration
 from equisep.report.figure_rows import LIBRARIES, STANDARD, figure_json, state_of
 from equisep.report.tables import plain_table
@@ -40,6 +41,7 @@ TITLES = {
     "rho": "ρ",
     "half_life": "half-life",
     "last": "last D",
+    "accuracy": "train %",
     "accuracy_test": "test %",
     "max_residual": "max\nresidual",
     "bend": "bend",
@@ -47,6 +49,8 @@ TITLES = {
     "r_eval": "r eval",
     "r_optimistic": "r optimistic",
 }
+_SHARES = ("accuracy", "accuracy_test")  # shown in percent
+_FIRST_TO_GO = ("r_eval", "half_life", "imbalance", *_SHARES)
 _NARROW = 100  # columns of a terminal below which the last columns of the table of series give way
 
 
@@ -210,7 +214,7 @@ def _printed_cells(row: Mapping[str, Any], glyphs: Glyphs) -> list[str]:
     name = row["quantity"]
     return [
         row["series"],
-        name,
+        spoken(name).replace(UNICODE.rho, glyphs.rho),
         f"{row['paper']:g}",
         _shown(name, row["ours"], glyphs),
         str(row["n"]),
@@ -221,10 +225,8 @@ def _printed_cells(row: Mapping[str, Any], glyphs: Glyphs) -> list[str]:
 
 def _series_table(columns: dict[str, list[str]], glyphs: Glyphs, width: int) -> Table:
     """On a narrow terminal what stands beside r gives way before r does."""
-    shown = dict(columns)
-    for title in (TITLES["r_eval"], TITLES["half_life"], TITLES["imbalance"], TITLES["accuracy_test"]):
-        if width < _NARROW:
-            shown.pop(title, None)
+    kept = {title.replace(UNICODE.rho, glyphs.rho) for name, title in TITLES.items() if name not in _FIRST_TO_GO}
+    shown = {title: cells for title, cells in columns.items() if width >= _NARROW or title in {"series", *kept}}
     return plain_table(list(shown), zip(*shown.values(), strict=True), glyphs, left=("series",))
 
 
@@ -234,11 +236,16 @@ def _series_columns(content: Mapping[str, Any], glyphs: Glyphs) -> dict[str, lis
     asked = [text for claim in content["claims"] for text in claim["quantity"].split(";") if text not in STANDARD]
     columns = {"series": [row["series"] for row in rows]}
     for name in dict.fromkeys((*TITLES, *asked)):
-        cells = [_shown(name, row[name], glyphs) for row in rows]
+        cells = [_in_column(name, row[name], glyphs) for row in rows]
         if name == "n" or any(cell != glyphs.missing for cell in cells):
-            title = TITLES.get(name, name)
-            columns[glyphs.rho if name == "rho" else title] = cells
+            title = TITLES.get(name) or spoken(name)
+            columns[title.replace(UNICODE.rho, glyphs.rho)] = cells
     return columns
+
+
+def _in_column(name: str, value: float | None, glyphs: Glyphs) -> str:
+    """A number under its title, which says percent of accuracies."""
+    return _shown(name, value, glyphs) if value is None or name not in _SHARES else f"{100 * value:.2f}"
 
 
 def _shown(name: str, value: float | None, glyphs: Glyphs) -> str:
@@ -250,16 +257,13 @@ def _shown(name: str, value: float | None, glyphs: Glyphs) -> str:
         return f"{value:g}"
     if bare in ("r", "r_eval", "r_optimistic"):
         return correlation(value)
-    if name == "accuracy_test":
-        return f"{100 * value:.2f}"
     return number(value, 4)
 
 
 def _between(name: str, ends: Sequence[float] | None, glyphs: Glyphs) -> str:
     if ends is None:
         return glyphs.missing
-    plain = "" if name == "accuracy_test" else name
-    return f"[{_shown(plain, ends[0], glyphs)}, {_shown(plain, ends[1], glyphs)}]"
+    return f"[{_shown(name, ends[0], glyphs)}, {_shown(name, ends[1], glyphs)}]"
 
 
 def state_line(content: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 from equisep.figures.figure import Panel
 
 _NARROW = 0.095  # of the width of the axes: ticks nearer than this would run into each other
+_LETTER = 0.032  # of that width, of a letter in the narrowest panels
 
 
 def tick_x(axes: Axes, panel: Panel, places: Mapping[float, float]) -> None:
@@ -26,7 +27,8 @@ def tick_x(axes: Axes, panel: Panel, places: Mapping[float, float]) -> None:
         low, high = axes.get_xlim()
         if low > 0:
             shown = {at: log_number(at) for at in log_ticks(low, high, most=7)}
-    kept = _apart(axes, sorted(shown))
+    longest = max((len(label) for label in shown.values() if not label.startswith("$")), default=0)
+    kept = _apart(axes, sorted(shown), max(_NARROW, _LETTER * longest))
     axes.xaxis.set_major_locator(FixedLocator(kept))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_minor_formatter(NullFormatter())
@@ -62,7 +64,7 @@ def log_number(value: float) -> str:
     return f"$10^{{{power}}}$" if abs(lead - 1) < 1e-6 else rf"${lead:g}\cdot 10^{{{power}}}$"
 
 
-def _apart(axes: Axes, values: Sequence[float]) -> list[float]:
+def _apart(axes: Axes, values: Sequence[float], near: float) -> list[float]:
     """The ends, and between them those that stand far enough from the ones kept."""
     if not values:
         return []
@@ -71,6 +73,6 @@ def _apart(axes: Axes, values: Sequence[float]) -> list[float]:
     spots = {value: (float(transform.transform(np.array([value]))[0]) - low) / (high - low) for value in values}
     kept = [values[0]]
     for value in values[1:-1]:
-        if spots[value] - spots[kept[-1]] > _NARROW and spots[values[-1]] - spots[value] > _NARROW:
+        if spots[value] - spots[kept[-1]] > near and spots[values[-1]] - spots[value] > near:
             kept.append(value)
     return kept if len(values) == 1 else [*kept, values[-1]]

@@ -106,7 +106,11 @@ def footer_lines(evidence: Evidence, *, seeds_words: str) -> list[str]:
     entries = [entry for found in evidence.series.values() for entry in found.entries]
     grids = [panel for panel in evidence.figure.panels if panel.kind != "points"]
     lines = {series.name for panel in grids for series in evidence.figure.drawn_in(panel)}
-    counts = [len(found.chosen) for name, found in evidence.series.items() if found.chosen and name in lines]
+    counts = [
+        len(found.chosen)
+        for name, found in evidence.series.items()
+        if name in lines and any(entry.cell.kind != "solve" for entry in found.chosen.values())  # solved without a seed
+    ]
     parts = [evidence.figure.source, scale_words(evidence)]
     if counts:
         parts.append(f"{_span(counts)} {'seed' if max(counts) == 1 else 'seeds'}")

@@ -9,17 +9,19 @@ from functools import lru_cache
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from equisep.data import PREPARATIONS
+from equisep.data import named_preparation
 from equisep.figures.cell import Cell
 from equisep.figures.figure import Figure
 from equisep.runs.ensembles import shape_of
 from equisep.runs.plan import TEXT, Asked, Planned, groups_of, planned_cells, short_cells, trains_in_ensembles
 from equisep.runs.single import network_of
+from equisep.runs.text import CLASSES as TEXT_CLASSES
 
 # samples a class of data sets whose whole training split is used
 WHOLE = {"cifar100": 500, "stl10": 500, "svhn": 7000, "cifar10": 5000, "mnist": 6000, "fashion-mnist": 6000}
 MOMENTS = {"adam": 2, "adamw": 2, "momentum": 1, "sgd": 0}
 CLASSES = 10
+MORE_CLASSES = {"cifar100": 100}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Speed:
 
 SPEEDS = {
     "cpu": Speed("two CPU cores", ensemble=6e10, single=4e10, step=2e-5),
-    "cuda": Speed("one H200", ensemble=1.5e13, single=1.2e13, step=8e-5),
+    "cuda": Speed("one H200", ensemble=1.5e13, single=2.5e13, step=8e-5),
 }
 
 
@@ -97,10 +99,17 @@ def _cost(group: Sequence[Cell], speed: Speed) -> tuple[float, int]:
 
 def samples_of(cell: Cell) -> int:
     """How many samples an epoch has."""
-    classes = CLASSES if cell.classes is None else len(cell.classes)
     if cell.sizes is not None:
-        return sum(cell.sizes)
-    return classes * ((cell.per_class or WHOLE.get(cell.data, 5000)) + (0 if cell.second_read else cell.second))
+        return sum(cell.sizes) + (0 if cell.second_read else cell.second * len(cell.sizes))
+    classes = len(cell.classes) if cell.classes is not None else _classes_of(cell)
+    return classes * ((cell.per_class or WHOLE.get(cell.data, 500)) + (0 if cell.second_read else cell.second))
+
+
+def _classes_of(cell: Cell) -> int:
+    """The classes of a cell's data set: two kinds of sentences, or of images as many as the paper's set has."""
+    if cell.network.startswith(TEXT):
+        return TEXT_CLASSES
+    return MORE_CLASSES.get(cell.data, CLASSES)
 
 
 @lru_cache(maxsize=256)
@@ -147,7 +156,7 @@ def _network(cell: Cell) -> tuple[float, int, int, int]:
 
 def _image(cell: Cell) -> tuple[int, int]:
     """Side and colors of a cell's images."""
-    preparation = PREPARATIONS[cell.preparation]
+    preparation = named_preparation(cell.preparation)
     side = 28 if preparation.size is None else preparation.size[0]
     mean = () if preparation.normalize is None else preparation.normalize[0]
     return side, len(mean) if isinstance(mean, tuple) else 1

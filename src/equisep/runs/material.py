@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from equisep.data import (
-    PREPARATIONS,
     Dataset,
     Preparation,
     draw,
@@ -134,7 +133,7 @@ def at_hand(name: str, data_dir: str | None = None) -> bool:
 
 def substitute_for(cell: Cell) -> str:
     """The embedded images that stand in at smoke scale: those of 10 × 10 where the cell wants no larger ones."""
-    size = PREPARATIONS[cell.preparation].size
+    size = named_preparation(cell.preparation).size
     return SMALL if size == (10, 10) else LARGE
 
 

@@ -8,11 +8,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from equisep.errors import DataError
+from equisep.errors import DataError, InputError, StoreError
 from equisep.figures.cell import Cell
 from equisep.figures.evidence import Evidence, gather
 from equisep.figures.figure import Figure, Series
 from equisep.progress import Progress, silent
+from equisep.runs.disk import plain
 from equisep.runs.execute import Result, run_group
 from equisep.runs.plan import TEXT, Asked, Planned, groups_of, planned_cells, short_cells
 from equisep.runs.scale import rates_at
@@ -41,9 +42,12 @@ def run_figure(
     device      where networks train. `on`: `local`, `ray` (a cluster on this machine), or the address of one.
     data        what stands in for a data set: {"cifar10": "cifar10_7k"}.
     changes     fields of every cell to set otherwise, as {"dtype": "float64"}.
+
+    One store holds a figure at a scale with one choice of `data` and `changes`; another choice is refused.
     """
     held = store if isinstance(store, Store) else Store.open(store)
-    asked = Asked(scale, seeds, data, changes, substitute=_substitute(data_dir))
+    asked = Asked(scale, seeds, data, changes, substitute=substitutes(data_dir))
+    _check_settings(figure, held, asked)
     planned: tuple[Planned, ...] = ()
     rates: Callable[[Series], Sequence[float]] | None = None
     if figure.choose == "short runs":
@@ -94,16 +98,33 @@ def _execute(
         # another process on the same store may have been faster
         if store.done([cell.key for cell in group]) >= {cell.key for cell in group}:
             continue
-        name = f"{figure.id} {index + 1}/{len(todo)}"
-        keep(run_group(group, device=device, data_dir=data_dir, progress=_named(progress, name)))
-        progress(f"{figure.id} groups", index + 1, len(todo))
+        keep(run_group(group, device=device, data_dir=data_dir, progress=progress))
+        progress("groups", index + 1, len(todo))
 
 
-def _named(progress: Progress, name: str) -> Progress:
-    def show(what: str, done: int, total: int | None) -> None:
-        progress(f"{name} {what}", done, total)
+def _check_settings(figure: Figure, store: Store, asked: Asked) -> None:
+    """Refuse to join runs of one figure that differ in stand-ins or changed fields: their numbers would be mixed."""
+    try:
+        manifest = store.manifest(figure.id, asked.scale)
+    except StoreError:
+        return  # as this run's is written, one that is damaged is set aside, and one of a newer version refused
+    if manifest is None:
+        return
+    bases = [figure.cell(series) for series in figure.series]
+    trained_on = {cell.data for cell in bases if cell.kind != "solve"}
+    for name, flag in (("data", "--data"), ("changes", "--set")):
+        before, now = plain(manifest.settings.get(name) or {}), plain(getattr(asked, name) or {})
+        if name == "data":  # stand-ins of other figures' data sets change nothing here
+            before, now = ({own: other for own, other in each.items() if own in trained_on} for each in (before, now))
+        if before != now:
+            raise InputError(
+                f"`{figure.id}` was asked for with {_flags(flag, now)}; `{store.root}` holds `{figure.id}` run with "
+                f"{_flags(flag, before)}, and joining them would mix their numbers. Use another `--store`."
+            )
 
-    return show
+
+def _flags(flag: str, settings: Mapping[str, Any]) -> str:
+    return " ".join(f"{flag} {name}={value}" for name, value in settings.items()) or f"no {flag}"
 
 
 def _chosen(
@@ -122,7 +143,9 @@ def _chosen(
     return rates
 
 
-def _substitute(data_dir: str | None) -> Callable[[Cell], str | None]:
+def substitutes(data_dir: str | None) -> Callable[[Cell], str | None]:
+    """What stands in at smoke scale for a cell's data, for `Asked`: the embedded images where they are not at hand."""
+
     def find(cell: Cell) -> str | None:
         from equisep.runs.material import at_hand, substitute_for
 

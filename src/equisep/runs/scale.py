@@ -44,16 +44,18 @@ def scaled(cell: Cell, figure: Figure, scale: str) -> Cell:
     """The cell at a scale. Smoke shrinks epochs, samples, readings and widths, never the wiring."""
     if scale == "paper":
         return cell
-    changes = _solved_small(cell) if cell.kind == "solve" else _trained_small(cell)
-    return cell.with_(**{**changes, **{name: value for name, value in figure.smoke.items() if name != "data"}})
+    most = int(figure.smoke.get("epochs", EPOCHS))
+    changes = _solved_small(cell) if cell.kind == "solve" else _trained_small(cell, most)
+    own = {name: value for name, value in figure.smoke.items() if name not in ("data", "epochs")}
+    return cell.with_(**{**changes, **own})
 
 
 def _solved_small(cell: Cell) -> dict[str, Any]:
     return {"ratios": cell.ratios[:: max(1, len(cell.ratios) // 5)], "starts": min(cell.starts, 2)}
 
 
-def _trained_small(cell: Cell) -> dict[str, Any]:
-    epochs = min(cell.epochs, EPOCHS)
+def _trained_small(cell: Cell, most: int) -> dict[str, Any]:
+    epochs = min(cell.epochs, most)
     shorter = epochs / cell.epochs if cell.epochs else 1.0
     changes: dict[str, Any] = {
         "epochs": epochs,

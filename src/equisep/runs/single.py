@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from equisep.data import Batches
-from equisep.errors import NumericalError
+from equisep.errors import InputError, NumericalError
 from equisep.figures.cell import Cell
 from equisep.figures.outcome import Curve, Curves, Outcome
 from equisep.measuring import measure
@@ -41,6 +41,7 @@ def run_single(
     outcomes = []
     checksum = ""
     for cell in cells:
+        _refuse_side_by_side_only(cell)
         material = material_of([cell], data_dir=data_dir)
         x, y = (part.to(place) for part in material.of(0))
         x_test, y_test = (part.to(place) for part in material.test)
@@ -56,6 +57,17 @@ def run_single(
         checksum = material.checksum
     made = {**provenance(place, dtype_of(cells[0])), "data": checksum, "engine": "single", "tf32": cells[0].tf32}
     return outcomes, made
+
+
+def _refuse_side_by_side_only(cell: Cell) -> None:
+    """What only feed-forward networks on plain images can do, as they train side by side."""
+    asked = {"stages": cell.kind == "staged", "noise on weights": bool(cell.noise), "`second_read`": cell.second_read}
+    found = [name for name, wanted in asked.items() if wanted]
+    if found:
+        what = f"`{cell.network}`{' on augmented images' if cell.augment else ''}"
+        raise InputError(
+            f"{what} trains by itself, where {' and '.join(found)} cannot be had. Use `fnn` without augmentation."
+        )
 
 
 def network_of(cell: Cell, x: Tensor, *, classes: int) -> nn.Module:

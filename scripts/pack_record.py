@@ -1,0 +1,119 @@
+"""Pack a store's full-scale runs into the committed record: results/<paper>/<figure>.json, and the figure drawn from it.
+
+    python scripts/pack_record.py runs
+    python scripts/pack_record.py runs --results results --only he2023/fig1 he2023/fig2
+
+Every record is read back and judged again; that its verdicts are those of the store is checked, not hoped. A figure of which
+cells are missing is packed too, and its state says so. `scripts/make_figures_page.py` then writes docs/figures.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from PIL import Image
+
+from equisep.figures.catalogue import figure_of
+from equisep.figures.evidence import Evidence, gather
+from equisep.figures.figure import Figure
+from equisep.figures.judge import Verdict, judge
+from equisep.report.figure_plans import size
+from equisep.report.figure_plots import save_drawn
+from equisep.report.figure_rows import state_of
+from equisep.runs.cost import asked_cells
+from equisep.runs.plan import Asked
+from equisep.runs.record import read_record, write_record
+from equisep.runs.store import Store
+
+REPO = Path(__file__).resolve().parents[1]
+SCALE = "paper"
+DPI = 160
+COLORS = 256
+MOST_BYTES = 10 * 2**20  # of the whole folder
+
+
+def main() -> None:
+    """Pack what the store has, and say how large it is."""
+    asked = arguments()
+    store = Store.open(asked.store, create=False)
+    ids = asked.only or [id for id, scale in store.figures() if scale == SCALE]
+    for id in ids:
+        found = pack_figure(figure_of(id), store, asked.results)
+        print(f"{size(bytes_of(asked.results, id)):>10}  {id}: {state_of(found, recorded=True)}", flush=True)
+    whole = sum(path.stat().st_size for path in asked.results.rglob("*") if path.is_file())
+    print(f"{size(whole):>10}  in {asked.results}")
+    if whole > MOST_BYTES:
+        raise SystemExit(f"The record is larger than {size(MOST_BYTES)}. Draw with fewer dots an inch, or keep less.")
+
+
+def pack_figure(figure: Figure, store: Store, results: Path) -> Evidence:
+    """Write the record of one figure, read it back, check its verdicts, and draw the figure from it alone.
+
+    Where nothing was run, nothing is written.
+    """
+    entries = store.entries(figure.id, SCALE)
+    stored = gather(figure, entries, scale=SCALE, planned=planned_of(figure, store))
+    if not stored.done:
+        return stored
+    path = results / f"{figure.id}.json"
+    write_record(path, entries, figure, SCALE, planned=stored.planned)
+    record = read_record(path)
+    kept = gather(figure, record.entries, scale=record.scale, planned=record.planned)
+    if difference := differences(stored, kept):
+        raise SystemExit(f"The record of `{figure.id}` does not say what the store says: {difference}.")
+    save_small(kept, results / f"{figure.id}.png")
+    return kept
+
+
+def planned_of(figure: Figure, store: Store) -> int:
+    """How many cells the whole figure has: those that runs asked for, and those of series that no run asked for yet."""
+    manifest = store.manifest(figure.id, SCALE)
+    asked = {series for series, _ in manifest.entries} if manifest else set()
+    rest = sum(plan.series not in asked for plan in asked_cells(figure, Asked(scale=SCALE)))
+    return store.planned(figure.id, SCALE) + rest
+
+
+def differences(stored: Evidence, kept: Evidence) -> str:
+    """What a record says otherwise than the store it was packed from; nothing where they agree."""
+    for name, found in stored.series.items():
+        if found.rate != kept.series[name].rate:
+            return f"the rate of `{name}` is {found.rate} and then {kept.series[name].rate}"
+    for before, after in zip(judge(stored), judge(kept), strict=True):
+        if before.verdict != after.verdict or words_of(before) != words_of(after):
+            return f"`{before.claim.text}` was {before.verdict} and is then {after.verdict}"
+    return ""
+
+
+def words_of(verdict: Verdict) -> list[tuple[str, int, str, str]]:
+    """What a verdict says part by part, without the digits that a record rounds."""
+    return [(part.name, part.n, part.verdict, part.found) for part in verdict.parts]
+
+
+def save_small(evidence: Evidence, path: Path) -> Path:
+    """Draw a figure as a PNG with a palette, a third of the size of one in full color."""
+    drawn = save_drawn(evidence, path, dpi=DPI)
+    with Image.open(drawn) as image:
+        small = image.convert("RGB").quantize(COLORS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    small.save(drawn, optimize=True)
+    return drawn
+
+
+def bytes_of(results: Path, id: str) -> int:
+    """The record of one figure with its picture."""
+    files = [results / f"{id}{ending}" for ending in (".json", ".png")]
+    return sum(path.stat().st_size for path in files if path.is_file())
+
+
+def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("store", type=Path, help="where runs are kept")
+    parser.add_argument("--results", type=Path, default=REPO / "results", help="where the record goes")
+    parser.add_argument("--only", nargs="+", metavar="ID", help="these figures alone")
+    return parser.parse_args(given)
+
+
+if __name__ == "__main__":
+    main()

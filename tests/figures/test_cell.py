@@ -1,0 +1,152 @@
+"""Cells: frozen, flat, there and back through JSON, one key for one set of settings, unknown fields refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import FrozenInstanceError, fields
+from typing import Any, get_args, get_type_hints
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equisep.errors import EquisepError, InputError, ProfileError
+from equisep.figures.cell import CELL_FIELDS, Cell, Kind, Problem
+
+REALS = st.floats(allow_nan=False, allow_infinity=False).map(lambda value: value + 0.0)  # no -0.0
+COUNTS = st.integers(0, 10**6)
+WORDS = st.text(max_size=12)
+KNOWN = {"kind": st.sampled_from(get_args(Kind)), "problem": st.sampled_from(get_args(Problem))}
+
+
+def any_value(hint: Any) -> st.SearchStrategy[Any]:
+    """Values of a field by its annotation."""
+    plain = {bool: st.booleans(), int: COUNTS, float: REALS, str: WORDS, type(None): st.none()}
+    if hint in plain:
+        return plain[hint]
+    parts = get_args(hint)
+    if len(parts) == 2 and parts[1] is Ellipsis:
+        return st.lists(any_value(parts[0]), max_size=4).map(tuple)
+    return st.one_of([any_value(part) for part in parts])
+
+
+HINTS = get_type_hints(Cell)
+CHANGES = st.fixed_dictionaries(
+    {}, optional={name: KNOWN[name] if name in KNOWN else any_value(HINTS[name]) for name in CELL_FIELDS}
+)  # fmt: skip
+
+
+@given(CHANGES)
+def test_any_cell_comes_back_from_json_with_its_key(changes: dict[str, Any]) -> None:
+    cell = Cell(**changes)
+    text = json.dumps(cell.to_dict(), allow_nan=False)
+    back = Cell.from_dict(json.loads(text))
+    assert back == cell and hash(back) == hash(cell) and back.key == cell.key
+    assert Cell().with_(**changes) == cell
+    # what is left out has its default
+    own = {name: value for name, value in json.loads(text).items() if name in changes}
+    assert Cell.from_dict(own) == cell
+
+
+@given(CHANGES, CHANGES)
+def test_cells_have_one_key_where_they_are_equal_and_two_where_they_are_not(
+    one: dict[str, Any], two: dict[str, Any]
+) -> None:
+    a, b = Cell(**one), Cell(**two)
+    same = a.to_dict() == b.to_dict()
+    assert (a.key == b.key) == same
+
+
+def test_every_field_makes_another_key() -> None:
+    others: dict[str, Any] = {"kind": "solve", "problem": "qnorm"}
+    for entry in fields(Cell):
+        before = getattr(Cell(), entry.name)
+        value = others.get(entry.name)
+        if value is None:
+            value = not before if isinstance(before, bool) else f"{before}x" if isinstance(before, str) else None
+        if value is None:
+            value = before + 1 if isinstance(before, int | float) else (1,) if before != (1,) else (2,)
+        changed = Cell().with_(**{entry.name: value})
+        assert changed != Cell() and changed.key != Cell().key, entry.name
+
+
+def test_the_keys_of_stored_results_stay_what_they_are() -> None:
+    """A changed default, name or encoding would lose every result that was ever stored."""
+    assert Cell().key == "44136fa355b3678a1146ad16f7e8649e"  # the first half of the SHA-256 of {}
+    own: dict[str, Any] = {
+        "class_weights": [1.0, 2.0],
+        "depth": 20,
+        "first_epochs": 900,
+        "kind": "staged",
+        "rate": 3e-4,
+    }
+    digest = hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()
+    assert Cell.from_dict(own).key == digest[:32]
+    assert Cell(**{**own, "class_weights": (1, 2), "data": "fashion-mnist"}).key == digest[:32]
+
+
+def test_the_defaults_are_the_papers() -> None:
+    """He & Su 2023: Fashion-MNIST at 10 × 10, 100 a class; 8 layers of width 100; Adam, 600 epochs in batches of 128."""
+    cell = Cell()
+    assert (cell.kind, cell.data, cell.preparation, cell.per_class) == ("train", "fashion-mnist", "he2023-10x10", 100)
+    assert (cell.network, cell.depth, cell.width, cell.norm, cell.activation) == ("fnn", 8, 100, True, True)
+    assert (cell.optimizer, cell.epochs, cell.batch_size, cell.weight_decay, cell.momentum) == (
+        "adam",
+        600,
+        128,
+        5e-4,
+        0.9,
+    )
+    assert (cell.milestones, cell.factor, cell.modes, cell.test_per_class) == (
+        (1 / 3, 2 / 3),
+        0.1,
+        ("batch", "eval"),
+        None,
+    )
+
+
+def test_one_and_one_point_zero_are_one_setting() -> None:
+    assert Cell(rate=1).key == Cell(rate=1.0).key and isinstance(Cell(rate=1).rate, float)
+    weighted = Cell(class_weights=(1, 2))  # type: ignore[arg-type]
+    assert weighted == Cell(class_weights=(1.0, 2.0)) and weighted.key == Cell(class_weights=(1.0, 2.0)).key
+
+
+def test_a_cell_cannot_be_changed() -> None:
+    with pytest.raises(FrozenInstanceError):
+        Cell().rate = 2.0  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("learning_rate", ""), ("rates", "rate"), ("epoch", "epochs"), ("bach_size", "batch_size")]
+)
+def test_an_unknown_field_is_refused_with_near_matches(name: str, near: str) -> None:
+    for make in (lambda: Cell().with_(**{name: 1}), lambda: Cell.from_dict({name: 1})):
+        with pytest.raises(InputError, match=f"^A cell has no field `{name}`.") as caught:
+            make()
+        assert (f"Did you mean `{near}`" in str(caught.value)) == bool(near)
+        assert "It has kind, data, stands_for," in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "near"),
+    [("kind", "staged ", "staged"), ("kind", "trian", "train"), ("problem", "minorty", "minority")],
+)
+def test_an_unknown_kind_or_problem_is_refused(name: str, value: str, near: str) -> None:
+    with pytest.raises(InputError, match=f"^A cell's `{name}` was '{value}'. Did you mean `{near}`"):
+        Cell(**{name: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "content", [{"epochs": "many"}, {"epochs": 1.5}, {"norm": 1}, {"widths": 3}, {"widths": ["a"]}, {"rate": None}]
+)
+def test_a_value_of_another_type_is_refused(content: dict[str, Any]) -> None:
+    with pytest.raises(EquisepError) as caught:
+        Cell.from_dict(content)
+    assert isinstance(caught.value, ProfileError | InputError) and next(iter(content)) in str(caught.value)
+
+
+def test_infinity_has_no_place_in_json() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        json.dumps(Cell(rate=math.inf).to_dict(), allow_nan=False)

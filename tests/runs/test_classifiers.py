@@ -1,0 +1,116 @@
+"""Numbers of trained classifiers against plain computations: cosines, accuracy by class, balancedness."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+from torch import Tensor, nn
+
+from equisep.models import Fnn
+from equisep.runs.classifiers import classifier_numbers, minority_of, shares_of
+
+CLASSES = 5
+
+
+def clouds(counts: list[int], *, seed: int = 0) -> tuple[Tensor, Tensor]:
+    chance = torch.Generator().manual_seed(seed)
+    y = torch.cat([torch.full((count,), label) for label, count in enumerate(counts)]).long()
+    x = torch.randn(len(y), 6, generator=chance, dtype=torch.float64) + y[:, None]
+    return x, y
+
+
+def network(seed: int = 0) -> Fnn:
+    torch.manual_seed(seed)
+    made = Fnn(3, width=7, inputs=6, classes=CLASSES).double()
+    made(clouds([9] * CLASSES)[0])  # so that running statistics are not those of the first day
+    return made.train()
+
+
+def cosine(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> float:
+    return float(np.dot(a, b) / np.sqrt(np.dot(a, a) * np.dot(b, b)))
+
+
+def mean_cosine(rows: list[npt.NDArray[np.float64]]) -> float:
+    return float(np.mean([cosine(a, b) for a, b in combinations(rows, 2)]))
+
+
+def test_every_number_by_a_plain_computation() -> None:
+    model, train, test = network(), clouds([12, 12, 3, 2, 1]), clouds([4, 5, 6, 7, 8], seed=1)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    numbers, arrays = classifier_numbers(model, model.head, train, test, classes=CLASSES)
+    assert model.training and all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+    assert not model.head._forward_pre_hooks
+    with torch.no_grad():
+        model.eval()
+        features = model.blocks(train[0]).numpy()
+        answers = model(test[0]).argmax(dim=1).numpy()
+    rows = [row.numpy() for row in model.head.weight.detach()]
+    means = [features[train[1].numpy() == label].mean(axis=0) for label in range(CLASSES)]
+    middle = np.mean(means, axis=0)
+    accuracy = [float(np.mean(answers[test[1].numpy() == label] == label)) for label in range(CLASSES)]
+    assert numbers["minority_cosine"] == pytest.approx(mean_cosine(rows[2:]), rel=1e-12)
+    assert numbers["majority_cosine"] == pytest.approx(cosine(rows[0], rows[1]), rel=1e-12)
+    assert numbers["minority_mean_cosine"] == pytest.approx(
+        mean_cosine([mean - middle for mean in means[2:]]), rel=1e-10
+    )
+    assert numbers["minority_accuracy_test"] == pytest.approx(np.mean(accuracy[2:]))
+    assert numbers["majority_accuracy_test"] == pytest.approx(np.mean(accuracy[:2]))
+    assert arrays["class_accuracy_test"] == pytest.approx(accuracy)
+    assert arrays["class_counts"] == (12.0, 12.0, 3.0, 2.0, 1.0)
+    assert arrays["classifier_norms"] == pytest.approx([float(np.sqrt(np.dot(row, row))) for row in rows])
+
+
+def test_known_angles() -> None:
+    """A simplex ETF has cosines −1/(K − 1), and one repeated vector has 1: minority collapse."""
+    model = network()
+    etf = torch.eye(CLASSES, dtype=torch.float64) - 1 / CLASSES
+    model.head.weight.data = torch.cat([etf, torch.zeros(CLASSES, 2, dtype=torch.float64)], dim=1)
+    train, test = clouds([5, 5, 2, 2, 2]), clouds([3] * CLASSES)
+    numbers, _ = classifier_numbers(model, model.head, train, test, classes=CLASSES)
+    assert numbers["minority_cosine"] == pytest.approx(-1 / (CLASSES - 1))
+    model.head.weight.data[2:] = torch.arange(1.0, 4.0)[:, None] * torch.ones(7)
+    numbers, _ = classifier_numbers(model, model.head, train, test, classes=CLASSES)
+    assert numbers["minority_cosine"] == pytest.approx(1.0)
+
+
+def test_absent_classes_have_no_mean_and_no_accuracy() -> None:
+    model = network()
+    train, test = clouds([5, 5, 5, 0, 0]), clouds([3, 3, 3, 3, 0])
+    numbers, arrays = classifier_numbers(model, model.head, train, test, classes=CLASSES)
+    assert numbers["minority_mean_cosine"] is None and numbers["minority_cosine"] is not None
+    assert arrays["class_accuracy_test"][4] is None
+    assert numbers["minority_accuracy_test"] == arrays["class_accuracy_test"][3]
+    model.head.weight.data[4] = 0
+    assert classifier_numbers(model, model.head, train, test, classes=CLASSES)[0]["minority_cosine"] is None
+    one, _ = classifier_numbers(model, model.head, clouds([5, 5, 5, 5, 1]), test, classes=CLASSES)
+    assert one["minority_cosine"] is None  # no two of them
+
+
+def test_the_minority_is_who_has_less_and_the_upper_half_where_all_have_as_many() -> None:
+    assert minority_of([9, 9, 3, 3]) == [2, 3] and minority_of([3, 9, 3, 8]) == [0, 2, 3]
+    assert minority_of([5, 5, 5, 5]) == [2, 3] and minority_of([5, 5, 5]) == [1, 2]
+
+
+class Answers(nn.Module):
+    """Scores that name the class each sample carries."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return nn.functional.one_hot(x[:, 0].long(), CLASSES).double()
+
+
+@pytest.mark.parametrize(
+    ("answers", "distance"),
+    [
+        ([0, 1, 2, 3, 4] * 200, 0.0),
+        ([0] * 1000, 2 * (1 - 1 / CLASSES)),
+        ([0, 1] * 500, 2 * (0.5 - 0.2) + 3 * 0.2),
+    ],
+)
+def test_balancedness_is_the_distance_of_shares_from_uniform(answers: list[int], distance: float) -> None:
+    """More samples than are read at a time."""
+    x = torch.tensor(answers, dtype=torch.float64)[:, None]
+    assert shares_of(Answers(), x, classes=CLASSES) == pytest.approx(distance)

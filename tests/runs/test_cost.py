@@ -1,0 +1,126 @@
+"""Predicted costs: arithmetic of known layers, and more of anything costs more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equisep.errors import InputError
+from equisep.figures.catalogue import all_figures, figure_of
+from equisep.figures.cell import Cell
+from equisep.figures.figure import Figure
+from equisep.runs.cost import SPEEDS, _network, asked_cells, predict, predict_cells, samples_of
+from equisep.runs.plan import Asked, planned_cells, short_cells
+
+NETWORKS: list[dict[str, Any]] = [
+    {},
+    {"depth": 20, "optimizer": "sgd"},
+    {"kind": "staged", "first_epochs": 3, "last_epochs": 2},
+    {"network": "pure-cnn", "depth": 4, "channels": 8, "preparation": "he2023-32x32"},
+    {"network": "resnet18", "depth": None, "width": None, "preparation": "he2023-32x32-cifar", "width_multiplier": 0.1},
+    {"network": "bert", "depth": None, "width": None},
+    {"augment": True},
+]
+CELLS = st.sampled_from([Cell(epochs=4, **changes) for changes in NETWORKS])
+
+
+def members(cell: Cell, count: int) -> list[Cell]:
+    return [cell.with_(seed=seed) for seed in range(count)]
+
+
+@given(CELLS, st.integers(1, 500), st.integers(1, 500), st.sampled_from(["cpu", "cuda"]))
+def test_more_epochs_take_longer_and_no_more_memory(cell: Cell, epochs: int, more: int, device: str) -> None:
+    short, long = (predict_cells([cell.with_(epochs=n)], device=device) for n in (epochs, epochs + more))
+    assert 0 < short.seconds < long.seconds and 0 < short.bytes == long.bytes
+
+
+@given(CELLS, st.integers(1, 5), st.integers(1, 20))
+def test_more_members_take_longer_and_members_of_one_group_more_memory(cell: Cell, count: int, more: int) -> None:
+    few, many = (predict_cells(members(cell, n)) for n in (count, count + more))
+    assert few.seconds < many.seconds and few.bytes <= many.bytes
+    assert (few.cells, many.cells) == (count, count + more)
+    assert few.seconds >= 0.999 * predict_cells(members(cell, 1)).seconds
+
+
+@pytest.mark.parametrize("changes", [{"per_class": 200}, {"read_epochs": (1, 2)}, {"width_multiplier": 2.0}])
+@pytest.mark.parametrize("base", NETWORKS, ids=str)
+def test_more_samples_readings_or_width_take_longer(base: dict[str, Any], changes: dict[str, Any]) -> None:
+    cell = Cell(**{"epochs": 4, **base})
+    assert predict_cells([cell.with_(**changes)]).seconds > predict_cells([cell]).seconds
+
+
+def test_a_feed_forward_network_by_arithmetic() -> None:
+    """Two operations a weight: 100·100·7 + 100·10 of them in eight layers on 10 × 10 images."""
+    operations, parameters, _, layers = _network(Cell())
+    assert operations == 2 * (7 * 100 * 100 + 100 * 10) and layers == 8
+    assert parameters == 7 * (100 * 100 + 100) + 7 * 200 + 100 * 10 + 10  # weights, biases, norms
+
+
+def test_a_convolution_by_arithmetic() -> None:
+    """Depth by depth: one more layer of c channels, k × k, on s × s images costs 2·c²k²s² operations."""
+    cell = Cell(network="pure-cnn", width=None, channels=6, kernel=5, preparation="he2023-32x32")
+    four, five = (_network(cell.with_(depth=depth)) for depth in (4, 5))
+    assert five[0] - four[0] == 2 * 6 * 6 * 25 * 32 * 32
+    assert five[1] - four[1] == pytest.approx(6 * 6 * 25 + 2 * 6, abs=6)  # and a bias or none
+    small = _network(cell.with_(depth=4, preparation="he2023-10x10"))
+    assert four[0] / small[0] == pytest.approx((32 / 10) ** 2, rel=1e-12)
+
+
+def test_a_whole_training_by_arithmetic() -> None:
+    speed = SPEEDS["cpu"]
+    cell = Cell(epochs=10, modes=("batch",), batch_size=100)
+    operations = _network(cell)[0]
+    steps, reads = 10 * 10, 1
+    wanted = 1000 * operations * (3 * 10 + 4 * reads) / speed.ensemble + steps * 8 * speed.step
+    assert predict_cells([cell]).seconds == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(
+    ("changes", "samples"),
+    [
+        ({}, 1000),
+        ({"classes": (1, 2, 3)}, 300),
+        ({"sizes": (5, 1), "per_class": None}, 6),
+        ({"sizes": (5, 1), "per_class": None, "second": 2}, 10),
+        ({"second": 50}, 1500),
+        ({"second": 50, "second_read": True}, 1000),
+        ({"per_class": None}, 60_000),
+        ({"per_class": None, "data": "cifar10"}, 50_000),
+        ({"per_class": None, "data": "cifar100"}, 50_000),
+        ({"per_class": None, "data": "stl10"}, 5_000),
+        ({"network": "bert", "per_class": 500}, 1000),
+    ],
+)
+def test_samples_of_an_epoch(changes: dict[str, Any], samples: int) -> None:
+    """Sizes of the official training splits; SST-2 has two classes."""
+    assert samples_of(Cell(**changes)) == samples
+
+
+def test_nothing_to_run_costs_nothing() -> None:
+    nothing = predict_cells([])
+    assert (nothing.cells, nothing.groups, nothing.seconds, nothing.bytes) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("figure", all_figures(), ids=lambda figure: figure.id)
+def test_every_figure_has_a_price_and_smoke_is_cheaper(figure: Figure) -> None:
+    smoke = predict(figure, scale="smoke")
+    assert smoke.seconds > 0 and smoke.bytes > 0 and 0 < smoke.groups <= smoke.cells
+    paper = predict(figure, device="cuda")
+    assert paper.device == "one H200" and smoke.device == "two CPU cores" and paper.cells >= smoke.cells
+    assert predict(figure, device="cpu").seconds > smoke.seconds or figure.base.kind == "solve"
+
+
+def test_where_short_runs_choose_both_are_counted() -> None:
+    figure = figure_of("he2023/fig8")
+    asked = Asked("paper", 2)
+    cells = asked_cells(figure, asked)
+    assert len(cells) == len(short_cells(figure, asked)) + 2 * len(figure.series)
+    assert len(planned_cells(figure, asked)) > len(cells)
+
+
+def test_an_unknown_preparation_is_one_sentence() -> None:
+    with pytest.raises(InputError, match="There is no preparation `mine`"):
+        predict_cells([Cell(preparation="mine")])

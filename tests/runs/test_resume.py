@@ -1,0 +1,134 @@
+"""A run that was killed, interrupted, run twice at once or with more seeds later ends as one that was not."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from equisep.figures.catalogue import figure_of
+from equisep.runs import material
+from equisep.runs.run import run_figure
+from equisep.runs.store import Store
+
+FIGURE = figure_of("he2023/fig3")
+CHILD = """
+import sys, torch
+torch.set_num_threads(1)
+from equisep.figures.catalogue import figure_of
+from equisep.runs.run import run_figure
+run_figure(figure_of("he2023/fig3"), store=sys.argv[1], scale="smoke")
+"""
+INTERRUPTED = """
+import os, signal, sys, torch
+torch.set_num_threads(1)
+from equisep.cli.app import app
+from equisep.runs.store import Store
+put, kept = Store.put, []
+def interrupted(self, *args):
+    kept.append(put(self, *args))
+    if len(kept) == int(sys.argv[2]):
+        os.kill(os.getpid(), signal.SIGINT)
+    return kept[-1]
+Store.put = interrupted
+app(["figures", "run", "he2023/fig3", "--scale", "smoke", "--store", sys.argv[1], "--quiet"])
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_data_folder() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("EQUISEP_DATA", raising=False)
+        material.at_hand.cache_clear()
+        yield
+    material.at_hand.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What an uninterrupted run gives."""
+    place = tmp_path_factory.mktemp("whole") / "runs"
+    run_figure(FIGURE, store=place, scale="smoke")
+    return contents(place)
+
+
+def contents(place: Path) -> dict[str, str]:
+    """Every outcome in a store under its cell's key, as it was written; provenance aside."""
+    return {path.parent.name: path.read_text() for path in sorted(place.glob("cells/*/*/outcome.json"))}
+
+
+def started(code: str, *words: str | Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, words)], env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def killed(place: Path, *, after: int, wait: float) -> bool:
+    """Kill a run once so many cells are there, and a moment later; whether it was still running."""
+    with started(CHILD, place) as child:
+        while child.poll() is None and len(list(place.glob("cells/*/*/outcome.json"))) < after:
+            time.sleep(0.002)
+        time.sleep(wait)
+        child.kill()
+        _, complaint = child.communicate()
+    assert child.returncode in (0, -signal.SIGKILL), complaint
+    return child.returncode != 0
+
+
+def test_a_run_that_is_killed_again_and_again_ends_with_the_same_numbers(whole: dict[str, str], tmp_path: Path) -> None:
+    place = tmp_path / "runs"
+    chance = random.Random(6)
+    moments = sorted(chance.randrange(1, len(whole) - 10) for _ in range(3))
+    killings = [killed(place, after=after, wait=chance.uniform(0, 0.1)) for after in moments]
+    assert any(killings)
+    partly = contents(place)
+    assert partly.items() <= whole.items()
+    evidence = run_figure(FIGURE, store=place, scale="smoke")
+    assert evidence.done == evidence.planned
+    assert contents(place) == whole
+    assert {path.name for path in place.glob("cells/*/*") if path.is_dir()} == set(whole)
+
+
+def test_an_interrupt_exits_with_130_and_keeps_finished_cells(whole: dict[str, str], tmp_path: Path) -> None:
+    place = tmp_path / "runs"
+    with started(INTERRUPTED, place, 5) as child:
+        said, complaint = child.communicate(timeout=120)
+    assert child.returncode == 130, complaint
+    assert "Stopped. What was saved stays." in complaint and "Traceback" not in complaint and not said
+    kept = contents(place)
+    assert len(kept) == 5 and kept.items() <= whole.items()
+    assert Store.open(place, create=False).planned(FIGURE.id, "smoke") == len(FIGURE.series) * 2 + 18
+    run_figure(FIGURE, store=place, scale="smoke")
+    assert contents(place) == whole
+
+
+def test_two_processes_on_one_store_both_end_well(whole: dict[str, str], tmp_path: Path) -> None:
+    place = tmp_path / "runs"
+    children = [started(CHILD, place) for _ in range(2)]
+    for child in children:
+        _, complaint = child.communicate(timeout=300)
+        assert child.returncode == 0, complaint
+    assert contents(place) == whole
+    assert not list(place.rglob("*.part")) and not (place / "broken").exists()
+    assert len(Store.open(place, create=False).entries(FIGURE.id, "smoke")) == len(whole)
+
+
+def test_more_seeds_later_keep_the_earlier_numbers(whole: dict[str, str], tmp_path: Path) -> None:
+    place = tmp_path / "runs"
+    run_figure(FIGURE, store=place, scale="smoke", seeds=1)
+    before = {path: path.read_bytes() for path in place.glob("cells/*/*/*.json")}
+    few = run_figure(FIGURE, store=place, scale="smoke", seeds=6)
+    assert {path: path.read_bytes() for path in before} == before
+    assert few.done == few.planned > 6 * len(FIGURE.series)
+    # fewer seeds than the store has: nothing is run, nothing is lost
+    again = run_figure(FIGURE, store=place, scale="smoke", seeds=2)
+    assert again.done == few.done
+    assert set(whole) <= set(contents(place))

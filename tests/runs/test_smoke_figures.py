@@ -1,0 +1,158 @@
+"""Every figure of the papers runs at smoke scale from a clean clone: no data folder, no network; and is judged and drawn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jaxtyping
+import pytest
+from matplotlib.figure import Figure as Drawing
+from matplotlib.text import Text
+
+from equisep.data import download, load
+from equisep.figures.catalogue import all_figures
+from equisep.figures.evidence import Evidence
+from equisep.figures.figure import Figure
+from equisep.figures.judge import judge
+from equisep.report import figure_plots
+from equisep.report.figure_rows import figure_json
+from equisep.runs import material
+from equisep.runs.cost import asked_cells, predict
+from equisep.runs.plan import Asked
+from equisep.runs.run import run_figure
+from equisep.runs.store import Store
+
+FIGURES = all_figures()
+SMOKE_WORDS = "At smoke scale the numbers only show that everything runs: nothing to quote."
+# what a few epochs need not give: a network that fits nothing has no effective depth, and where D rises, no imbalance
+MAY_NOT_EXIST = ("effective_depth", "imbalance")
+
+
+@pytest.fixture(scope="module")
+def clean_clone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """No folder of data, an empty cache, and a network that is not there: what asks for it is written down."""
+    asked: list[str] = []
+
+    def refused(source: Any, file: Any, progress: Any) -> Any:
+        asked.append(f"{source.name}: {file.name}")
+        raise AssertionError(f"`{source.name}` was to be downloaded")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv(load.FOLDER_VARIABLE, raising=False)
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        patch.setattr(load, "fetched_contents", refused)
+        patch.setattr(download, "fetched_contents", refused)
+        for cached in (material.at_hand, material.dataset_of, material._test_of):
+            cached.cache_clear()
+        yield asked
+    for cached in (material.at_hand, material.dataset_of, material._test_of):
+        cached.cache_clear()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def shapes_are_checked_elsewhere() -> Iterator[None]:
+    """Each part checks its shapes in its own tests; here the checks would take as long as everything else."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture(scope="module")
+def store(clean_clone: list[str], tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """One store for all, as a reader has it: cells that two figures share are run once."""
+    return Store.open(tmp_path_factory.mktemp("smoke") / "runs")
+
+
+def words_of(drawing: Drawing) -> list[str]:
+    return [text.get_text() for text in drawing.findobj(Text) if isinstance(text, Text)]
+
+
+def drawn(evidence: Evidence, path: Path) -> Drawing:
+    """The drawing that `save_drawn` writes; drawn once, since the largest have forty panels."""
+    kept: list[Drawing] = []
+    plain = figure_plots.draw_figure
+
+    def keep(evidence: Evidence) -> Drawing:
+        kept.append(plain(evidence))
+        return kept[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figure_plots, "draw_figure", keep)
+        figure_plots.save_drawn(evidence, path, dpi=40)
+    return kept[0]
+
+
+def test_there_are_as_many_as_the_catalogue_has() -> None:
+    assert len(FIGURES) == 39
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=[figure.id for figure in FIGURES])
+def test_a_figure_runs_is_judged_and_drawn(
+    figure: Figure, store: Store, clean_clone: list[str], tmp_path: Path
+) -> None:
+    told: list[str] = []
+    evidence = run_figure(figure, store=store, scale="smoke", progress=lambda what, done, total: told.append(what))
+    assert not clean_clone, "nothing asks for the network"
+    # everything planned was run, and every series has what its claims compare
+    assert evidence.done == evidence.planned == len(store.entries(figure.id, "smoke")) > 0
+    assert evidence.planned == len(asked_cells(figure, Asked("smoke"))) == predict_cells_with_twins(figure)
+    for name, found in evidence.series.items():
+        assert found.chosen, name
+        assert found.rate in figure.rates_of(found.series)
+        assert all(entry.provenance["equisep"] and entry.provenance["wall_s"] >= 0 for entry in found.entries)
+    check_stand_ins(figure, evidence)
+    check_verdicts(evidence)
+    check_json(evidence)
+    check_drawing(evidence, tmp_path / "figure.png")
+    # nothing is left to run
+    told.clear()
+    again = run_figure(figure, store=store, scale="smoke", progress=lambda what, done, total: told.append(what))
+    assert not told and again.planned == evidence.planned
+
+
+def predict_cells_with_twins(figure: Figure) -> int:
+    """As many cells as the prediction counts, and those that several series share again."""
+    cells = [plan.cell for plan in asked_cells(figure, Asked("smoke"))]
+    return predict(figure, scale="smoke").cells + len(cells) - len(set(cells))
+
+
+def check_stand_ins(figure: Figure, evidence: Evidence) -> None:
+    for found in evidence.series.values():
+        wanted = figure.cell(found.series)
+        for entry in found.entries:
+            cell = entry.cell
+            if cell.kind != "solve":
+                assert cell.data in ("embedded-10x10", "embedded-28x28", "seeded-tokens")
+                assert cell.stands_for == ("" if wanted.data == cell.data else wanted.data)
+            if cell.kind != "solve" and not figure.smoke.get("network"):  # never the wiring
+                assert (cell.network, cell.depth, cell.kernel) == (wanted.network, wanted.depth, wanted.kernel)
+                assert (cell.norm, cell.activation, cell.keep) == (wanted.norm, wanted.activation, wanted.keep)
+
+
+def check_verdicts(evidence: Evidence) -> None:
+    verdicts = judge(evidence)
+    assert len(verdicts) == len(evidence.figure.claims)
+    assert {(verdict.verdict, verdict.reason) for verdict in verdicts} <= {("not run", SMOKE_WORDS)}
+
+
+def check_json(evidence: Evidence) -> None:
+    content = json.loads(json.dumps(figure_json(evidence, judge(evidence)), allow_nan=False))
+    assert content["id"] == evidence.figure.id and content["scale"] == "smoke" and content["state"] == "run"
+    assert content["cells"] == {"run": evidence.planned, "planned": evidence.planned}
+    assert [row["series"] for row in content["series"]] == [series.name for series in evidence.figure.series]
+    assert content["counts"]["not run"] == len(evidence.figure.claims)
+
+
+def check_drawing(evidence: Evidence, path: Path) -> None:
+    drawing = drawn(evidence, path)
+    assert path.read_bytes().startswith(b"\x89PNG")
+    words = words_of(drawing)
+    assert not any("not run" in text for text in words)
+    asked = [text for panel in evidence.figure.panels for text in (panel.x, panel.y)]
+    if not any(text.startswith(MAY_NOT_EXIST) for text in asked):
+        assert not any("no values" in text for text in words)
+    assert any("smoke" in text.lower() for text in words)
