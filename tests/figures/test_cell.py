@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Callable
 from dataclasses import FrozenInstanceError, fields
 from typing import Any, get_args, get_type_hints
 
@@ -109,7 +110,7 @@ def test_the_defaults_are_the_papers() -> None:
 
 def test_one_and_one_point_zero_are_one_setting() -> None:
     assert Cell(rate=1).key == Cell(rate=1.0).key and isinstance(Cell(rate=1).rate, float)
-    weighted = Cell(class_weights=(1, 2))  # type: ignore[arg-type]
+    weighted = Cell(class_weights=(1, 2))
     assert weighted == Cell(class_weights=(1.0, 2.0)) and weighted.key == Cell(class_weights=(1.0, 2.0)).key
 
 
@@ -122,9 +123,10 @@ def test_a_cell_cannot_be_changed() -> None:
     ("name", "near"), [("learning_rate", ""), ("rates", "rate"), ("epoch", "epochs"), ("bach_size", "batch_size")]
 )
 def test_an_unknown_field_is_refused_with_near_matches(name: str, near: str) -> None:
-    for make in (lambda: Cell().with_(**{name: 1}), lambda: Cell.from_dict({name: 1})):
+    makers: tuple[Callable[[dict[str, Any]], Cell], ...] = (lambda own: Cell().with_(**own), Cell.from_dict)
+    for make in makers:
         with pytest.raises(InputError, match=f"^A cell has no field `{name}`.") as caught:
-            make()
+            make({name: 1})
         assert (f"Did you mean `{near}`" in str(caught.value)) == bool(near)
         assert "It has kind, data, stands_for," in str(caught.value)
 

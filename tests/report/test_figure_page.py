@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import runpy
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from equisep.errors import InputError
 from equisep.figures.catalogue import figure_of
 from equisep.figures.evidence import Entry, Evidence, gather
 from equisep.figures.figure import Claim, Figure, Series
@@ -115,6 +117,16 @@ def test_a_figure_that_was_partly_run_says_so(tmp_path: Path) -> None:
     page = figures_page((found.figure,), tmp_path, predict=predicted)
     assert "| partly run (12 of 18 cells) |" in page
     assert "paper scale, 3 seeds, partly run (12 of 18 cells)." in page
+
+
+def test_remarks_stand_with_their_figure(tmp_path: Path) -> None:
+    found = shown_evidence()
+    recorded(found, tmp_path)
+    (tmp_path / "remarks.json").write_text(json.dumps({"test/figure": ["Mind the *bend*."]}))
+    assert "Remarks:\n\n- Mind the \\*bend\\*.\n" in figures_page((found.figure,), tmp_path, predict=predicted)
+    (tmp_path / "remarks.json").write_text(json.dumps({"test/figur": ["Mind the gap."]}))
+    with pytest.raises(InputError, match=r"remarks on `test/figur`, which is no figure. Correct its name."):
+        figures_page((found.figure,), tmp_path, predict=predicted)
 
 
 def test_the_summary_counts_claims_of_figures_without_a_record_as_not_run(tmp_path: Path) -> None:
@@ -224,7 +236,7 @@ def test_the_committed_page_and_the_readme_are_what_the_script_makes() -> None:
 def test_the_committed_record_is_small_and_has_its_pictures() -> None:
     files = [path for path in (REPO / "results").rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < 10 * 2**20
-    for path in files:
+    for path in (REPO / "results").glob("*/*"):
         assert path.suffix in (".json", ".png") and path.with_suffix(".png").is_file()
 
 

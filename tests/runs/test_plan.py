@@ -115,7 +115,7 @@ def test_what_cannot_share_an_ensemble_trains_alone(changes: dict[str, Any]) -> 
 
 def test_stages_and_noise_do_share_one() -> None:
     for changes in ({"kind": "staged", "first_epochs": 1}, {"noise": (0.1,)}, {"network": "fnn-linear"}):
-        assert len(groups_of([Cell(**changes, seed=seed) for seed in range(3)])) == 1  # type: ignore[arg-type]
+        assert len(groups_of([Cell(**changes, seed=seed) for seed in range(3)])) == 1
 
 
 @pytest.mark.parametrize("figure", all_figures(), ids=lambda figure: figure.id)

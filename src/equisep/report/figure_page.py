@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from statistics import mode
 from typing import Any, Protocol
 
+from equisep.errors import InputError
 from equisep.figures.evidence import gather
 from equisep.figures.figure import Figure
 from equisep.figures.judge import FEW, WORDS, judge
@@ -65,11 +67,12 @@ class Cost(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A figure, and what the record has of it: its content as JSON, and the tables of laws that were not found."""
+    """A figure, and what the record has of it: its content as JSON, the tables of laws that were not found, and remarks."""
 
     figure: Figure
     content: Mapping[str, Any] | None = None
     beside: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -80,8 +83,16 @@ class Recorded:
 
 
 def recorded_figures(figures: Sequence[Figure], results: Path) -> list[Recorded]:
-    """What `results`, which holds `<paper>/<figure>.json`, has of each figure."""
-    return [_recorded(figure, results / f"{figure.id}.json") for figure in figures]
+    """What `results`, which holds `<paper>/<figure>.json`, has of each figure.
+
+    `remarks.json` beside them is written by hand: {figure: [what a reader should know of its numbers, …]}.
+    """
+    written = results / "remarks.json"
+    remarks: Mapping[str, Sequence[str]] = json.loads(written.read_text(encoding="utf-8")) if written.is_file() else {}
+    if strange := sorted(set(remarks) - {figure.id for figure in figures}):
+        raise InputError(f"`{written.name}` remarks on `{strange[0]}`, which is no figure. Correct its name.")
+    found = [_recorded(figure, results / f"{figure.id}.json") for figure in figures]
+    return [replace(each, remarks=tuple(remarks.get(each.figure.id, ()))) for each in found]
 
 
 def figures_page(figures: Sequence[Figure], results: Path, *, predict: Callable[[Figure], Cost]) -> str:
@@ -235,6 +246,7 @@ def _section(each: Recorded, content: Mapping[str, Any], results: Path) -> list[
         "The paper's numbers beside ours:" if content["printed"] else "",
         printed_markdown(content["printed"]),
         estimates_markdown(content),
+        "\n".join(("Remarks:", "", *(f"- {escaped(remark)}" for remark in each.remarks))) if each.remarks else "",
         *each.beside,
         "\n".join(
             (
