@@ -2,9 +2,10 @@
 
     python scripts/make_record.py he2023/fig1=10 he2023/fig5 --store runs --device cuda --workers 4 --data cifar10=cifar10_7k
 
-`ID=N` asks for N seeds, `ID:GLOB` for some series of a figure, so that several processes can share it. Figures are taken in the order given, each by one process; what is stored already is not
-run again. Small networks leave most of a GPU idle, so several processes gain even on one; they share it best under NVIDIA's
-multi-process service. `scripts/make_figures_page.py` draws and tabulates what was run.
+`ID=N` asks for N seeds, `ID:GLOB` for some series of a figure, so that several processes can share it. Figures are taken
+in the order given, each by one process; what is stored already is not run again. Small networks leave most of a GPU idle,
+so several processes gain even on one; they share it best under NVIDIA's multi-process service. Afterwards
+`scripts/pack_record.py` packs and draws what was run, and `scripts/make_figures_page.py` tabulates it.
 """
 
 from __future__ import annotations

@@ -183,7 +183,9 @@ def _part(claim: Claim, line: Line) -> Part:
     if claim.rule in LAWS:
         rho = part.beside["rho"]
         part = replace(part, found=law_words(part.mean, rho))
-        if part.mean is None and lost > part.diverged:  # D is constant, or not finite: either way no line goes through it
+        if (
+            part.mean is None and lost > part.diverged
+        ):  # D is constant, or not finite: either way no line goes through it
             part = replace(part, found="no law")
             part = replace(part, n=lost - part.diverged, lost=part.diverged)
     return replace(part, verdict=_word(claim, part, line.values))

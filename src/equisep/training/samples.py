@@ -107,7 +107,9 @@ def _given_samples(
         )
     if not 0 <= int(rows.min()) <= int(rows.max()) < len(pool):
         raise InputError(f"`samples` holds positions {int(rows.min())} to {int(rows.max())} of a pool of {len(pool)}.")
-    check_range(labels.flatten(), members[0].shape.classes, owner=f"the members have {members[0].shape.classes} classes")
+    check_range(
+        labels.flatten(), members[0].shape.classes, owner=f"the members have {members[0].shape.classes} classes"
+    )
     weights, mean = _class_weights(members, labels)
     return Samples(pool=pool, rows=rows, labels=labels, class_weights=weights, weighted_mean=mean)
 
