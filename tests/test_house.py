@@ -32,7 +32,7 @@ RANKS = [
     ["cli"],
 ]
 RANK = {name: rank for rank, names in enumerate(RANKS) for name in names}
-NO_TORCH = ("errors", "progress", "results", "law", "advice", "report")
+NO_TORCH = ("errors", "progress", "results", "law", "advice", "figures", "report")
 # methods that import what they need when called: a profile draws and tabulates itself
 EXCEPTIONS = {("results", "report"): {"plot", "__rich_console__", "_repr_html_"}}
 FRAMEWORKS = (

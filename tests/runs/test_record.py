@@ -277,7 +277,7 @@ def test_a_changed_entry_changes_one_line(tmp_path: Path) -> None:
 
 def test_every_metric_of_a_reading_is_a_column() -> None:
     """A metric added to `Curves` is in the record without a change there."""
-    assert {"epoch", "mode", "grain", "reduction", "sites", *COLUMNS} == set(Curves.__dataclass_fields__)
+    assert {"epoch", "mode", "grain", "reduction", "weighting", "sites", *COLUMNS} == set(Curves.__dataclass_fields__)
 
 
 # bad input

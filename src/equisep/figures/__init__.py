@@ -1,1 +1,28 @@
 """The papers as data: figures with their cells, claims and printed numbers, and the rules that judge them; no torch."""
+
+from equisep.figures.catalogue import all_figures, figure_of
+from equisep.figures.cell import Cell
+from equisep.figures.evidence import Entry, Evidence, gather
+from equisep.figures.figure import Claim, Figure, Panel, Printed, Series
+from equisep.figures.judge import Verdict, judge
+from equisep.figures.outcome import Curves, Outcome
+from equisep.figures.quantities import quantity
+
+__all__ = [
+    "Cell",
+    "Claim",
+    "Curves",
+    "Entry",
+    "Evidence",
+    "Figure",
+    "Outcome",
+    "Panel",
+    "Printed",
+    "Series",
+    "Verdict",
+    "all_figures",
+    "figure_of",
+    "gather",
+    "judge",
+    "quantity",
+]

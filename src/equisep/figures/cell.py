@@ -34,6 +34,7 @@ class Cell:
                     `keep`; the lower ones come from stage 1 and are fixed; the upper ones do too unless `renew`.
                     Stage 3: `last_epochs` of all layers. `leaky`: see `equisep.training.Stage`.
     read_epochs     epochs at which sites are read, beside the last one; `modes`, `grains`, `reductions`: how.
+                    `weightings`: of D after the last epoch; see `equisep.stats.Convention`.
     test_sites      whether the sites are read on test data too. `class_wise`: D_k. `classifier`: the cosines of the
                     classifier's rows and of the class means, and accuracy by class. `coordinates`: samples kept as two
                     principal components a site. `noise`: shares of each weight matrix's norm added to it as Gaussian
@@ -90,6 +91,7 @@ class Cell:
     modes: tuple[str, ...] = ("batch", "eval")
     grains: tuple[str, ...] = ("layers",)
     reductions: tuple[str, ...] = ("flatten",)
+    weightings: tuple[str, ...] = ("sample",)
     test_sites: bool = False
     class_wise: bool = False
     classifier: bool = False

@@ -223,7 +223,7 @@ NETS = Figure(
     ),
     claims=tuple(claim for group, (title, _, _) in NETWORKS.items() for claim in collapse_claims(group, title)),
     seeds=1,
-    smoke={"epochs": 2, "test_per_class": 5},
+    smoke={"epochs": 2, "test_per_class": 3, "width_multiplier": 1 / 64},
     columns=4,
 )
 

@@ -52,7 +52,9 @@ BASE = Cell(
     test_sites=True,
 )
 CONV = BASE.with_(network="convnet", tf32=True)
-SMALL: Mapping[str, Any] = {"epochs": 2, "per_class": 6, "test_per_class": 5}  # at smoke scale
+# at smoke scale, of feed-forward and of convolutional networks
+SMALL: Mapping[str, Any] = {"epochs": 2, "per_class": 6, "test_per_class": 5, "width_multiplier": 0.2}
+NARROW: Mapping[str, Any] = {**SMALL, "width_multiplier": 1 / 64}
 UNPRINTED = "Rate and schedule are printed for ResNet-18 alone (without the factor) and taken for all networks."
 TWO_WAYS = "Trained with (`augmented`, the paper's way) and without augmentation (`plain`); read on images as they are."
 
@@ -196,7 +198,7 @@ FIG2 = Figure(
     claims=depth_claims("convnet", CONV_DEPTHS, "Fig. 2", effective=5),
     printed=tuple(Printed(f"convnet-augmented-{d}", "effective_depth", 5.0, "Fig. 2") for d in (5, 8, 16)),
     seeds=1,
-    smoke=SMALL,
+    smoke=NARROW,
     columns=len(CONV_DEPTHS),
     notes=(UNPRINTED, TWO_WAYS),
 )
@@ -243,7 +245,7 @@ FIG4 = Figure(
     panels=noise_panels("convnet"),
     claims=noise_claims("convnet", "Fig. 4"),
     seeds=1,
-    smoke=SMALL,
+    smoke=NARROW,
     columns=len(LAYERS),
     notes=FIG3.notes,
 )
@@ -278,7 +280,7 @@ FIG5 = Figure(
               f"center_gap@site={ENDS[-1]}", 0.01, place="Fig. 5"),
     ),
     seeds=1,
-    smoke=SMALL,
+    smoke=NARROW,
     columns=len(SETS),
     notes=(
         f"Sites are the outputs of the eight blocks; a group has two, so that groups end at sites {', '.join(map(str, ENDS))}.",
@@ -297,7 +299,7 @@ FIG6 = Figure(
     panels=FIG2.panels,
     claims=depth_claims("convnet", CONV_DEPTHS, "Fig. 6"),
     seeds=1,
-    smoke=SMALL,
+    smoke=NARROW,
     columns=len(CONV_DEPTHS),
     notes=FIG2.notes,
 )
@@ -338,7 +340,7 @@ BOUND = Figure(
               "ncc@site=4", place="the section on the comparative bound"),
     ),
     seeds=10,
-    smoke={**SMALL, "width_multiplier": 0.2},
+    smoke=SMALL,
     notes=(
         "An estimate, not a bound: P[effective depth on S1 ≥ least depth that separates S1 and relabeled S2] + p, where "
         "the least depth is that of trained networks, which may be greater than that of the best ones.",

@@ -25,7 +25,8 @@ OFTEN = (0, 10, 20, 30, 50, 75, 100, 125, 150, 175, 200, 225, 250, 275, 300, 350
 # convolutional networks: one seed, the rate found by short runs, TF32 allowed (and recorded)
 IMAGES = Cell(preparation="he2023-32x32", depth=None, width=None, tf32=True)
 COLORS: dict[str, Any] = {"data": "cifar10", "preparation": "he2023-32x32-cifar"}
-SMALL: dict[str, Any] = {"epochs": 2, "per_class": 6, "test_per_class": 5}  # convolutions at smoke scale
+# convolutions at smoke scale
+SMALL: dict[str, Any] = {"epochs": 2, "per_class": 4, "test_per_class": 3, "width_multiplier": 1 / 64}
 SHORT: dict[str, Any] = {"rates": RATES, "choose": "short runs", "cite": CITE, "seeds": 1, "smoke": SMALL}
 SETS: tuple[tuple[str, dict[str, Any]], ...] = (("fm", {}), ("cifar", COLORS))
 SET_NAMES = {"fm": "Fashion-MNIST", "cifar": "CIFAR-10", "mnist": "MNIST"}
@@ -137,6 +138,8 @@ FIGS1 = Figure(
     **BEST,
 )  # fmt: skip
 
+IMBALANCED: dict[str, Any] = {"per_class": None, "sizes": (500,) * 5 + (100,) * 5}
+WEIGHTINGS = ("sample", "class", "mixed")  # the paper's text, the authors' main script, Papyan et al.
 FIG3 = Figure(
     id="he2023/fig3",
     title="Another data set, unequal classes, other rates",
@@ -145,15 +148,19 @@ FIG3 = Figure(
     series=(
         *(Series(f"cifar-{depth}", {"depth": depth, **CIFAR}, f"cifar-{depth}") for depth in DEPTHS),
         *(
-            Series(f"imbalanced-{depth}", {"depth": depth, "per_class": None, "sizes": (500,) * 5 + (100,) * 5},
-                   f"imbalanced-{depth}")
-            for depth in DEPTHS
+            Series(f"imbalanced-{depth}", {"depth": depth, **IMBALANCED}, f"imbalanced-{depth}") for depth in DEPTHS
         ),
         *(
             Series(f"sgd-{rate:g}", {"depth": 9, "optimizer": "sgd"}, f"sgd-{rate:g}", rates=(rate,))
             for rate in (0.01, 0.03, 0.1)
         ),
         *(Series(f"balanced-{depth}", {"depth": depth}) for depth in DEPTHS),
+        *(
+            Series(f"{word}-{depth}", {"depth": depth, "weightings": WEIGHTINGS, **own},
+                   rates=(CODE_RATES[FIG1.id][f"adam-{depth}"],))
+            for word, own in (("equal", {}), ("unequal", IMBALANCED))
+            for depth in DEPTHS
+        ),
     ),
     panels=(
         *(Panel(f"cifar-{depth}", f"CIFAR-10, {depth} layers") for depth in DEPTHS),
@@ -165,6 +172,13 @@ FIG3 = Figure(
         *(
             Claim(f"Unequal classes have a longer half-life ({depth} layers)", "below",
                   (f"balanced-{depth}", f"imbalanced-{depth}"), "half_life")
+            for depth in DEPTHS
+        ),
+        Claim("At the authors' rates the law holds for unequal classes, however they are weighed", "law", ("unequal-*",),
+              ";".join(f"r@weighting={name}" for name in WEIGHTINGS)),
+        *(
+            Claim(f"and with classes weighed alike their half-life is longer ({depth} layers)", "below",
+                  (f"equal-{depth}", f"unequal-{depth}"), "half_life@weighting=class")
             for depth in DEPTHS
         ),
     ),
@@ -363,7 +377,7 @@ FIG8 = Figure(
     panels=tuple(Panel(data, SET_NAMES[data], x_label="block") for data, _ in SETS),
     claims=(Claim("The law holds by block", "law", ("densenet-*",)),),
     columns=2,
-    **{**SHORT, "smoke": {**SMALL, "width_multiplier": 1 / 48}},
+    **SHORT,
 )  # fmt: skip
 FIG10 = Figure(
     id="he2023/fig10",

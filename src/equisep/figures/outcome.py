@@ -24,6 +24,7 @@ class Curves:
     mode: str
     grain: str = "layers"
     reduction: str = "flatten"
+    weighting: str = "sample"
     sites: tuple[str, ...] = ()
     fuzziness: Curve = ()
     cdnv: Curve = ()
@@ -41,7 +42,7 @@ class Curves:
 class Outcome:
     """Everything kept of one cell.
 
-    readings    one for each epoch, mode, grain and reduction, in that order.
+    readings    one for each epoch, mode, grain, reduction and weighting, in that order.
     numbers     single numbers by name, as `final_loss`, `minority_cosine`.
     arrays      lists of numbers by name, as `class_accuracy_test`, or `ratios` and `classifier_cosines` of a solved curve.
     points      for each site (its name) the samples as (x, y, label) in its first two principal components.
@@ -63,8 +64,9 @@ class Outcome:
         mode: str | None = None,
         grain: str | None = None,
         reduction: str | None = None,
+        weighting: str | None = None,
     ) -> Curves | None:
-        """The reading at an epoch (the last), in a mode, grain and reduction (the first read each); None if not there."""
+        """The reading at an epoch (the last), in a mode, grain, reduction and weighting (the first each); None if not there."""
         if not self.readings:
             return None
         first = self.readings[0]
@@ -73,9 +75,10 @@ class Outcome:
             mode or first.mode,
             grain or first.grain,
             reduction or first.reduction,
+            weighting or first.weighting,
         )
         for reading in self.readings:
-            if (reading.epoch, reading.mode, reading.grain, reading.reduction) == wanted:
+            if (reading.epoch, reading.mode, reading.grain, reading.reduction, reading.weighting) == wanted:
                 return reading
         return None
 

@@ -1,7 +1,7 @@
 """Quantities: single numbers of one outcome, by name, as claims and panels ask for them.
 
 r                             of the law of D at the last epoch, read the first way
-r@epoch=100,mode=eval         … at another epoch, or read another way (`epoch`, `mode`, `grain`, `reduction`)
+r@epoch=100,mode=eval         … at another epoch, or read another way (`epoch`, `mode`, `grain`, `reduction`, `weighting`)
 ncc@site=4                    a metric of one site (counted from 0, the input; -1 is the last)
 ncc_test@epoch=0,site=-1
 r@from=10                     the law of the sites from 10 on
@@ -22,7 +22,7 @@ from equisep.results import LawFit
 
 METRICS = ("fuzziness", "cdnv", "ncc", "fuzziness_test", "cdnv_test", "ncc_test")
 WHOLE = ("loss", "accuracy", "accuracy_test")
-WAYS = ("epoch", "mode", "grain", "reduction", "site", "from", "of", "class", "split")
+WAYS = ("epoch", "mode", "grain", "reduction", "weighting", "site", "from", "of", "class", "split")
 HALF = 0.5 + 1e-9  # of an epoch, to which shares of a shortened training are rounded
 SETTLED = 0.1
 FITTED = 0.99  # Galanti & Galanti 2022 take an accuracy above 99 % for perfect
@@ -107,6 +107,7 @@ def _reading(outcome: Outcome, asked: Quantity) -> Curves | None:
         mode=ways.get("mode"),
         grain=ways.get("grain"),
         reduction=ways.get("reduction"),
+        weighting=ways.get("weighting"),
     )
 
 
@@ -128,7 +129,7 @@ def _settled(outcome: Outcome, asked: Quantity) -> float | None:
     along = [
         (reading.epoch, after / before)
         for reading in sorted(outcome.readings, key=lambda each: each.epoch)
-        if (reading.mode, reading.grain, reading.reduction) == (first.mode, first.grain, first.reduction)
+        if reading == outcome.reading(epoch=reading.epoch)
         and (after := _site(reading.fuzziness, site)) is not None
         and (before := _site(reading.fuzziness, site - 1))
     ]

@@ -35,6 +35,7 @@ _WAYS = {
     "mode": "in {} mode",
     "grain": "by {}",
     "reduction": "with `{}`",
+    "weighting": "weighed by {}",
     "site": "at site {}",
     "from": "from site {} on",
     "of": "of {}",

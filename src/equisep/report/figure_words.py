@@ -156,5 +156,6 @@ def _way_word(key: str, value: str) -> str:
         return "last site"
     if key == "epoch":
         return f"epoch {value.replace('/', ' of ')}"
-    forms = {"mode": "{} mode", "grain": "by {}", "reduction": "{}", "from": "from site {}", "of": "of {}"}
+    forms = {"mode": "{} mode", "grain": "by {}", "reduction": "{}", "weighting": "weighed by {}"}
+    forms |= {"from": "from site {}", "of": "of {}"}
     return forms.get(key, f"{key} {{}}").format(value)

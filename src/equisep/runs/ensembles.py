@@ -161,6 +161,7 @@ def _outcome(cell: Cell, ensemble: Ensemble, index: int, material: Material) -> 
         network = ensemble.network(index)
         x, y = material.of(index)
         x = x.to(ensemble.stack.theta.dtype).flatten(1)
+        readings += weighed(cell, network, x, y)
         if cell.classifier:
             own, more = classifier_numbers(
                 network,
@@ -176,6 +177,31 @@ def _outcome(cell: Cell, ensemble: Ensemble, index: int, material: Material) -> 
         if cell.coordinates:
             points = coordinates_of(cell, network, x, y)
     return Outcome(readings=readings, numbers=numbers, arrays=arrays, points=points, diverged=diverged)
+
+
+def weighed(cell: Cell, network: torch.nn.Module, x: Tensor, y: Tensor) -> tuple[Curves, ...]:
+    """D after the last epoch under the weightings beside `sample`, in every mode of the cell."""
+    found = []
+    for weighting in cell.weightings:
+        for mode in cast("tuple[Mode, ...]", cell.modes) if weighting != "sample" else ():
+            profile = measure(
+                network, Batches(x, y), mode=mode, sites=cell.grains[0], weighting=cast("Any", weighting),
+                reduction=cell.reductions[0], metrics=["fuzziness"], intervals="none", coordinates=0,
+            )  # fmt: skip
+            found.append(
+                Curves(
+                    epoch=last_epoch(cell), mode=mode, grain=cell.grains[0], reduction=cell.reductions[0],
+                    weighting=weighting, sites=tuple(site.name for site in profile.sites),
+                    fuzziness=tuple(site.fuzziness for site in profile.sites),
+                )
+            )  # fmt: skip
+    return tuple(found)
+
+
+def last_epoch(cell: Cell) -> int:
+    """The number of the last epoch that is read: all stages of one training count."""
+    same = cell.kind == "staged" and not cell.renew
+    return cell.epochs + (cell.first_epochs if same else 0) + (cell.last_epochs if cell.kind == "staged" else 0)
 
 
 def coordinates_of(

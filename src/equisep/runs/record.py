@@ -3,7 +3,7 @@
     {"kind": "equisep record", "schema": 1, "figure": …, "scale": …, "planned": …,
      "base":        fields of most cells that differ from their defaults; a cell holds what differs from it
      "made":        [provenance, …]; an entry names one by its place, and holds what is its own, as `wall_s`
-     "ways":        [[mode, grain, reduction, sites], …] of readings; `sites` is a place in
+     "ways":        [[mode, grain, reduction, weighting, sites], …] of readings; `sites` is a place in
      "sites":       [[name, …], …]
      "entries":     [{"series", "cell", "made", "own", "readings", "numbers", …}, …], one a line}
 
@@ -33,7 +33,7 @@ from equisep.runs.store import own_fields
 KIND, SCHEMA = "equisep record", 1
 DIGITS, POINT_DIGITS = 7, 4
 Keep = Literal["chosen", "all"]
-WAY = ("mode", "grain", "reduction", "sites")
+WAY = ("mode", "grain", "reduction", "weighting", "sites")
 COLUMNS = tuple(entry.name for entry in fields(Curves) if entry.name not in ("epoch", *WAY))
 SLIM = ("fuzziness", "loss", "accuracy", "accuracy_test")
 NOTHING: Mapping[str, Any] = {name: plain(getattr(Curves(epoch=0, mode=""), name)) for name in COLUMNS}
@@ -285,7 +285,8 @@ def _columns(readings: Sequence[Curves], ways: _Table, sites: _Table) -> dict[st
     columns: dict[str, list[Any]] = {"epoch": [], "way": [], **{name: [] for name in COLUMNS}}
     for reading in readings:
         columns["epoch"].append(reading.epoch)
-        way = [reading.mode, reading.grain, reading.reduction, sites.place(list(reading.sites))]
+        read = (reading.mode, reading.grain, reading.reduction, reading.weighting)
+        way = [*read, sites.place(list(reading.sites))]
         columns["way"].append(ways.place(way))
         for name in COLUMNS:
             columns[name].append(plain(getattr(reading, name)))
@@ -296,7 +297,7 @@ def _rows(columns: Mapping[str, list[Any]], ways: Sequence[Any], sites: Sequence
     names: Iterable[str] = [name for name in columns if name != "way"]
     rows = []
     for place, way in enumerate(columns.get("way", [])):
-        mode, grain, reduction, site = ways[way]
+        *read, site = ways[way]
         row = {name: columns[name][place] for name in names}
-        rows.append({**row, "mode": mode, "grain": grain, "reduction": reduction, "sites": sites[site]})
+        rows.append({**row, **dict(zip(WAY, read, strict=False)), "sites": sites[site]})
     return rows

@@ -19,7 +19,7 @@ from equisep.progress import Progress, silent
 from equisep.provenance import provenance
 from equisep.results import Profile
 from equisep.runs.classifiers import classifier_numbers
-from equisep.runs.ensembles import coordinates_of, dtype_of, recipe_of, shape_of
+from equisep.runs.ensembles import coordinates_of, dtype_of, recipe_of, shape_of, weighed
 from equisep.runs.material import material_of
 from equisep.runs.plan import FEED_FORWARD
 from equisep.taps import Mode, reading_mode
@@ -53,6 +53,7 @@ def run_single(
             reader.network = network
             if diverged is None:
                 reader.read(cell.epochs)
+                reader.curves += weighed(cell, network, x.to(dtype), y)
             outcomes.append(_outcome(cell, reader, loss, diverged, classes=material.classes))
         checksum = material.checksum
     made = {**provenance(place, dtype_of(cells[0])), "data": checksum, "engine": "single", "tf32": cells[0].tf32}
