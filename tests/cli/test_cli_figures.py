@@ -175,6 +175,21 @@ def test_a_smoke_run_is_listed_as_such_and_claims_nothing(place: Path) -> None:
     assert rows["fang2021/minority"]["claims"]["held"] == 0
 
 
+def test_a_damaged_cell_is_told_of_by_every_command_and_run_again(place: Path) -> None:
+    words = ("mine/depths", "--from", "mine.py", "--store", "damaged")
+    before = read(equisep("figures", "run", *words, "--json", folder=place))
+    path = min((place / "damaged" / "cells").rglob("outcome.json"))
+    path.write_text(path.read_text()[:100])
+    key = path.parent.name
+    listed = equisep("figures", "list", *words[1:], folder=place)
+    assert f"Cell {key} is damaged and does not count" in listed.stderr
+    assert f"Cell {key} is damaged and does not count" in equisep("figures", "show", *words, folder=place).stderr
+    again = equisep("figures", "run", *words, "--json", folder=place)
+    assert f"Cell {key} was damaged" in again.stderr and "will be run again" in again.stderr
+    after = read(again)
+    assert [row["r_by_seed"] for row in after["series"]] == [row["r_by_seed"] for row in before["series"]]
+
+
 def test_plan_says_what_it_costs_and_runs_nothing(place: Path) -> None:
     words = ("figures", "run", "he2023/fig1", "he2023/fig2", "--plan", "--store", "never")
     done = equisep(*words, folder=place)
@@ -270,6 +285,11 @@ def test_bad_settings_are_one_sentence(text: str, words: str) -> None:
         ),
         (("run", "he2023/fig1", "--device", "cuda:99"), "`--device cuda:99` cannot be used here"),
         (("run", "he2023/fig1", "--device", "gpu"), "`--device gpu` cannot be used here"),
+        (("run", "he2023/fig1", "--device", "meta"), "`--device meta` cannot be used here"),
+        (
+            ("run", "he2023/fig1", "--data", "cifar11=embedded-28x28"),
+            "`--data cifar11=embedded-28x28`: no figure trains on `cifar11`. Did you mean `cifar10`",
+        ),
         (("run", "he2023/fig1", "--data", "cifar10"), "A stand-in is written NAME=OTHER"),
         (("run", "he2023/fig1", "--set", "epoch=3"), "A cell has no field `epoch`."),
         (("run", "he2023/fig1", "--seeds", "0"), "Invalid value for '--seeds'"),

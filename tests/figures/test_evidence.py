@@ -81,3 +81,15 @@ def test_nothing_run() -> None:
 def test_what_stood_in_for_what() -> None:
     assert shown_evidence().stand_ins == {"cifar10": "embedded-10x10"}
     assert gather(figure(), entries(), scale="paper").stand_ins == {}
+
+
+def test_short_runs_alone_are_never_taken_for_the_whole_training() -> None:
+    made = replace(figure(), choose="short runs")
+    short = [
+        replace(entry, cell=entry.cell.with_(epochs=60)) for entry in entries({(1e-3, 0): -0.99, (3e-3, 0): -0.999})
+    ]
+    found = gather(made, short, scale="paper").series["a"]
+    assert found.rate is None and not found.chosen and len(found.entries) == 2
+    whole = Entry("a", short[1].cell.with_(epochs=600), outcome(law_curve(r=-0.98)))
+    found = gather(made, [*short, whole], scale="paper").series["a"]
+    assert found.rate == 3e-3 and found.values("r") == pytest.approx({0: -0.98})

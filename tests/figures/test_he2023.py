@@ -97,8 +97,10 @@ def test_other_printed_numbers() -> None:
     assert [(row.quantity, row.value) for row in FIG2.printed] == [("r@epoch=100/600", -0.996)]
     printed = {(row.series, row.quantity): row.value for row in FIG9.printed}
     assert printed == {
-        ("standard", "r"): -0.997, ("frozen", "r"): -0.971, ("standard", "final_loss"): 0.0021,
-        ("frozen", "final_loss"): 0.0019, ("standard", "accuracy_test"): 0.2385, ("frozen", "accuracy_test"): 0.1967,
+        ("standard", "r"): -0.997, ("frozen", "r"): -0.971,
+        ("standard", "loss"): 0.0021, ("frozen", "loss"): 0.0019,
+        ("standard", "accuracy"): 1.0, ("frozen", "accuracy"): 1.0,
+        ("standard", "accuracy_test"): 0.2385, ("frozen", "accuracy_test"): 0.1967,
     }  # fmt: skip
     least = {claim.of[0].split("-")[0]: claim.value for claim in FIG5.claims if claim.rule == "least near"}
     assert least == {"mnist": 6, "fm": 10, "cifar": 12}

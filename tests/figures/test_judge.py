@@ -488,6 +488,24 @@ def test_a_number_that_was_asked_and_does_not_exist_holds_nothing() -> None:
     )
 
 
+def test_seeds_without_a_number_leave_a_choice_that_holds_nothing() -> None:
+    """Of five seeds two have no number: the other three agree, but which three was not asked beforehand."""
+    claim = Claim("…", "at least", ("a",), "score", 0.5)
+    found = evidence(figure(claim), {"a": numbers(0.9, 0.91, 0.92, None, None)})
+    verdict = verdict_of(found)
+    assert (verdict.verdict, verdict.n, verdict.parts[0].lost) == ("indicated", 3, 2)
+    assert "(2 more without it)" in verdict.reason and "and a number in every seed to hold" in verdict.reason
+    exact = evidence(figure(replace(claim, exact=True)), {"a": numbers(0.9, None)})
+    assert verdict_of(exact).verdict == "indicated"
+    assert (
+        verdict_of(evidence(figure(replace(claim, value=0.95)), {"a": numbers(0.9, 0.9, 0.9, None)})).verdict
+        == "not held"
+    )
+    flat = {"a": [outcome(law_curve(r=-0.999))] * 3 + [outcome((None,) * 9)]}
+    verdict = verdict_of(evidence(figure(LAW), flat))
+    assert (verdict.verdict, verdict.n, verdict.parts[0].lost) == ("not held", 3, 1)
+
+
 def test_smoke_scale_is_nothing_to_quote() -> None:
     verdict = verdict_of(evidence(figure(LAW), {"a": [outcome(law_curve(r=-0.999))] * 3}, scale="smoke"))
     assert verdict.verdict == "not run"

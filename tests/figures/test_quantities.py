@@ -35,6 +35,33 @@ def rich() -> Outcome:
     )  # fmt: skip
 
 
+def test_the_whole_network_is_read_in_use_where_it_was() -> None:
+    ways = {"batch": (0.7, 0.4, 0.9), "eval": (0.1, 1.0, 0.8)}
+    both = Outcome(
+        readings=tuple(
+            Curves(epoch=epoch, mode=mode, loss=loss + epoch, accuracy=fit, accuracy_test=test)
+            for epoch in (0, 10)
+            for mode, (loss, fit, test) in ways.items()
+        )
+    )
+    assert [quantity(both, name) for name in ("loss", "accuracy", "accuracy_test")] == [10.1, 1.0, 0.8]
+    assert quantity(both, "loss@epoch=0") == 0.1 and quantity(both, "loss@mode=batch,epoch=0") == 0.7
+    assert [quantity(both, f"accuracy_test@mode={mode}") for mode in ways] == [0.9, 0.8]
+    alone = Outcome(readings=both.readings[2:3])
+    assert quantity(alone, "accuracy") == 0.4 and quantity(alone, "accuracy@mode=eval") is None
+
+
+def test_what_was_read_before_training_diverged_is_not_its_end(rich: Outcome) -> None:
+    before = Outcome(readings=rich.readings[:2], diverged=30)
+    assert before.last_epoch is None and before.reading() is None
+    for text in ("r", "rho@mode=eval", "last", "accuracy", "rho@epoch=0/600", "settled@site=1"):
+        assert quantity(before, text) is None
+    assert quantity(before, "rho@epoch=0") == pytest.approx(1.2)
+    after = Outcome(readings=rich.readings, diverged=600)  # read at its end nevertheless
+    assert after.last_epoch == 600 and quantity(after, "rho") == pytest.approx(0.5)
+    assert Outcome().last_epoch is None
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [

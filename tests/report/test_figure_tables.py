@@ -104,9 +104,18 @@ def test_the_terminal_keeps_to_its_width(width: int) -> None:
     assert max(map(len, terminal(shown_evidence(), width=width).splitlines())) <= width
 
 
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 160])
+def test_numbers_of_series_are_shown_whole_or_not_at_all(width: int) -> None:
+    table = terminal(shown_evidence(), width=width).split("chosen")[1].split("Beside the paper")[0]
+    assert "…" not in table
+    assert "-0.9990" in table and "ρ" in table  # r and ρ are the last to go
+    assert ("imbalance" in table) == (width >= 100)
+
+
 def test_without_utf8_it_is_ascii() -> None:
     text = terminal(shown_evidence(), encoding="ascii")
-    assert "rho" in text and "?" not in text.split("Beside the paper")[0].split("Series")[1]
+    assert "rho" in text and "?" not in text
+    assert "r <= -0.99 and rho < 1" in " ".join(text.split())
 
 
 def test_one_reason_is_told_once() -> None:
@@ -160,6 +169,14 @@ def test_the_comparative_bound_is_shown_where_it_is_estimated() -> None:
     assert "estimates" in figure_json(shown_evidence(), judge(shown_evidence()))
 
 
+def test_the_heads_of_the_list_are_whole_at_80_columns() -> None:
+    found = shown_evidence()
+    partly = replace(found, figure=replace(found.figure, id="fang2021/oversampling"), planned=found.done + 100)
+    text = printed(render_list(list_rows([(partly, judge(partly), True)])), width=80).splitlines()
+    assert text[1].split() == ["figure", "state", "held", "not", "ind.", "open", "title"]
+    assert f"{found.done} of {partly.planned} cells" in text[3]
+
+
 def test_the_list_sums_up() -> None:
     found = shown_evidence()
     empty = gather(replace(found.figure, id="test/other"), (), scale="paper")
@@ -170,12 +187,22 @@ def test_the_list_sums_up() -> None:
     own = next(line for line in text.splitlines() if line.startswith(" test/") and "not run" not in line)
     assert own.split()[1:5] == ["run", "2", "1", "1"]  # held, not held, not run
     assert "2 figures, 1 of them run;" in text and "2 held, 1 not held, 0 indicated, 5 not run." in text
+    narrow = printed(render_list(rows), width=80, encoding="ascii").splitlines()
+    assert narrow[1].split() == ["figure", "state", "held", "not", "ind.", "open", "title"]
     assert claim_words({"held": 0, "not held": 0, "indicated": 0, "not run": 0}) == "none"
 
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(0.04, "0.04 s"), (12, "12 s"), (600, "10 min"), (5400, "1.5 h"), (3 * 86400, "3 days"), (80, "80 s")],
+    [
+        (0.04, "0.04 s"),
+        (12, "12 s"),
+        (600, "10 min"),
+        (5400, "1.5 h"),
+        (3 * 86400, "3 days"),
+        (80, "80 s"),
+        (1.08e8, "3.42 years"),
+    ],
 )
 def test_durations(seconds: float, words: str) -> None:
     assert duration(seconds) == words

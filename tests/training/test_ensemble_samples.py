@@ -127,3 +127,10 @@ def test_noise_on_given_labels_is_refused() -> None:
     x, y = clouds()
     with pytest.raises(InputError, match="Leave out `per_class`, `sizes` and label noise"):
         train_ensemble([member(label_noise=0.5)], x, y, samples=[(torch.arange(40), y[:40])])
+
+
+def test_samples_of_unequal_length_are_refused() -> None:
+    x, y = clouds()
+    rows = [torch.arange(30), torch.arange(24)]
+    with pytest.raises(InputError, match=re.escape("`samples` holds 24 to 30. Give equally many")):
+        train_ensemble([member(), member(seed=1)], x, y, samples=[(own, y[own]) for own in rows])

@@ -71,6 +71,12 @@ def open_store(path: Path | None) -> Store | None:
     return Store.open(STORE if path is None else path, create=False)
 
 
+def say_notes(store: Store | None, *, quiet: bool) -> None:
+    """What was found damaged in the store."""
+    for note in store.notes if store is not None else ():
+        say(note, quiet=quiet)
+
+
 def found_of(figure: Figure, store: Store | None, *, scale: str) -> Found:
     """What the store has of a figure at a scale, else what the record has, else nothing."""
     from equisep.runs.scale import check_scale

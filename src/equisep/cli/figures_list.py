@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from equisep.cli.console import out, print_json, reported
-from equisep.cli.figures_found import FigureFile, Found, ReadStore, found_of, known_figures, open_store
+from equisep.cli.figures_found import FigureFile, Found, ReadStore, found_of, known_figures, open_store, say_notes
 from equisep.cli.options import Json, Quiet
 from equisep.report.figure_list import list_rows, render_list
 
@@ -17,6 +17,7 @@ def list_figures(file: FigureFile = None, store: ReadStore = None, json: Json = 
         paper = found_of(figure, held, scale="paper")
         smoke = found_of(figure, held, scale="smoke") if held is not None and not paper.evidence.done else None
         found.append(_better(paper, smoke))
+    say_notes(held, quiet=quiet)
     rows = list_rows((each.evidence, each.verdicts, each.recorded) for each in found)
     if json:
         print_json(rows)

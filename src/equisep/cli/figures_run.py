@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from equisep.cli.console import out, print_json, progress_bars, reported, saved, say, usable_folder
-from equisep.cli.figures_found import STORE, FigureFile, Found, Scale, Strict, judged, known_figures, print_found
-from equisep.cli.figures_settings import cell_changes, check_device, check_place
+from equisep.cli.figures_found import (
+    STORE,
+    FigureFile,
+    Found,
+    Scale,
+    Strict,
+    judged,
+    known_figures,
+    print_found,
+    say_notes,
+)
+from equisep.cli.figures_settings import cell_changes, check_device, check_place, check_stand_ins
 from equisep.cli.options import DataFolder, Device, Json, Quiet
 from equisep.errors import EquisepError, InputError
 from equisep.figures.catalogue import named
@@ -62,11 +72,15 @@ def run(
     """Run what is missing of figures, and show every claim with its verdict; the same command goes on where it stopped."""
     from equisep.runs.plan import parse_stand_ins
     from equisep.runs.scale import check_scale
+    from equisep.runs.store import Store
 
-    figures = _figures(ids or [], everything=everything, file=file, quiet=quiet)
+    known = known_figures(file, quiet=quiet) if everything or ids else ()
+    figures = _figures(ids or [], known, everything=everything)
     check_scale(scale)
+    stand_ins = parse_stand_ins(data or [])
+    check_stand_ins(stand_ins, known)
     asked: dict[str, Any] = {
-        "scale": scale, "seeds": seeds, "data": parse_stand_ins(data or []), "changes": cell_changes(settings or []),
+        "scale": scale, "seeds": seeds, "data": stand_ins, "changes": cell_changes(settings or []),
     }  # fmt: skip
     place = check_place(on)
     if place == "local":
@@ -76,9 +90,15 @@ def run(
         return
     if draw is not None:
         usable_folder(draw, flag="--draw")
-    where = {"store": store, "device": device, "on": place, "data_dir": None if data_dir is None else str(data_dir)}
-    with progress_bars(quiet=quiet) as progress:
-        found, failed = _run_all(figures, {**asked, **where}, draw=draw, quiet=quiet, show=not json, progress=progress)
+    held = Store.open(store)
+    where = {"store": held, "device": device, "on": place, "data_dir": None if data_dir is None else str(data_dir)}
+    try:
+        with progress_bars(quiet=quiet) as progress:
+            found, failed = _run_all(
+                figures, {**asked, **where}, draw=draw, quiet=quiet, show=not json, progress=progress
+            )
+    finally:
+        say_notes(held, quiet=quiet)
     if json:
         content = [each.json() for each in found]
         print_json(content[0] if len(figures) == 1 and content else content)
@@ -88,12 +108,11 @@ def run(
         raise typer.Exit(1)
 
 
-def _figures(ids: Sequence[str], *, everything: bool, file: Path | None, quiet: bool) -> list[Figure]:
+def _figures(ids: Sequence[str], known: Sequence[Figure], *, everything: bool) -> list[Figure]:
     if everything and ids:
         raise InputError(f"`--all` runs every figure, and `{ids[0]}` is named beside it. Give one or the other.")
     if not everything and not ids:
         raise InputError("No figure was named. Name one or more, or say `--all`; `equisep figures list` has all ids.")
-    known = known_figures(file, quiet=quiet)
     return list(known) if everything else [named(id, known) for id in dict.fromkeys(ids)]
 
 

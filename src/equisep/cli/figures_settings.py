@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, cast
 
 from equisep.cli.console import fail
-from equisep.errors import InputError, ProfileError
+from equisep.errors import InputError, ProfileError, did_you_mean
 from equisep.figures.cell import Cell
+from equisep.figures.figure import Figure
 
 # what has a flag of its own, since a plan is made of it
 ELSEWHERE = {"seed": "--seeds", "data_seed": "--seeds", "data": "--data NAME=OTHER", "stands_for": "--data NAME=OTHER"}
@@ -58,9 +59,21 @@ def check_device(name: str | None) -> None:
     import torch
 
     try:
-        torch.zeros(1, device=name)
-    except (RuntimeError, AssertionError, ValueError) as error:
+        torch.zeros(1, device=name).item()  # a device that cannot give a number back, as `meta`, trains nothing
+    except (RuntimeError, AssertionError, ValueError, NotImplementedError) as error:
         fail(f"`--device {name}` cannot be used here: {str(error).splitlines()[0]}", code=2)
+
+
+def check_stand_ins(stand_ins: Mapping[str, str], figures: Iterable[Figure]) -> None:
+    """Refuse a stand-in for a data set that no figure trains on: it would change nothing, and nobody would notice."""
+    cells = [figure.cell(series) for figure in figures for series in figure.series]
+    known = sorted({cell.data for cell in cells if cell.kind != "solve"})
+    for name, other in stand_ins.items():
+        if name not in known:
+            raise InputError(
+                f"`--data {name}={other}`: no figure trains on `{name}`.{did_you_mean(name, known)} They train on "
+                f"{', '.join(known)}."
+            )
 
 
 def check_place(on: str) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from equisep.cli.console import print_json, reported, saved, say, usable_file
+from equisep.cli.console import print_json, reported, saved, usable_file
 from equisep.cli.figures_found import (
     FigureFile,
     ReadStore,
@@ -17,6 +17,7 @@ from equisep.cli.figures_found import (
     known_figures,
     open_store,
     print_found,
+    say_notes,
 )
 from equisep.cli.options import PICTURES, Json, Quiet
 from equisep.errors import InputError
@@ -42,8 +43,7 @@ def show(
     figure = named(id, known_figures(file, quiet=quiet))
     held = open_store(store)
     found = found_of(figure, held, scale=scale)
-    for note in held.notes if held is not None else ():
-        say(note, quiet=quiet)
+    say_notes(held, quiet=quiet)
     if json:
         print_json(found.json())
     else:

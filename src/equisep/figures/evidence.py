@@ -91,6 +91,8 @@ def series_evidence(figure: Figure, series: Series, entries: list[Entry]) -> Ser
         return SeriesEvidence(series, None)
     longest = max(entry.cell.epochs for entry in entries)
     whole = [entry for entry in entries if entry.cell.epochs == longest]
+    if figure.choose == "short runs" and len({entry.cell.rate for entry in whole}) > 1:
+        return SeriesEvidence(series, None, tuple(entries))  # the short runs alone: the whole training is one rate's
     by_rate: dict[float, dict[int, Entry]] = {}
     for entry in sorted(whole, key=lambda entry: (entry.cell.rate, entry.cell.seed)):
         by_rate.setdefault(entry.cell.rate, {})[entry.cell.seed] = entry

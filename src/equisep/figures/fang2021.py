@@ -245,8 +245,8 @@ OVERSAMPLING = Figure(
     ),
     columns=2,
     notes=(
-        "The weight stands in the loss, whose mean over a batch divides by the sum of its weights: in the loss of all samples "
-        "as w copies of each minority sample, batch by batch noisier, the more so the larger w.",
+        "The weighted sum over a batch is divided by the batch's size: the gradient of w copies of each minority sample, without "
+        "the smaller share that more copies would leave to each, and batch by batch noisier, the more so the larger w.",
     ),
 )  # fmt: skip
 

@@ -83,7 +83,8 @@ def judge(evidence: Evidence) -> tuple[Verdict, ...]:
 
     Every part has to meet the rule. With fewer than 3 seeds the mean takes the interval's place, and the claim is
     indicated at best, unless it is `exact`. A number that does not exist though it was asked of a finished run, as
-    after a divergence, holds no claim. At smoke scale, and where cells are missing, nothing is judged.
+    after a divergence, holds no claim: where some seeds have none, there is no law, and any other claim is indicated at
+    best, since those that are left are a choice. At smoke scale, and where cells are missing, nothing is judged.
     """
     check_claims(evidence.figure)
     return tuple(_verdict(evidence, claim) for claim in evidence.figure.claims)
@@ -203,8 +204,8 @@ def _beside(found: SeriesEvidence, text: str) -> dict[str, float | None]:
 
 def _word(claim: Claim, part: Part, values: Sequence[float]) -> Word:
     few = part.n < FEW
-    if claim.rule in LAWS:  # a law that some seeds diverge from is none; that there is no law, divergence does not show
-        met = part.found == claim.rule and (claim.rule == "no law" or not part.diverged)
+    if claim.rule in LAWS:  # a law that some seeds do not have is none; that there is no law, divergence does not show
+        met = part.found == claim.rule and (claim.rule == "no law" or not part.lost)
     elif part.mean is None:
         met = False
     elif claim.rule == "same best":
@@ -215,7 +216,8 @@ def _word(claim: Claim, part: Part, values: Sequence[float]) -> Word:
         met = meets(claim, part.interval.low, part.interval.high)
     if not met:
         return "not held"
-    return "indicated" if few and not claim.exact else "held"
+    chosen = part.lost > 0 and claim.rule not in LAWS
+    return "indicated" if chosen or (few and not claim.exact) else "held"
 
 
 def _margin(claim: Claim, part: Part) -> float:
@@ -227,7 +229,8 @@ def _margin(claim: Claim, part: Part) -> float:
 
 def _reason(claim: Claim, called: str, worst: Part, parts: Sequence[Part]) -> str:
     """One sentence: what was found, with numbers, against what the rule asks."""
-    few = f", and {FEW} seeds or more to hold" if worst.verdict == "indicated" else ""
+    wanting = f"{FEW} seeds or more" if worst.n < FEW else "a number in every seed"
+    few = f", and {wanting} to hold" if worst.verdict == "indicated" else ""
     failed = sum(part.verdict == "not held" for part in parts)
     others = f"{failed} of {len(parts)} fail it" if failed else f"all {len(parts)} meet it, this one the least"
     found = _found_words(claim, called, worst)

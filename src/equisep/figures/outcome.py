@@ -57,6 +57,12 @@ class Outcome:
     diverged: int | None = None
     notes: tuple[str, ...] = ()
 
+    @property
+    def last_epoch(self) -> int | None:
+        """The last epoch that was read; None without one, or where training diverged after it: that was not its end."""
+        last = max((reading.epoch for reading in self.readings), default=None)
+        return None if last is not None and self.diverged is not None and last < self.diverged else last
+
     def reading(
         self,
         *,
@@ -67,11 +73,12 @@ class Outcome:
         weighting: str | None = None,
     ) -> Curves | None:
         """The reading at an epoch (the last), in a mode, grain, reduction and weighting (the first each); None if not there."""
-        if not self.readings:
+        at = self.last_epoch if epoch is None else epoch
+        if not self.readings or at is None:
             return None
         first = self.readings[0]
         wanted = (
-            max(reading.epoch for reading in self.readings) if epoch is None else epoch,
+            at,
             mode or first.mode,
             grain or first.grain,
             reduction or first.reduction,

@@ -2,6 +2,7 @@
 
 r                             of the law of D at the last epoch, read the first way
 r@epoch=100,mode=eval         … at another epoch, or read another way (`epoch`, `mode`, `grain`, `reduction`, `weighting`)
+accuracy_test                 of the whole network, as `accuracy` and `loss`: in eval mode where it was read, unless it says
 ncc@site=4                    a metric of one site (counted from 0, the input; -1 is the last)
 ncc_test@epoch=0,site=-1
 r@from=10                     the law of the sites from 10 on
@@ -67,8 +68,8 @@ def quantity(outcome: Outcome, text: str) -> float | None:
     if reading is None:
         return None
     if asked.name in WHOLE:
-        value = getattr(reading, asked.name)
-        return None if value is None else float(value)
+        found = [getattr(each, asked.name) for each in (_in_use(outcome, asked), reading) if each is not None]
+        return next((float(value) for value in found if value is not None), None)
     if asked.name in METRICS:
         return _site(_curve(reading, asked.name, asked), int(asked.ways.get("site", "-1")))
     if asked.name in OF_CURVE:
@@ -111,13 +112,24 @@ def _reading(outcome: Outcome, asked: Quantity) -> Curves | None:
     )
 
 
+def _in_use(outcome: Outcome, asked: Quantity) -> Curves | None:
+    """The reading in eval mode, unless another is asked for.
+
+    Answers of a network in batch mode depend on the company of a sample, so that test accuracy does on the shares of classes.
+    """
+    return None if "mode" in asked.ways else _reading(outcome, Quantity(asked.name, {**asked.ways, "mode": "eval"}))
+
+
 def _epoch(outcome: Outcome, text: str) -> int | None:
     """An epoch by number, or as a share `a/b` of all: the one read within half an epoch of it."""
     part, slash, whole = text.partition("/")
     if not slash:
         return int(part)
+    last = outcome.last_epoch
+    if last is None:
+        return None
+    wanted = int(part) / int(whole) * last
     known = sorted({reading.epoch for reading in outcome.readings})
-    wanted = int(part) / int(whole) * known[-1] if known else 0.0
     return next((epoch for epoch in known if abs(epoch - wanted) <= HALF), None)
 
 

@@ -12,6 +12,7 @@ from rich.text import Text
 from equisep.figures.evidence import Evidence
 from equisep.figures.judge import Verdict
 from equisep.report.figure_rows import counts_of, state_of
+from equisep.report.figure_spelled import spelled
 from equisep.report.tables import plain_table
 from equisep.report.terminal import View
 from equisep.report.words import Glyphs, one_line
@@ -43,22 +44,24 @@ def render_list(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
 def _table(rows: Sequence[Mapping[str, Any]], glyphs: Glyphs, width: int) -> RenderableType:
     """One line a figure: claims as four narrow columns of counts, and as much of the title as there is room for."""
     head = ("figure", "state", *_COUNTED.values(), "title")
-    table = plain_table(head, (), glyphs, left=("figure", "state", "title"))
-    lines = [_line(row) for row in rows]
+    lines = [_line(row, glyphs) for row in rows]
     widths = [max(cell_len(line[place]) for line in (head, *lines)) for place in range(len(head) - 1)]
-    room = max(_LEAST_TITLE, width - sum(widths) - 2 * len(head))  # a blank on each side of a column
+    room = width - sum(widths) - 2 * len(head)  # a blank on each side of a column
+    shown = len(head) if room >= _LEAST_TITLE else len(head) - 1
+    table = plain_table(head[:shown], (), glyphs, left=("figure", "state", "title"))
     for row, line in zip(rows, lines, strict=True):
         title = Text(line[-1])
-        title.truncate(room, overflow="ellipsis")
+        title.truncate(max(0, room), overflow="ellipsis")
         style = "dim" if row["state"] == "not run" else ""
-        table.add_row(*(Text(cell, style=style) for cell in line[:-1]), title)
+        table.add_row(*[*(Text(cell, style=style) for cell in line[:-1]), title][:shown])
     return table
 
 
-def _line(row: Mapping[str, Any]) -> tuple[str, ...]:
+def _line(row: Mapping[str, Any], glyphs: Glyphs) -> tuple[str, ...]:
     scale = f", {row['scale']}" if row["scale"] == "smoke" else ""
+    state = row["state"].removeprefix("partly run (").removesuffix(")")  # `5 of 10 cells` says it
     counts = (str(row["claims"][word]) if row["claims"][word] else "" for word in _COUNTED)
-    return (row["id"], f"{row['state']}{scale}", *counts, one_line(row["title"]))
+    return (row["id"], f"{state}{scale}", *counts, one_line(spelled(row["title"], glyphs)))
 
 
 def claim_words(counts: Mapping[str, int]) -> str:

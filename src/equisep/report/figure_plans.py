@@ -47,8 +47,8 @@ def _sums(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """`0.4 s`, `12 min`, `3.5 h`, `2.1 days`."""
-    for unit, name in ((86400.0, "days"), (3600.0, "h"), (60.0, "min")):
+    """`0.4 s`, `12 min`, `3.5 h`, `2.1 days`, `3.4 years`."""
+    for unit, name in ((365.25 * 86400, "years"), (86400.0, "days"), (3600.0, "h"), (60.0, "min")):
         if seconds >= 1.5 * unit:
             return f"{seconds / unit:.3g} {name}"
     return f"{seconds:.2g} s"

@@ -15,7 +15,8 @@ from equisep.figures.rules import LAWS
 from equisep.figures.spoken import spoken
 from equisep.report.figure_plans import duration
 from equisep.report.figure_rows import LIBRARIES, STANDARD, figure_json, state_of
-from equisep.report.tables import plain_table
+from equisep.report.figure_spelled import spelled
+from equisep.report.tables import GAP, plain_table, room_beside
 from equisep.report.terminal import View
 from equisep.report.words import UNICODE, Glyphs, correlation, number, one_line
 
@@ -47,17 +48,18 @@ TITLES = {
     "bend": "bend",
     "imbalance": "imbalance",
     "r_eval": "r eval",
-    "r_optimistic": "r optimistic",
+    "r_optimistic": "r\noptimistic",
 }
 _SHARES = ("accuracy", "accuracy_test")  # shown in percent
+# on a narrow terminal what stands beside r gives way before r does; the numbers of single claims, told above, go in between
 _FIRST_TO_GO = ("r_eval", "half_life", "imbalance", *_SHARES)
-_NARROW = 100  # columns of a terminal below which the last columns of the table of series give way
+_NEXT_TO_GO = ("r_optimistic", "last", "bend", "max_residual", "rate", "n")
 
 
 def render_figure(evidence: Evidence, verdicts: Sequence[Verdict], *, recorded: bool = False) -> RenderableType:
     """Title, source, scale and stand-ins; claims; series; the paper's numbers beside ours; what made them."""
     content = figure_json(evidence, verdicts, recorded=recorded)
-    return View(lambda glyphs, width: Group(*_blocks(content, glyphs, width)))
+    return View(lambda glyphs, width: Group(*_blocks(spelled(content, glyphs), glyphs, width)))
 
 
 def figure_markdown(evidence: Evidence, verdicts: Sequence[Verdict], *, recorded: bool = False, level: int = 2) -> str:
@@ -207,14 +209,16 @@ def _claim_cells(row: Mapping[str, Any], glyphs: Glyphs) -> list[str]:
 def _paper_cell(name: str, row: Mapping[str, Any], glyphs: Glyphs) -> str:
     """The paper's number; where it prints none, the bound that the claim is held against."""
     sign = {"at least": "≥ ", "at most": "≤ "}.get(row["rule"]) if row["paper"] is None else None
-    return _shown(name, row["paper"], glyphs) if sign is None else f"{sign}{_shown(name, row['value'], glyphs)}"
+    if sign is None:
+        return _shown(name, row["paper"], glyphs)
+    return f"{spelled(sign, glyphs)}{_shown(name, row['value'], glyphs)}"
 
 
 def _printed_cells(row: Mapping[str, Any], glyphs: Glyphs) -> list[str]:
     name = row["quantity"]
     return [
         row["series"],
-        spoken(name).replace(UNICODE.rho, glyphs.rho),
+        spelled(spoken(name), glyphs),
         f"{row['paper']:g}",
         _shown(name, row["ours"], glyphs),
         str(row["n"]),
@@ -224,9 +228,15 @@ def _printed_cells(row: Mapping[str, Any], glyphs: Glyphs) -> list[str]:
 
 
 def _series_table(columns: dict[str, list[str]], glyphs: Glyphs, width: int) -> Table:
-    """On a narrow terminal what stands beside r gives way before r does."""
-    kept = {title.replace(UNICODE.rho, glyphs.rho) for name, title in TITLES.items() if name not in _FIRST_TO_GO}
-    shown = {title: cells for title, cells in columns.items() if width >= _NARROW or title in {"series", *kept}}
+    """As many columns as there is room for: a number is shown whole or not at all."""
+    standard = {"series", *(title.replace(UNICODE.rho, glyphs.rho) for title in TITLES.values())}
+    asked = [title for title in columns if title not in standard]
+    going = [*(TITLES[name] for name in _FIRST_TO_GO), *reversed(asked), *(TITLES[name] for name in _NEXT_TO_GO)]
+    shown = dict(columns)
+    for title in going:
+        if room_beside(shown, width) >= -GAP:  # none more has to fit
+            break
+        shown.pop(title, None)
     return plain_table(list(shown), zip(*shown.values(), strict=True), glyphs, left=("series",))
 
 
@@ -238,8 +248,7 @@ def _series_columns(content: Mapping[str, Any], glyphs: Glyphs) -> dict[str, lis
     for name in dict.fromkeys((*TITLES, *asked)):
         cells = [_in_column(name, row[name], glyphs) for row in rows]
         if name == "n" or any(cell != glyphs.missing for cell in cells):
-            title = TITLES.get(name) or spoken(name)
-            columns[title.replace(UNICODE.rho, glyphs.rho)] = cells
+            columns[spelled(TITLES.get(name) or spoken(name), glyphs)] = cells
     return columns
 
 

@@ -52,9 +52,9 @@ def pack(
 ) -> dict[str, Any]:
     """A figure's entries as a record, in plain JSON types.
 
-    keep        `chosen`: entries at the chosen rate keep everything, their points for the first seed only; those that are
-                best for their own seed keep the last epoch; the others the last epoch's fuzziness, loss and accuracies,
-                read in every way, and their numbers. `all`: every entry keeps everything.
+    keep        `chosen`: entries at the chosen rate keep everything, their points for the first seed only; so do those that
+                are best for their own seed, without points; the others keep the last epoch's fuzziness, loss and
+                accuracies, read in every way, and their numbers. `all`: every entry keeps everything.
     """
     if keep not in get_args(Keep):
         raise InputError(f"A record keeps `chosen` entries or `all` of them; found `{keep}`.")
@@ -223,17 +223,15 @@ def _slimmed(entries: Sequence[Entry], figure: Figure, scale: str) -> list[Entry
     slim = []
     for entry in entries:
         outcome = entry.outcome
-        if id(entry) not in chosen:
-            outcome = _last_epoch(outcome, COLUMNS if id(entry) in best else SLIM)
         if id(entry) not in chosen | best:
-            outcome = replace(outcome, arrays={})
+            outcome = replace(_last_epoch(outcome), arrays={})
         slim.append(replace(entry, outcome=outcome if id(entry) in drawn else replace(outcome, points={})))
     return slim
 
 
-def _last_epoch(outcome: Outcome, columns: Sequence[str]) -> Outcome:
+def _last_epoch(outcome: Outcome) -> Outcome:
     last = max((reading.epoch for reading in outcome.readings), default=0)
-    names = ("epoch", *WAY, *columns)
+    names = ("epoch", *WAY, *SLIM)
     readings = (reading for reading in outcome.readings if reading.epoch == last)
     return replace(
         outcome, readings=tuple(Curves(**{name: getattr(each, name) for name in names}) for each in readings)

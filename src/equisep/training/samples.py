@@ -100,6 +100,12 @@ def _given_samples(
         raise InputError("`samples` are given, so nothing is drawn. Leave out `per_class`, `sizes` and label noise.")
     if len(given) != len(members):
         raise InputError(f"`samples` has {len(given)} entries for {len(members)} members. Give one for each.")
+    lengths = max((sorted({len(pair[part]) for pair in given}) for part in (0, 1)), key=len)
+    if len(lengths) > 1:
+        raise InputError(
+            f"Members of one ensemble see as many samples each; `samples` holds {lengths[0]} to {lengths[-1]}. "
+            "Give equally many, with a label each."
+        )
     rows, labels = (torch.stack([pair[part].cpu().to(torch.int64) for pair in given]) for part in (0, 1))
     if rows.shape != labels.shape or rows.ndim != 2 or rows.shape[1] == 0:
         raise InputError(
