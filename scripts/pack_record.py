@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from PIL import Image
@@ -25,6 +26,7 @@ from equisep.report.figure_rows import state_of
 from equisep.runs.cost import asked_cells
 from equisep.runs.plan import Asked
 from equisep.runs.record import read_record, write_record
+from equisep.runs.run import evidence_of
 from equisep.runs.store import Store
 
 REPO = Path(__file__).resolve().parents[1]
@@ -53,10 +55,10 @@ def pack_figure(figure: Figure, store: Store, results: Path) -> Evidence:
 
     Where nothing was run, nothing is written.
     """
-    entries = store.entries(figure.id, SCALE)
-    stored = gather(figure, entries, scale=SCALE, planned=planned_of(figure, store))
+    stored = replace(evidence_of(figure, store, SCALE), planned=planned_of(figure, store))
     if not stored.done:
         return stored
+    entries = [entry for found in stored.series.values() for entry in found.entries]
     path = results / f"{figure.id}.json"
     write_record(path, entries, figure, SCALE, planned=stored.planned)
     record = read_record(path)

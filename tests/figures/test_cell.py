@@ -152,3 +152,9 @@ def test_a_value_of_another_type_is_refused(content: dict[str, Any]) -> None:
 def test_infinity_has_no_place_in_json() -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         json.dumps(Cell(rate=math.inf).to_dict(), allow_nan=False)
+
+
+def test_whole_numbers_are_one_cell_however_they_are_written() -> None:
+    assert Cell(epochs=10.0).key == Cell(epochs=10).key  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"`epochs` is a whole number; found 2\.5"):
+        Cell(epochs=2.5)  # type: ignore[arg-type]

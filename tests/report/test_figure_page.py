@@ -83,6 +83,17 @@ def test_the_page_has_what_is_recorded_and_the_cost_of_what_is_not(tmp_path: Pat
     assert "![" not in figures_page((found.figure,), tmp_path, predict=predicted)
 
 
+def test_the_page_says_how_sites_are_read(tmp_path: Path) -> None:
+    eval_first = {"a": {"modes": ("eval", "batch")}}
+    figures = (
+        figure(LAW, id="one/fig"),
+        figure(LAW, id="one/other", changes=eval_first),
+        figure(LAW, id="two/fig", changes=eval_first),
+    )
+    page = figures_page(figures, tmp_path, predict=predicted)
+    assert "Sites are read in batch mode, those of `one/other`, `two` in eval mode; *r eval* is r in eval mode" in page
+
+
 def test_findings_are_the_claims_that_did_not_hold(tmp_path: Path) -> None:
     found = shown_evidence()
     recorded(found, tmp_path)

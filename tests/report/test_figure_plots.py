@@ -292,6 +292,18 @@ def test_blocks_are_called_so_and_printed_values_of_a_site_are_marked() -> None:
     assert legend_of(axes) == ["a", "paper"]
 
 
+def test_printed_values_are_marked_where_ours_do_not_exist() -> None:
+    def make(name: str, _: int) -> Outcome:
+        return Outcome(readings=(reading(400, ncc=(0.1, 1.0 if name == "a" else 0.5)),))
+
+    panel = Panel("p", kind="epochs", y="effective_depth", log_y=False)
+    axes = one_panel(panel, make, ("a", "b"), printed=[Printed("b", "effective_depth", 4.0, "Fig. 1")])
+    (mark,) = (line for line in axes.lines if line.get_marker() == "x")
+    assert mark.get_xydata().tolist() == [[400.0, 4.0]]
+    assert_all_inside(whole(axes))
+    assert legend_of(axes)[-1] == "paper"
+
+
 def test_missing_values_are_gaps() -> None:
     def make(_: str, seed: int) -> Outcome:
         curve = (8.0, None, 2.0 + seed, None if seed else 1.0, math.inf, 0.3)
@@ -364,7 +376,7 @@ def test_quantities_over_epochs() -> None:
         values, expected, rtol=1e-12
     )  # not the cell's number of that name, the same at each epoch
     marks = [line.get_xydata().tolist() for line in axes.lines if line.get_marker() == "x"]
-    assert marks == [[[100.0, 3e4]], [[600.0, 2.0]]]
+    assert marks == [[[100.0, 3e4], [600.0, 2.0]]]
     r = one_panel(Panel("p", kind="epochs", y="r"), over_epochs)
     assert r.get_yscale() == "linear" and r.get_xscale() == "linear" and r.get_ylabel() == "correlation r"
     site = one_panel(Panel("p", kind="epochs", y="fuzziness@site=2", log_y=False), over_epochs)

@@ -79,13 +79,14 @@ def say_notes(store: Store | None, *, quiet: bool) -> None:
 
 def found_of(figure: Figure, store: Store | None, *, scale: str) -> Found:
     """What the store has of a figure at a scale, else what the record has, else nothing."""
+    from equisep.runs.run import evidence_of
     from equisep.runs.scale import check_scale
 
     check_scale(scale)
     if store is not None:
-        entries = store.entries(figure.id, scale)
-        if entries:
-            return judged(gather(figure, entries, scale=scale, planned=store.planned(figure.id, scale)))
+        evidence = evidence_of(figure, store, scale)
+        if evidence.done:
+            return judged(evidence)
     recorded = _recorded(figure) if scale == "paper" else None
     if recorded is not None:
         return recorded

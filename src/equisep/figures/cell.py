@@ -122,6 +122,12 @@ class Cell:
                 object.__setattr__(self, name, float(value))
             elif isinstance(value, tuple | list):
                 object.__setattr__(self, name, tuple(float(each) if type(each) is int else each for each in value))
+        for name in _whole_fields():
+            value = getattr(self, name)
+            if isinstance(value, float) and value.is_integer():
+                object.__setattr__(self, name, int(value))
+            elif isinstance(value, float):
+                raise InputError(f"A cell's `{name}` is a whole number; found {value}.")
 
     def with_(self, **changes: Any) -> Cell:
         """The cell with some fields changed; an unknown one is refused with its near matches."""
@@ -156,6 +162,11 @@ CELL_FIELDS: tuple[str, ...] = tuple(entry.name for entry in fields(Cell))
 @cache
 def _real_fields() -> tuple[str, ...]:
     return tuple(entry.name for entry in fields(Cell) if "float" in str(entry.type))
+
+
+@cache
+def _whole_fields() -> tuple[str, ...]:
+    return tuple(entry.name for entry in fields(Cell) if str(entry.type) in ("int", "int | None"))
 
 
 @cache

@@ -227,6 +227,13 @@ NETS = Figure(
     columns=4,
 )
 
+
+def _copies(weight: int) -> float:
+    """How many times as many samples there were with `weight` copies of each of the minority."""
+    sizes = imbalanced(LARGE_EMBEDDED, LARGE_EMBEDDED)
+    return (sum(sizes[:HALF]) + weight * sum(sizes[HALF:])) / sum(sizes)
+
+
 OVERSAMPLING = Figure(
     id="fang2021/oversampling",
     title=f"Weighting the minority, R = {LARGE_EMBEDDED}",
@@ -245,8 +252,9 @@ OVERSAMPLING = Figure(
     ),
     columns=2,
     notes=(
-        "The weighted sum over a batch is divided by the batch's size: the gradient of w copies of each minority sample, without "
-        "the smaller share that more copies would leave to each, and batch by batch noisier, the more so the larger w.",
+        "The weighted sum over a batch is divided by the batch's size: as w copies of each minority sample, with a loss that "
+        f"weighs up to {_copies(WEIGHTS[-1]):.3g} times as much against weight decay (w = {WEIGHTS[-1]}), and batch by batch "
+        "noisier.",
     ),
 )  # fmt: skip
 

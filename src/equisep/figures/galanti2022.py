@@ -75,10 +75,12 @@ def over_depths(group: str, depths: Sequence[int], *, classifier: int = 0, **cha
 
 
 def depth_panels(group: str, depths: Sequence[int]) -> tuple[Panel, ...]:
-    """A column for each depth, a row for each metric over sites, and a row of effective depths over epochs."""
+    """A column for each depth; rows of each metric over epochs with a line a layer, for either way of training; then a row
+    of effective depths."""
     rows = tuple(
-        Panel(f"{metric}-{d}", f"d = {d}", y=metric, y_label=words, log_y=metric.startswith("cdnv"),
-              series=(f"{group}-*-{d}",))
+        Panel(f"{way}-{metric}-{d}", f"d = {d}, {way}", "epochs", ";".join(f"{metric}@site={layer}" for layer in range(1, d + 1)),
+              y_label=words, x_label="epoch", log_y=metric.startswith("cdnv"), series=(f"{group}-{way}-{d}",))
+        for way in WAYS
         for metric, words in METRICS.items()
         for d in depths
     )  # fmt: skip
@@ -111,7 +113,7 @@ def depth_claims(
         if collapsed is not None:
             found.append(
                 Claim(f"Layers from {collapsed} on of the deep networks collapse{text}", "at least", deep,
-                      f"ncc@site={collapsed}", FITTED, place=place)
+                      ";".join(f"ncc@site={layer}" for layer in range(collapsed, depths[-2] + 1)), FITTED, place=place)
             )  # fmt: skip
         found += [
             Claim(f"The deep networks collapse at the top{text}", "at least", deep, "ncc", FITTED, place=place),

@@ -547,7 +547,10 @@ FIGS9 = Figure(
     columns=2,
     cite=CITE,
     smoke={"network": "bert", "data": "seeded-tokens", "epochs": 2},
-    notes=("At the first token the input layer is left out: it is the same for every sentence.",),
+    notes=(
+        "At the first token the input layer is left out: it is the same for every sentence.",
+        "The paper does not print how it fine-tunes: AdamW with a linearly falling rate, 20 epochs in batches of 32.",
+    ),
 )  # fmt: skip
 FIGS10 = Figure(
     id="he2023/figS10",

@@ -78,7 +78,8 @@ def draw_panel(axes: Axes, panel: Panel, lines: Sequence[Line], *, title: str, s
                 _draw_band(axes, line, log_y=log_y, color=color, places=places)
         if line.label:
             handles.append(key)
-    if any(line.marks for line in lines):
+    marked = [_draw_marks(axes, line, log_y=log_y, places=places) for line in lines]  # also where we have no number
+    if any(marked):
         handles.append(Line2D([], [], color=GREY, marker="x", linestyle="none", markersize=5, label="paper"))
     tick_x(axes, panel, places)
     return Drawn(panel, axes, tuple(lines), log_y, tuple(handles))
@@ -122,7 +123,7 @@ def _wrapped(text: str, letters: float) -> str:
 
 
 def _draw_line(axes: Axes, panel: Panel, line: Line, *, log_y: bool, color: Any, places: dict[float, float]) -> Line2D:
-    """One line with its band, its law and the paper's marks; returns the key that stands for it in a legend."""
+    """One line and its law; returns the key that stands for it in a legend."""
     x = np.array([places.get(at, math.nan) for at in line.x])
     middle = np.array(line.middle(log=log_y))
     law = line.law if log_y else None
@@ -145,11 +146,16 @@ def _draw_line(axes: Axes, panel: Panel, line: Line, *, log_y: bool, color: Any,
         axes.plot(ends + line.start, fit, color=color, linewidth=1.1, linestyle=key["linestyle"], zorder=2)
     if log_y:
         _draw_zeros(axes, line, x, color)
-    for at, value in line.marks:
-        if value > 0 or not log_y:
-            mark: dict[str, Any] = {"color": GREY, "marker": "x", "markersize": 5, "linestyle": "none", "zorder": 4}
-            axes.plot([places.get(at, at)], [value], **mark)
     return Line2D([], [], label=key_words(line), **key)
+
+
+def _draw_marks(axes: Axes, line: Line, *, log_y: bool, places: dict[float, float]) -> bool:
+    """What the paper prints of a line, as gray crosses; whether there was any."""
+    shown = [(places.get(at, at), value) for at, value in line.marks if value > 0 or not log_y]
+    if shown:
+        x, y = zip(*shown, strict=True)
+        axes.plot(x, y, color=GREY, marker="x", markersize=5, linestyle="none", zorder=4)
+    return bool(shown)
 
 
 def _draw_band(axes: Axes, line: Line, *, log_y: bool, color: Any, places: dict[float, float]) -> None:

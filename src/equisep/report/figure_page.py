@@ -158,8 +158,23 @@ def _head(found: Sequence[Recorded]) -> Iterator[str]:
         "best. Every part of a claim has to meet the rule: *ours* is the part that does so the least. Where several learning "
         "rates were tried, one is chosen for all seeds, by the mean r; *r optimistic* lets each seed choose for itself. "
         f"*Bend* is the gain in BIC of two slopes over one: above {TWO_SLOPES_GAIN:g} the curve is bent, however large |r| is. "
-        "Sites are read in batch mode, *r eval* is the same in eval mode."
+        f"Sites are read in {_mode_words(found)}; *r eval* is r in eval mode, and loss and accuracies are those of the network "
+        "in eval mode."
     )
+
+
+def _mode_words(found: Sequence[Recorded]) -> str:
+    """How sites are read: `batch mode, those of paper/fig in eval mode`; papers whose figures all are go by their name."""
+    others: list[str] = []
+    for paper, own in _by_paper(found).items():
+        ids = [each.figure.id for each in own if _first_modes(each.figure) == {"eval"}]
+        others += [paper] if len(ids) == len(own) else ids
+    return f"batch mode, those of {', '.join(f'`{name}`' for name in others)} in eval mode" if others else "batch mode"
+
+
+def _first_modes(figure: Figure) -> set[str]:
+    cells = [figure.cell(series) for series in figure.series]
+    return {cell.modes[0] for cell in cells if cell.kind != "solve"}
 
 
 def _made_words(run: Sequence[Mapping[str, Any]]) -> str:
@@ -168,14 +183,15 @@ def _made_words(run: Sequence[Mapping[str, Any]]) -> str:
         return ""
     made = {
         name: sorted({word for content in run for word in content["provenance"][name]})
-        for name in ("device", *LIBRARIES)
+        for name in ("device", *LIBRARIES, "commit")
     }
     versions = ", ".join(f"{name} {' and '.join(made[name])}" for name in LIBRARIES if made[name])
     tf32 = [f"`{content['id']}`" for content in run if content["provenance"]["tf32"]]
     rest = f"TF32 was allowed in {', '.join(tf32)}." if tf32 else "TF32 was not allowed anywhere."
     hours = duration(sum(content["provenance"]["wall_s"] for content in run))
     where = " and ".join(made["device"]) or "an unnamed device"
-    return escaped(f"Everything recorded was made on {where}, with {versions}, in {hours} of computing. {rest}")
+    trees = f" Commits: {', '.join(made['commit'])}; `-dirty` trees held changes beyond it." if made["commit"] else ""
+    return escaped(f"Everything recorded was made on {where}, with {versions}, in {hours} of computing. {rest}{trees}")
 
 
 def _findings(found: Sequence[Recorded]) -> Iterator[str]:

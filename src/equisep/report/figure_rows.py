@@ -162,7 +162,7 @@ def notes_of(evidence: Evidence) -> list[str]:
 def provenance_of(evidence: Evidence) -> dict[str, Any]:
     """Which devices and versions made the numbers, in what time; a list where cells differ."""
     made = [entry.provenance for found in evidence.series.values() for entry in found.entries]
-    row: dict[str, Any] = {name: _distinct(made, name) for name in ("device", *LIBRARIES)}
+    row: dict[str, Any] = {name: _distinct(made, name) for name in ("device", *LIBRARIES, "commit")}
     row["tf32"] = any(entry.cell.tf32 for found in evidence.series.values() for entry in found.entries)
     row["wall_s"] = round(sum(float(each.get("wall_s") or 0.0) for each in made), 1)
     return row

@@ -281,7 +281,8 @@ def state_line(content: Mapping[str, Any]) -> str:
         return "not run"
     counts = ", ".join(f"{n} {word}" for word, n in content["counts"].items() if n)
     claims = f"; claims: {counts}" if counts else ""
-    return f"{content['scale']} scale, {content['cells']['run']} cells, {content['state']}{claims}"
+    run = content["cells"]["run"]
+    return f"{content['scale']} scale, {run} {'cell' if run == 1 else 'cells'}, {content['state']}{claims}"
 
 
 def stand_in_lines(content: Mapping[str, Any]) -> list[str]:

@@ -91,6 +91,7 @@ def _cost(group: Sequence[Cell], speed: Speed) -> tuple[float, int]:
     epochs = cell.epochs + cell.first_epochs + cell.last_epochs
     steps = epochs * -(-n // cell.batch_size)
     reads = (len({*cell.read_epochs, cell.epochs})) * len(cell.modes) * len(cell.grains) * len(cell.reductions)
+    reads += len(cell.noise) * cell.noise_draws
     work = len(group) * forward * n * (3 * epochs + 4 * reads)
     rate = speed.ensemble if trains_in_ensembles(cell) else speed.single
     size = 4 * ((2 + MOMENTS.get(cell.optimizer, 2)) * parameters + 3 * activations * cell.batch_size)

@@ -75,10 +75,30 @@ def short_cells(figure: Figure, asked: Asked) -> tuple[Planned, ...]:
     found: list[Planned] = []
     for series in figure.series:
         for cell in figure.cells(series, seeds=(0,), rates=rates_at(figure, series, asked.scale)):
-            made = asked.cell(cell, figure)
-            epochs = max(1, round(made.epochs * figure.short))
-            found.append(Planned(series.name, made.with_(epochs=epochs, read_epochs=(), test_sites=False)))
+            found.append(Planned(series.name, _short(asked.cell(cell, figure), figure)))
     return tuple(found)
+
+
+def _short(cell: Cell, figure: Figure) -> Cell:
+    return cell.with_(epochs=max(1, round(cell.epochs * figure.short)), read_epochs=(), test_sites=False)
+
+
+def declared(figure: Figure, asked: Asked) -> Callable[[str, Cell], bool]:
+    """Whether a cell is of a series as the figure is declared now, at whatever rate and seed, on whatever stands in.
+
+    A store keeps what it was ever asked for; a figure that was changed since must not be shown with its older cells.
+    """
+    known: dict[str, set[str]] = {}
+    for series in figure.series:
+        cell = asked.cell(figure.cell(series), figure)
+        both = (cell, _short(cell, figure)) if figure.choose == "short runs" else (cell,)
+        known[series.name] = {_bare(each) for each in both}
+    return lambda series, cell: _bare(cell) in known.get(series, ())
+
+
+def _bare(cell: Cell) -> str:
+    """The key without rate, seeds and stand-in."""
+    return cell.with_(rate=0.0, seed=0, data_seed=0, data=cell.stands_for or cell.data, stands_for="").key
 
 
 def groups_of(cells: Sequence[Cell]) -> tuple[tuple[Cell, ...], ...]:

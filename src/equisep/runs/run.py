@@ -15,7 +15,7 @@ from equisep.figures.figure import Figure, Series
 from equisep.progress import Progress, silent
 from equisep.runs.disk import plain
 from equisep.runs.execute import Result, run_group
-from equisep.runs.plan import TEXT, Asked, Planned, groups_of, planned_cells, short_cells
+from equisep.runs.plan import TEXT, Asked, Planned, declared, groups_of, planned_cells, short_cells
 from equisep.runs.scale import rates_at
 from equisep.runs.store import Store
 
@@ -61,8 +61,14 @@ def run_figure(
 
 
 def evidence_of(figure: Figure, store: Store, scale: str) -> Evidence:
-    """What a store holds of a figure."""
-    return gather(figure, store.entries(figure.id, scale), scale=scale, planned=store.planned(figure.id, scale))
+    """What a store holds of a figure as it is declared now; cells of an earlier declaration are left out."""
+    manifest = store.manifest(figure.id, scale)
+    if manifest is None:
+        return gather(figure, (), scale=scale, planned=0)
+    asked = Asked(scale, None, manifest.settings.get("data"), manifest.settings.get("changes"))
+    own = declared(figure, asked)
+    entries = [entry for entry in store.entries(figure.id, scale) if own(entry.series, entry.cell)]
+    return gather(figure, entries, scale=scale, planned=sum(own(*pair) for pair in manifest.entries))
 
 
 def _execute(
@@ -177,7 +183,8 @@ def _commit() -> dict[str, str]:
     if not (here / ".git").exists():
         return {}
     try:
-        asked = ("rev-parse", "--short=12", "HEAD")
+        # `-dirty`: what ran was not what the commit holds
+        asked = ("describe", "--always", "--exclude=*", "--abbrev=12", "--dirty")
         found = subprocess.run(["git", *asked], cwd=here, capture_output=True, text=True, check=True, timeout=10)
     except (OSError, subprocess.SubprocessError):
         return {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -98,7 +99,7 @@ def _sentences(cell: Cell, data_dir: str | None) -> Texts:
         TokenBatches(drawn.texts, drawn.labels, tokenizer),
         TokenBatches(held.texts, held.labels, tokenizer),
         shuffled,
-        f"{cell.data}: {len(whole)} training sentences",
+        hashlib.sha256("\n".join((*whole.texts, *map(str, whole.labels.tolist()))).encode()).hexdigest(),
     )
 
 
