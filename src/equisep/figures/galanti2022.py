@@ -76,7 +76,8 @@ def over_depths(group: str, depths: Sequence[int], *, classifier: int = 0, **cha
 
 def depth_panels(group: str, depths: Sequence[int]) -> tuple[Panel, ...]:
     """A column for each depth; rows of each metric over epochs with a line a layer, for either way of training; then a row
-    of effective depths."""
+    of effective depths.
+    """
     rows = tuple(
         Panel(f"{way}-{metric}-{d}", f"d = {d}, {way}", "epochs", ";".join(f"{metric}@site={layer}" for layer in range(1, d + 1)),
               y_label=words, x_label="epoch", log_y=metric.startswith("cdnv"), series=(f"{group}-{way}-{d}",))

@@ -74,8 +74,8 @@ def short_cells(figure: Figure, asked: Asked) -> tuple[Planned, ...]:
     """The short runs that choose a rate: every rate with one seed, for a share of the epochs."""
     found: list[Planned] = []
     for series in figure.series:
-        for cell in figure.cells(series, seeds=(0,), rates=rates_at(figure, series, asked.scale)):
-            found.append(Planned(series.name, _short(asked.cell(cell, figure), figure)))
+        tried = figure.cells(series, seeds=(0,), rates=rates_at(figure, series, asked.scale))
+        found.extend(Planned(series.name, _short(asked.cell(cell, figure), figure)) for cell in tried)
     return tuple(found)
 
 
