@@ -292,6 +292,21 @@ def test_blocks_are_called_so_and_printed_values_of_a_site_are_marked() -> None:
     assert legend_of(axes) == ["a", "paper"]
 
 
+def test_the_axis_reaches_over_sites_and_epochs_that_have_no_value() -> None:
+    def dead(_: str, seed: int) -> Outcome:
+        return Outcome(readings=(reading(fuzziness=(*noisy_curve(10, 0.9, seed), *[None] * 10)),))
+
+    axes = one_panel(Panel("p"), dead)
+    assert axes.get_xlim()[1] > 19
+    assert_all_inside(whole(axes))
+
+    def late(_: str, seed: int) -> Outcome:
+        return Outcome(readings=tuple(reading(epoch, ncc=(0.1, epoch / 500)) for epoch in (1, 100, 500)))
+
+    axes = one_panel(Panel("p", kind="epochs", y="effective_depth", log_y=False), late)
+    assert axes.get_xlim()[0] < 1 and axes.get_xlim()[1] > 500
+
+
 def test_printed_values_are_marked_where_ours_do_not_exist() -> None:
     def make(name: str, _: int) -> Outcome:
         return Outcome(readings=(reading(400, ncc=(0.1, 1.0 if name == "a" else 0.5)),))

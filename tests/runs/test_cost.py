@@ -12,7 +12,7 @@ from equisep.errors import InputError
 from equisep.figures.catalogue import all_figures, figure_of
 from equisep.figures.cell import Cell
 from equisep.figures.figure import Figure
-from equisep.runs.cost import SPEEDS, _network, asked_cells, predict, predict_cells, samples_of
+from equisep.runs.cost import SET_UP, SPEEDS, _network, asked_cells, predict, predict_cells, samples_of
 from equisep.runs.plan import Asked, planned_cells, short_cells
 
 NETWORKS: list[dict[str, Any]] = [
@@ -74,7 +74,7 @@ def test_a_whole_training_by_arithmetic() -> None:
     cell = Cell(epochs=10, modes=("batch",), batch_size=100)
     operations = _network(cell)[0]
     steps, reads = 10 * 10, 1
-    wanted = 1000 * operations * (3 * 10 + 4 * reads) / speed.ensemble + steps * 8 * speed.step
+    wanted = SET_UP + 1000 * operations * (3 * 10 + 4 * reads) / speed.ensemble + steps * 8 * speed.step
     assert predict_cells([cell]).seconds == pytest.approx(wanted)
 
 

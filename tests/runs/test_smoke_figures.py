@@ -17,6 +17,7 @@ from equisep.figures.catalogue import all_figures
 from equisep.figures.evidence import Evidence
 from equisep.figures.figure import Figure
 from equisep.figures.judge import judge
+from equisep.figures.quantities import KNOWN
 from equisep.report import figure_plots
 from equisep.report.figure_rows import figure_json
 from equisep.runs import material
@@ -103,6 +104,7 @@ def test_a_figure_runs_is_judged_and_drawn(
     for name, found in evidence.series.items():
         assert found.chosen, name
         assert found.rate in figure.rates_of(found.series)
+        assert all(set(entry.outcome.numbers) <= set(KNOWN) for entry in found.entries)
         assert all(entry.provenance["equisep"] and entry.provenance["wall_s"] >= 0 for entry in found.entries)
     check_stand_ins(figure, evidence)
     check_verdicts(evidence)

@@ -7,8 +7,9 @@ import runpy
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from equisep.errors import InputError, did_you_mean
+from equisep.errors import InputError, ProfileError, did_you_mean
 from equisep.figures import fang2021, galanti2022, he2023
+from equisep.figures.cell import Cell
 from equisep.figures.figure import Figure
 from equisep.figures.rules import check_claims
 
@@ -64,12 +65,17 @@ def _of_file(path: Path, *, taken: Iterable[str]) -> tuple[Figure, ...]:
         raise InputError(f"The figures of `{path}` should each be a `Figure`; found {', '.join(others)}.")
     seen = set(taken)
     for figure in found:
-        if not _ID.fullmatch(figure.id):
+        if not _ID.fullmatch(str(figure.id)):
             raise InputError(
                 f"`{path}` has a figure `{figure.id}`. An id is PAPER/FIGURE, each of letters, digits, - and _."
             )
         if figure.id in seen:
             raise InputError(f"`{path}` has a figure `{figure.id}`, an id that is taken. Give it another.")
         seen.add(figure.id)
+        for series in figure.series:
+            try:  # types are checked as they are read from a file
+                Cell.from_dict(figure.cell(series).to_dict(), where=f"series `{series.name}`")
+            except ProfileError as error:
+                raise InputError(f"`{path}`, figure `{figure.id}`: {error}") from error
         check_claims(figure)
     return found

@@ -108,6 +108,11 @@ class Cell:
     ratios: tuple[float, ...] = ()
     starts: int = 0
 
+    def __new__(cls, **given: Any) -> Cell:
+        """Refuses an unknown field with its near matches, before the dataclass does without."""
+        _refuse_unknown(given)
+        return object.__new__(cls)
+
     def __post_init__(self) -> None:
         for name, known in (("kind", get_args(Kind)), ("problem", get_args(Problem))):
             value = getattr(self, name)

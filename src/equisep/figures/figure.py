@@ -68,6 +68,9 @@ class Panel:
     log_y: bool = True
     series: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        _refuse_unknown("kind of panel", self.kind, get_args(PanelKind))
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -87,10 +90,10 @@ class Claim:
     place: str = ""
 
     def __post_init__(self) -> None:
-        if self.rule not in get_args(Rule):
-            raise InputError(
-                f"No rule `{self.rule}`.{did_you_mean(str(self.rule), get_args(Rule))} Known: {', '.join(get_args(Rule))}."
-            )
+        _refuse_unknown("rule", self.rule, get_args(Rule))
+        of: object = self.of
+        if isinstance(of, str):
+            raise InputError(f"The claim “{self.text}” is of {of!r}. Write its series in a tuple: ({of!r},).")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +134,9 @@ class Figure:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        _refuse_unknown("way to choose the rate", self.choose, get_args(Choice))
+        if type(self.seeds) is not int or self.seeds < 1:
+            raise InputError(f"Figure `{self.id}` has seeds={self.seeds!r}; a whole number from 1 on is needed.")
         names = [series.name for series in self.series]
         twice = {name for name in names if names.count(name) > 1}
         if twice:
@@ -143,6 +149,8 @@ class Figure:
                     f"Series `{series.name}` of `{self.id}` is drawn in the panel `{series.panel}`, which does not exist."
                     f"{did_you_mean(series.panel, panels)} There are {', '.join(panels)}."
                 )
+            if not self.rates_of(series):
+                raise InputError(f"Series `{series.name}` of `{self.id}` has no rate to try. Give `rates` one or more.")
         for claim in self.claims:
             for pattern in claim.of:
                 self.named(pattern)
@@ -183,3 +191,8 @@ class Figure:
         if base.kind == "solve":
             return (base,)
         return tuple(replace(base, rate=rate, seed=seed, data_seed=seed) for rate in tried for seed in wanted)
+
+
+def _refuse_unknown(what: str, value: object, known: Sequence[str]) -> None:
+    if value not in known:
+        raise InputError(f"No {what} `{value}`.{did_you_mean(str(value), known)} Known: {', '.join(known)}.")

@@ -507,7 +507,7 @@ FIGS7 = Figure(
     source=f"{SOURCE}, SI, Fig. S7",
     base=FM.with_(read_epochs=OFTEN, **CIFAR),
     series=(Series("adam-8", panel="ratios"),),
-    panels=(Panel("ratios", "D of layer l + 1 over D of layer l", kind="epochs", y="ratios", x_label="epoch", log_y=False),),
+    panels=(Panel("ratios", "D of layer l over D of layer l − 1", kind="epochs", y="ratios", x_label="epoch", log_y=False),),
     claims=(
         Claim(
             "Bottom layers settle first: the epoch from which a ratio stays within 10 % rises with the layer", "rising",

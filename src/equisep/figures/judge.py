@@ -243,7 +243,8 @@ def _found_words(claim: Claim, called: str, part: Part) -> str:
     diverged = f", {part.diverged} of which diverged" if part.diverged else ""
     head = f"{part.name}: " if part.name != called else ""
     if part.mean is None:
-        return f"{head}{called} does not exist in any of {part.n + part.lost} seeds{diverged}{beside}"
+        run = part.n + part.lost
+        return f"{head}{called} does not exist in {'the one seed' if run == 1 else f'any of {run} seeds'}{diverged}{beside}"
     lost = f" ({part.lost} more without it{diverged})" if part.lost else ""
     digits = f"{part.mean:.4f}" if claim.rule in LAWS else f"{part.mean:.4g}"
     over = f" {part.interval}" if part.interval is not None else ""

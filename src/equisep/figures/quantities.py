@@ -201,7 +201,7 @@ def _ratio(values: Curve) -> float | None:
 def _effective_depth(reading: Curves) -> float | None:
     """The least site from 1 on whose training samples are separated by nearest class centers (> 99 %)."""
     for site, share in enumerate(reading.ncc):
-        if site and share is not None and share > FITTED:
+        if site and share is not None and round(share, 6) > FITTED:  # 0.99 in float32 is above 0.99
             return float(site)
     return None
 
@@ -245,3 +245,16 @@ OF_SITE: Mapping[str, Callable[[Curves, int], float | None]] = {
     "center_gap": _center_gap,
     "prediction_gain": _prediction_gain,
 }
+
+# numbers of outcomes under their own names: of any training; of noisy weights; of a classifier; of solved problems
+NUMBERS = (
+    "final_loss", "balance", "change", "change_matched", "minority_cosine", "majority_cosine", "minority_mean_cosine",
+    "minority_accuracy_test", "majority_accuracy_test", "value", "gap", "relative_gap", "stationarity", "value_error",
+    "cosine_error", "duality_error", "proven", "etf_value", "etf_advantage", "least_cosine", "largest_cosine",
+    "cosine_spread", "duality", "norm_error", "collapse_distance", "collapsed", "threshold", "vanishing", "first_cosine",
+    "first_cosine_error", "least_rise", "open_gap", "collapsed_error", "collapsed_distance", "limit_distance", "mean_gap",
+)  # fmt: skip
+KNOWN: tuple[str, ...] = (
+    *OF_CURVE, *OF_SITE, *METRICS, *WHOLE, *NUMBERS,
+    "class_fuzziness", "class_r", "effective_depth", "load_difference", "load_gap", "ratios", "settled",
+)  # fmt: skip

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+from difflib import get_close_matches
 
 from equisep.errors import InputError
 from equisep.figures.figure import Claim, Figure
-from equisep.figures.quantities import Quantity
+from equisep.figures.quantities import KNOWN, Quantity
 from equisep.results.records import FUZZY_R, LAW_R
 
 _ROUNDING = 1e-12  # a mean of equal numbers differs from them by a rounding
@@ -21,6 +22,7 @@ AGAINST_VALUE = ("at least", "at most", "near", "least near")
 _CLOSED = (*AGAINST_VALUE, "alike", "no less", "same best")  # bounds that may be met; zero has to be excluded
 _COUNTED = ("site", "from", "class", "split")
 _EPOCH = re.compile(r"\d+(/[1-9]\d*)?")  # 100, or 100/600 of all
+_TYPO = 0.75  # how alike two names are of which one is the other misspelled
 _LEAST_GROUPS = {"less spread": 2, "least rising": 2}
 
 
@@ -61,8 +63,11 @@ def check_claims(figure: Figure) -> None:
 
 
 def _checked(text: str, where: str) -> Quantity:
-    """The quantity, refused where a place or an epoch in it is no number."""
+    """The quantity, refused where its name is misspelled, or a place or an epoch in it is no number."""
     asked = Quantity.of(text)
+    near = get_close_matches(asked.name, KNOWN, n=1, cutoff=_TYPO) if asked.name not in KNOWN else []
+    if near:  # another name may be a number of the outcome, but one that is nearly a known one is a slip
+        raise InputError(f"{where} asks for `{asked.name}`. Did you mean `{near[0]}`?")
     for key, value in asked.ways.items():
         if (key in _COUNTED and not re.fullmatch(r"-?\d+", value)) or (key == "epoch" and not _EPOCH.fullmatch(value)):
             raise InputError(f"{where} asks for `{text}`, where `{key}` should be a whole number; found `{value}`.")

@@ -26,6 +26,7 @@ GREY = "0.45"
 SMALL = 7.0  # points: the size of legends and ticks
 _LINEAR = ("r", "rho", "half_life", "bend", "log_last", "effective_depth", "load_gap")
 _SHARES = ("ncc", "ncc_test", "accuracy", "accuracy_test")
+_READ = ("sites", "epochs", "sweep")  # panels whose x are those that were read
 _MARKERS = "os^Dv*Ph"
 _MOST_MARKERS = 60  # points a line may have and still show each
 _FEW = 25  # points of a line whose markers can be large
@@ -78,6 +79,10 @@ def draw_panel(axes: Axes, panel: Panel, lines: Sequence[Line], *, title: str, s
                 _draw_band(axes, line, log_y=log_y, color=color, places=places)
         if line.label:
             handles.append(key)
+    if panel.kind in _READ:  # also where nothing exists: a network is as deep, and was trained as long, as it was
+        reach = [places[at] for line in lines for at in line.x if not math.isnan(at)]
+        axes.update_datalim([(at, 0.0) for at in reach], updatey=False)
+        axes.autoscale_view(scaley=False)
     marked = [_draw_marks(axes, line, log_y=log_y, places=places) for line in lines]  # also where we have no number
     if any(marked):
         handles.append(Line2D([], [], color=GREY, marker="x", linestyle="none", markersize=5, label="paper"))

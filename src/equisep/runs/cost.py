@@ -22,6 +22,7 @@ WHOLE = {"cifar100": 500, "stl10": 500, "svhn": 7000, "cifar10": 5000, "mnist": 
 MOMENTS = {"adam": 2, "adamw": 2, "momentum": 1, "sgd": 0}
 CLASSES = 10
 MORE_CLASSES = {"cifar100": 100}
+SET_UP = 0.5  # seconds that any group takes: its data, its networks, what is stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ def _cost(group: Sequence[Cell], speed: Speed) -> tuple[float, int]:
     work = len(group) * forward * n * (3 * epochs + 4 * reads)
     rate = speed.ensemble if trains_in_ensembles(cell) else speed.single
     size = 4 * ((2 + MOMENTS.get(cell.optimizer, 2)) * parameters + 3 * activations * cell.batch_size)
-    return work / rate + steps * layers * speed.step, len(group) * size
+    return SET_UP + work / rate + steps * layers * speed.step, len(group) * size
 
 
 def samples_of(cell: Cell) -> int:

@@ -45,6 +45,9 @@ def run_ensemble(
 
 def shape_of(cell: Cell, *, inputs: int, classes: int, depth: int | None = None) -> Shape:
     """The network's shape; `width_multiplier` scales its hidden widths."""
+    for name in ("depth", "width"):
+        if (own := getattr(cell, name)) is not None and own < 1:
+            raise InputError(f"A network has a `{name}` of 1 or more; the cell asks for {own}.")
     layers = depth or cell.depth or 8
     widths = cell.widths if cell.widths is not None and depth is None else (cell.width or 100,) * (layers - 1)
     scaled = tuple(max(1, round(width * cell.width_multiplier)) for width in widths)

@@ -20,7 +20,7 @@ from equisep.data import (
     prepare,
     randomize_labels,
 )
-from equisep.errors import DataError
+from equisep.errors import DataError, InputError
 from equisep.figures.cell import Cell
 
 # what stands in at smoke scale for a data set that is not there, by whether 10 × 10 is enough
@@ -66,6 +66,8 @@ def material_of(
     preparation = fitted(cell, dataset)
     chosen = classes if classes is not None else cell.classes
     samples = [sample_of(each, dataset, classes=chosen) for each in cells]
+    if not all(len(sample.positions) for sample in samples):
+        raise InputError("A cell has no sample to train on. Ask for `per_class` or `sizes` of 1 or more.")
     used = np.unique(np.concatenate([sample.positions for sample in samples]))
     known = range(dataset.classes) if chosen is None else chosen
     renumber = {label: index for index, label in enumerate(known)}

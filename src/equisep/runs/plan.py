@@ -84,16 +84,23 @@ def _short(cell: Cell, figure: Figure) -> Cell:
 
 
 def declared(figure: Figure, asked: Asked) -> Callable[[str, Cell], bool]:
-    """Whether a cell is of a series as the figure is declared now, at whatever rate and seed, on whatever stands in.
+    """Whether a cell is of a series as the figure is declared now, at whatever of its rates and seed, on whatever stands in.
 
     A store keeps what it was ever asked for; a figure that was changed since must not be shown with its older cells.
     """
     known: dict[str, set[str]] = {}
+    own = (asked.changes or {}).get("rate")
+    rates = {each.name: rates_at(figure, each, asked.scale) if own is None else (own,) for each in figure.series}
     for series in figure.series:
         cell = asked.cell(figure.cell(series), figure)
         both = (cell, _short(cell, figure)) if figure.choose == "short runs" else (cell,)
         known[series.name] = {_bare(each) for each in both}
-    return lambda series, cell: _bare(cell) in known.get(series, ())
+    return lambda series, cell: (
+        _bare(cell) in known.get(series, ())
+        and (
+            cell.kind == "solve" or cell.rate in rates[series]  # one that is no longer tried must not be chosen
+        )
+    )
 
 
 def _bare(cell: Cell) -> str:

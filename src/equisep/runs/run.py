@@ -122,7 +122,8 @@ def _check_settings(figure: Figure, store: Store, asked: Asked) -> None:
         before, now = plain(manifest.settings.get(name) or {}), plain(getattr(asked, name) or {})
         if name == "data":  # stand-ins of other figures' data sets change nothing here
             before, now = ({own: other for own, other in each.items() if own in trained_on} for each in (before, now))
-        if before != now:
+        # where nothing was finished, as after a mistaken setting, nothing can be mixed
+        if before != now and store.done([cell.key for _, cell in manifest.entries]):
             raise InputError(
                 f"`{figure.id}` was asked for with {_flags(flag, now)}; `{store.root}` holds `{figure.id}` run with "
                 f"{_flags(flag, before)}, and joining them would mix their numbers. Use another `--store`."
@@ -166,11 +167,13 @@ def _check_data(cells: Sequence[Cell], data_dir: str | None) -> None:
     """Load every data set before anything is trained: one that is not there should not cost the hours before it."""
     from equisep.runs.material import dataset_of
 
-    names = dict.fromkeys(cell.data for cell in cells if cell.kind != "solve" and not cell.network.startswith(TEXT))
-    for name in names:
+    trained = [cell for cell in cells if cell.kind != "solve" and not cell.network.startswith(TEXT)]
+    for name, wanted in dict.fromkeys((cell.data, cell.stands_for) for cell in trained):
         try:
             dataset_of(name, data_dir)
         except DataError as error:
+            if wanted:  # it stands in itself
+                raise
             raise DataError(
                 f"{error} Or let another data set stand in: `--data {name}=OTHER`; `--scale smoke` needs none."
             ) from error
