@@ -68,6 +68,6 @@ def test_types_in_a_file_are_checked(tmp_path: Path, text: str, words: str) -> N
 
 
 def test_a_misspelled_quantity_is_told_before_anything_is_trained() -> None:
-    with pytest.raises(InputError, match="asks for `rhoo`. Did you mean `rho`"):
+    with pytest.raises(InputError, match=r"asks for `rhoo`\. Did you mean `rho`"):
         check_claims(figure(claims=(Claim("…", "at least", ("a",), "rhoo", value=0.0),)))
     check_claims(figure(claims=(Claim("…", "at least", ("a",), "my_own_number", value=0.0),)))

@@ -38,6 +38,7 @@ run_figure(figure_of("he2023/fig3"), store=sys.argv[1], scale="smoke")
 INTERRUPTED = """
 import os, signal, sys, torch
 torch.set_num_threads(1)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job inherits that it is ignored
 from equisep.cli.app import app
 from equisep.runs.store import Store
 put, kept = Store.put, []
