@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,7 +23,7 @@ MAJORITIES = (3, 5, 7)
 ENERGIES = (5.0, 10.0)  # E_H, for E_W = 1
 RATIOS = tuple(10 ** (step / 10) for step in range(41))
 
-ABSENT = 1e5  # where R = ∞ is drawn
+ABSENT = math.inf  # R where minority classes have no sample
 HALF = 5  # majority classes of ten
 LARGE_EMBEDDED = 500  # n_A: the embedded images have 600 a class
 LARGE_FM = 6000  # n_A: all of them
@@ -30,7 +31,7 @@ LARGE_CIFAR = 5000
 FNN_RATIOS = (1, 5, 10, 50, 100, LARGE_EMBEDDED, None)
 NETWORK_RATIOS = (1, 10, 100, 1000, None)
 WEIGHTS = (1, 5, 10, 50, 100, LARGE_EMBEDDED)
-R_AXIS = f"R = n_A/n_B (∞ is drawn at {ABSENT:,.0f})"
+R_AXIS = "R = n_A/n_B"
 
 # the networks' training, as in the authors' code
 TRAINED = Cell(
