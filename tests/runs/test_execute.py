@@ -326,6 +326,12 @@ def test_a_cell_that_cannot_be_run_is_one_sentence(changes: dict[str, Any], word
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize("changes", [{"grains": ("x",)}, {"reductions": ("mean",)}, {"grains": ("layers", "blocks")}])
+def test_what_a_feed_forward_network_cannot_be_read_by_is_told(changes: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=r"is read by layers, as it is; the cell asks for grains="):
+        run_group([SMALL.with_(**changes)])
+
+
 def test_a_gpu_that_is_absent_is_one_sentence() -> None:
     if torch.cuda.is_available():
         pytest.skip("there is one")

@@ -30,6 +30,7 @@ def run_ensemble(
 ) -> tuple[list[Outcome], dict[str, Any]]:
     """The outcomes of cells that differ in optimizer, rate, schedule, seeds, labels and class weights alone."""
     cell = cells[0]
+    _check_reading(cell)
     material = material_of(cells, data_dir=data_dir)
     ensemble = _trained(cells, material, device=device, data_dir=data_dir, progress=progress)
     outcomes = [_outcome(each, ensemble, index, material) for index, each in enumerate(cells)]
@@ -41,6 +42,15 @@ def run_ensemble(
         ]
     made = {**ensemble.provenance, "data": material.checksum, "engine": ensemble.settings["engine"], "tf32": cell.tf32}
     return outcomes, made
+
+
+def _check_reading(cell: Cell) -> None:
+    """Layers of a feed-forward network are its blocks, and vectors already: there is one way to read them."""
+    if cell.reductions != ("flatten",) or len(cell.grains) != 1 or cell.grains[0] not in ("layers", "blocks"):
+        raise InputError(
+            f"A feed-forward network is read by layers, as it is; the cell asks for grains={list(cell.grains)} and "
+            f"reductions={list(cell.reductions)}. Leave both out."
+        )
 
 
 def shape_of(cell: Cell, *, inputs: int, classes: int, depth: int | None = None) -> Shape:
