@@ -9,23 +9,9 @@ from torch import Tensor, nn
 from equisep.models import Fnn, build
 from equisep.training import Member, Recipe, Shape, train, train_ensemble
 from equisep.training.augment import augment as moved
+from training.small_loop import data, equal, fresh
 
 RECIPE = Recipe(rate=3e-3, epochs=3, batch_size=32, seed=5)
-
-
-def data(n: int = 70) -> tuple[Tensor, Tensor]:
-    generator = torch.Generator().manual_seed(4)
-    y = torch.arange(n) % 3
-    return torch.randn(n, 6, generator=generator) + 2 * y.unsqueeze(1), y
-
-
-def fresh(seed: int = 0) -> nn.Module:
-    return build("fnn", seed=seed, depth=3, width=8, inputs=6, classes=3)
-
-
-def same(one: nn.Module, two: nn.Module) -> bool:
-    pairs = zip(one.state_dict().values(), two.state_dict().values(), strict=True)
-    return all(torch.equal(a, b) for a, b in pairs)
 
 
 # class weights
@@ -53,7 +39,7 @@ def test_class_weights_by_hand() -> None:
             optimizer.step()
             total += float(loss.detach()) * len(batch)
         losses.append(total / len(y))
-    assert same(ours, theirs) and not same(ours, fresh())
+    assert equal(ours, theirs) and not equal(ours, fresh())
     assert history.loss == pytest.approx(losses, rel=1e-6)
 
 
@@ -64,7 +50,7 @@ def test_class_weights_of_one_change_nothing() -> None:
     train(doubled, *data(), recipe=RECIPE, class_weights=(1.0, 1.0, 2.0))
     for a, b in zip(plain.parameters(), weighted.parameters(), strict=True):
         assert torch.allclose(a, b, rtol=1e-4, atol=1e-6)
-    assert not same(plain, doubled)
+    assert not equal(plain, doubled)
 
 
 def test_a_class_of_weight_zero_teaches_nothing() -> None:
@@ -131,7 +117,7 @@ def test_augmentation_leaves_the_order_of_batches_as_it_is() -> None:
 
     plain, idled = fresh(), fresh()
     assert train(plain, *data(), recipe=RECIPE) == train(idled, *data(), recipe=RECIPE, augment=idle)
-    assert same(plain, idled)
+    assert equal(plain, idled)
 
 
 def test_moved_images_train_another_network_the_same_every_time() -> None:
@@ -140,7 +126,7 @@ def test_moved_images_train_another_network_the_same_every_time() -> None:
     models = [build("fnn", seed=0, depth=3, width=8, inputs=100, classes=3) for _ in range(3)]
     for model, way in zip(models, (moved, moved, None), strict=True):
         train(model, images, y, recipe=RECIPE, augment=way)
-    assert same(models[0], models[1]) and not same(models[0], models[2])
+    assert equal(models[0], models[1]) and not equal(models[0], models[2])
 
 
 # readings
@@ -172,7 +158,7 @@ def test_a_model_that_is_read_on_the_way_is_trained_as_one_that_is_not() -> None
             read(data()[0])
 
     assert train(plain, *data(), recipe=RECIPE) == train(read, *data(), recipe=RECIPE, after_epoch=reading)
-    assert same(plain, read) and read.training
+    assert equal(plain, read) and read.training
 
 
 def test_a_reader_that_fails_stops_the_training() -> None:

@@ -9,23 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from equisep.errors import EquisepError, InputError, NumericalError
-from equisep.models import Fnn, build
+from equisep.models import Fnn
 from equisep.training import Recipe, train
-
-
-def data(n: int = 70) -> tuple[Tensor, Tensor]:
-    generator = torch.Generator().manual_seed(4)
-    y = torch.arange(n) % 3
-    return torch.randn(n, 6, generator=generator) + 2 * y.unsqueeze(1), y
-
-
-def fresh(seed: int = 0) -> nn.Module:
-    return build("fnn", seed=seed, depth=3, width=8, inputs=6, classes=3)
-
-
-def equal(one: nn.Module, two: nn.Module) -> bool:
-    pairs = zip(one.state_dict().values(), two.state_dict().values(), strict=True)
-    return all(torch.equal(a, b) for a, b in pairs)
+from training.small_loop import data, equal, fresh
 
 
 def by_hand(model: nn.Module, recipe: Recipe) -> tuple[list[float], list[float]]:
