@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from rich.table import Table
 
-from equisep.cli.console import fail, out, print_json, progress_bars, reported, saved, say, usable_folder
-from equisep.cli.options import Device, Json, Quiet, Seed
+from equisep.cli.console import out, print_json, progress_bars, reported, saved, say, usable_folder
+from equisep.cli.options import Device, Json, Quiet, Seed, usable_device
 from equisep.cli.record import data_record
 from equisep.errors import NumericalError
 from equisep.results.codec import encode
@@ -83,7 +83,7 @@ def demo(
         rates = ", ".join(f"{each.rate:g}" for each in recipes)
         together = " side by side" if len(recipes) > 1 else ""
         say(f"FNN of {depth} layers, Adam at {rates}{together}, {recipe.epochs} epochs.", quiet=quiet)
-        profile = _trained_and_measured(depth, recipes, sample, mode, _device(device), folder, progress)
+        profile = _trained_and_measured(depth, recipes, sample, mode, usable_device(device), folder, progress)
     _draw(profile, folder)
     if json:
         print_json(profile.to_dict())
@@ -192,15 +192,6 @@ def _rate_table(profile: Profile) -> Table:
             "← shown" if row["rate"] == training["rate"] else "",
         )
     return table
-
-
-def _device(name: str | None) -> Any:
-    import torch
-
-    try:
-        return torch.zeros(1, device=name or "cpu").device
-    except (RuntimeError, AssertionError) as error:
-        fail(f"`--device {name}` cannot be used here: {str(error).splitlines()[0]}", code=2)
 
 
 def _draw(profile: Profile, folder: Path) -> None:

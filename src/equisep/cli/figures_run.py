@@ -20,8 +20,8 @@ from equisep.cli.figures_found import (
     print_found,
     say_notes,
 )
-from equisep.cli.figures_settings import cell_changes, check_device, check_place, check_stand_ins
-from equisep.cli.options import DataFolder, Device, Json, Quiet
+from equisep.cli.figures_settings import cell_changes, check_place, check_stand_ins
+from equisep.cli.options import DataFolder, Device, Json, Quiet, usable_device
 from equisep.errors import EquisepError, InputError
 from equisep.figures.catalogue import named
 
@@ -84,7 +84,7 @@ def run(
     }  # fmt: skip
     place = check_place(on)
     if place == "local":
-        check_device(device)
+        usable_device(device)
     if plan:
         _show_plans(figures, asked, store=store, device=device, data_dir=data_dir, json=json)
         return

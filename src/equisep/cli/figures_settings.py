@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, cast
 
-from equisep.cli.console import fail
 from equisep.errors import InputError, ProfileError, did_you_mean
 from equisep.figures.cell import Cell
 from equisep.figures.figure import Figure
@@ -50,18 +49,6 @@ def _value(name: str, text: str) -> Any:
 
 def _kind(name: str) -> str:
     return next((str(entry.type) for entry in fields(Cell) if entry.name == name), "")
-
-
-def check_device(name: str | None) -> None:
-    """Refuse a device that is not here, before anything is planned."""
-    if name is None:
-        return
-    import torch
-
-    try:
-        torch.zeros(1, device=name).item()  # a device that cannot give a number back, as `meta`, trains nothing
-    except (RuntimeError, AssertionError, ValueError, NotImplementedError) as error:
-        fail(f"`--device {name}` cannot be used here: {str(error).splitlines()[0]}", code=2)
 
 
 def check_stand_ins(stand_ins: Mapping[str, str], figures: Iterable[Figure]) -> None:

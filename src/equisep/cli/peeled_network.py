@@ -20,13 +20,12 @@ from equisep.cli.options import (
     Prepare,
     Quiet,
     Resize,
+    usable_device,
 )
 from equisep.cli.peeled_inputs import numbers
 from equisep.errors import InputError, NumericalError
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from equisep.taps import Mode
 
 
@@ -82,7 +81,7 @@ def network(
     torch.manual_seed(seed)  # a factory draws its weights from it
     made = load_model(model, checkpoint=checkpoint)
     if device is not None:
-        made = _placed(made, device)
+        made = made.to(usable_device(device))
     with progress_bars(quiet=quiet) as progress:
         dataset = load_data(data, data_dir=data_dir, progress=progress)
         train = prepare_split(dataset, preparation, per_class=per_class, sizes=drawn, seed=seed)
@@ -109,17 +108,3 @@ def _whole(text: str | None, *, flag: str) -> list[int] | None:
     if any(not isinstance(value, int) for value in values):
         raise InputError(f"`{flag}` takes whole numbers with commas between them; found `{text}`.")
     return [int(value) for value in values]
-
-
-def _placed(model: nn.Module, device: str) -> nn.Module:
-    """The model on a device, once a number could be put there and read back."""
-    import torch
-
-    try:
-        torch.zeros(1, device=torch.device(device)).cpu()
-        return model.to(device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).split("\n")[0].split(". ")[0].rstrip(".")
-        raise InputError(
-            f"`--device {device}` cannot be used here: {reason}. Name a device that this machine has, such as cpu."
-        ) from error

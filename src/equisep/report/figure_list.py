@@ -64,15 +64,6 @@ def _line(row: Mapping[str, Any], glyphs: Glyphs) -> tuple[str, ...]:
     return (row["id"], f"{state}{scale}", *counts, one_line(spelled(row["title"], glyphs)))
 
 
-def claim_words(counts: Mapping[str, int]) -> str:
-    """`3 held, 1 not held`; those not run only where nothing else is to tell."""
-    told = [f"{n} {word}" for word, n in counts.items() if n and word != "not run"]
-    rest = counts["not run"]
-    if not told:
-        return f"{rest} not run" if rest else "none"
-    return ", ".join([*told, f"{rest} not run"] if rest else told)
-
-
 def _sums(rows: Sequence[Mapping[str, Any]]) -> str:
     run = sum(row["state"] != "not run" for row in rows)
     words = ("held", "not held", "indicated", "not run")
