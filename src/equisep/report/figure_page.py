@@ -209,8 +209,8 @@ def _findings(found: Sequence[Recorded]) -> Iterator[str]:
         yield "No recorded claim failed."
         return
     yield (
-        "What the papers claim and these runs did not find. Each is a result, with its numbers; nothing was tuned until it "
-        "agreed. The sections below tell more."
+        "What the papers claim and these runs did not find. Each is a result, with its numbers. Where a claim, its rule or "
+        "how it is read was set after numbers had been seen, the remarks below say so."
     )
     yield "\n".join(lines)
 
