@@ -23,13 +23,13 @@ from _record import finish
 from equisep.errors import MissingExtraError
 from equisep.figures.cell import Cell
 from equisep.figures.figure import Figure
-from equisep.figures.he2023 import FIG1
 from equisep.figures.outcome import Curves, Outcome
+from equisep.figures.papers.he2023 import FIG1
 from equisep.figures.quantities import quantity
-from equisep.runs.ensembles import dtype_of, recipe_of, shape_of
+from equisep.runs.cell_data import material_of
 from equisep.runs.execute import run_group
-from equisep.runs.material import material_of
 from equisep.runs.run import run_figure
+from equisep.runs.runners.ensembles import dtype_of, recipe_of, shape_of
 from equisep.training import Member, train_ensemble
 
 SEEDS, EPOCHS, RATE = 5, 60, 3e-3

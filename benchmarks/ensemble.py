@@ -25,7 +25,8 @@ from torch import Tensor, nn
 from _record import finish, interleaved
 from equisep.data import load_data, prepare_split
 from equisep.measuring import measure
-from equisep.training import Member, Recipe, Shape, Watch, stepping, train, train_ensemble
+from equisep.training import Member, Recipe, Shape, Watch, train, train_ensemble
+from equisep.training.ensemble import stepper as stepping
 
 MEMBERS, DEPTH = 15, 8
 EPOCHS, REPEATS, WHOLE = 50, 5, 600

@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 
 from _record import finish, interleaved
+from equisep.devices import precision
 from equisep.models import build
 from equisep.training import Recipe, train
-from equisep.training.engines import precision
 from equisep.training.grouped import stack_modules
 from equisep.training.stacked_stepping import StackedStepper
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import torch
 
 from equisep.data import Dataset, draw, load_data, resize_images
-from equisep.data.sources import SOURCES
+from equisep.data.official.sources import SOURCES
 
 SEED = 0
 SETS = {

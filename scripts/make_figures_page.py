@@ -6,7 +6,7 @@ from pathlib import Path
 
 from equisep.figures.catalogue import all_figures
 from equisep.figures.figure import Figure
-from equisep.report.figure_page import figures_page, recorded_figures, summary_table
+from equisep.report.figures.page import figures_page, recorded_figures, summary_table
 from equisep.runs.cost import Prediction, predict
 
 REPO = Path(__file__).resolve().parents[1]

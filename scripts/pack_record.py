@@ -20,9 +20,9 @@ from equisep.figures.catalogue import figure_of
 from equisep.figures.evidence import Evidence, gather
 from equisep.figures.figure import Figure
 from equisep.figures.judge import Verdict, judge
-from equisep.report.figure_plans import size
-from equisep.report.figure_plots import save_drawn
-from equisep.report.figure_rows import state_of
+from equisep.report.figures.cost_table import size
+from equisep.report.figures.draw import save_drawn
+from equisep.report.figures.summary import state_of
 from equisep.runs.cost import asked_cells
 from equisep.runs.plan import Asked
 from equisep.runs.record import read_record, write_record

@@ -19,20 +19,21 @@ REPO = SOURCE.parents[1]
 RANKS = [
     ["_version", "errors", "shapes", "progress"],
     ["results"],
+    ["files"],
     ["labels", "provenance"],
-    ["data", "models", "taps", "stats"],
-    ["training", "metrics", "peeled"],
+    ["devices"],
+    ["data", "models", "taps", "separation", "peeled"],
     ["law"],
-    ["advice"],
-    ["measuring"],
+    ["findings"],
+    ["training", "measuring"],
+    ["compare", "tracking", "distributed"],
     ["figures"],
     ["runs"],
     ["report"],
-    ["integrations"],
     ["cli"],
 ]
 RANK = {name: rank for rank, names in enumerate(RANKS) for name in names}
-NO_TORCH = ("errors", "progress", "results", "law", "advice", "figures", "report")
+NO_TORCH = ("errors", "progress", "files", "results", "law", "findings", "figures", "report")
 # methods that import what they need when called: a profile draws and tabulates itself
 EXCEPTIONS = {("results", "report"): {"plot", "__rich_console__", "_repr_html_"}}
 FRAMEWORKS = (

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from equisep.law import fit_law as fit_law
     from equisep.law import summarize_laws as summarize_laws
     from equisep.measuring import measure as measure
-    from equisep.metrics import cdnv as cdnv
-    from equisep.metrics import class_fuzziness as class_fuzziness
-    from equisep.metrics import fuzziness as fuzziness
-    from equisep.metrics import ncc_accuracy as ncc_accuracy
     from equisep.models import Fnn as Fnn
     from equisep.results import LawFit as LawFit
     from equisep.results import Profile as Profile
+    from equisep.separation import cdnv as cdnv
+    from equisep.separation import class_fuzziness as class_fuzziness
+    from equisep.separation import fuzziness as fuzziness
+    from equisep.separation import ncc_accuracy as ncc_accuracy
     from equisep.taps import tap as tap
     from equisep.training import train as train
     from equisep.training import train_ensemble as train_ensemble
@@ -34,13 +34,13 @@ _HOMES = {
     "Fnn": "equisep.models",
     "LawFit": "equisep.results",
     "Profile": "equisep.results",
-    "cdnv": "equisep.metrics",
-    "class_fuzziness": "equisep.metrics",
+    "cdnv": "equisep.separation",
+    "class_fuzziness": "equisep.separation",
     "fit_law": "equisep.law",
-    "fuzziness": "equisep.metrics",
+    "fuzziness": "equisep.separation",
     "load_data": "equisep.data",
     "measure": "equisep.measuring",
-    "ncc_accuracy": "equisep.metrics",
+    "ncc_accuracy": "equisep.separation",
     "peeled": "equisep.peeled",  # the wing itself
     "summarize_laws": "equisep.law",
     "tap": "equisep.taps",

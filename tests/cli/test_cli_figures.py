@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cli.running import Done, equisep
-from equisep.cli.figures_settings import cell_changes
+from equisep.cli.figures.settings import cell_changes
 from equisep.errors import InputError
 from equisep.figures.catalogue import figure_of
 from equisep.figures.evidence import Entry

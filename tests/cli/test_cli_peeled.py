@@ -11,6 +11,7 @@ import torch
 
 from cli.running import equisep, equisep_process
 from equisep import peeled
+from equisep.compare import compare_network
 from equisep.data import load_data, prepare_split
 from test_docs_run import REPO, commands
 
@@ -224,7 +225,7 @@ def test_a_network_is_read_as_the_library_reads_it(place: Path) -> None:
     model = torch.nn.Sequential(
         torch.nn.Flatten(), torch.nn.Linear(100, 16), torch.nn.ReLU(), torch.nn.Linear(16, 10)
     )  # fmt: skip
-    by_library = peeled.compare_network(model, (x, y))
+    by_library = compare_network(model, (x, y))
     assert content["sizes"] == sizes and content["minority"] == [5, 6, 7, 8, 9] and content["classifier"] == "3"
     assert content["feature_energy"] == pytest.approx(by_library.feature_energy, rel=1e-6)
     assert content["measured"]["classifiers"] == pytest.approx(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from official_files import packed_files, small_source
 
-from equisep.data.sources import SOURCES
+from equisep.data.official.sources import SOURCES
 
 
 @pytest.fixture(autouse=True)

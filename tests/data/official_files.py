@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from equisep.data.sources import SOURCES, Source
+from equisep.data.official.sources import SOURCES, Source
 
 TRAIN, TEST = 20, 10
 

@@ -17,8 +17,8 @@ import pytest
 from official_files import TRAIN, packed_files, write
 
 from equisep.data import load_data
-from equisep.data.download import Meter, StderrBar
-from equisep.data.sources import SOURCES
+from equisep.data.official.download import Meter, StderrBar
+from equisep.data.official.sources import SOURCES
 from equisep.errors import DataError
 
 POOCH_RETRIEVE = pytest.importorskip("pooch").retrieve  # before the tests put a refusal in its place

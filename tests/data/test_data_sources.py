@@ -14,7 +14,7 @@ import pytest
 from official_files import TEST, TRAIN, arrays_of, idx, md5, plain_parts, tar_gz, write
 
 from equisep.data import DATA_NAMES, load_data
-from equisep.data.sources import SOURCES
+from equisep.data.official.sources import SOURCES
 from equisep.errors import DataError
 
 Small = Callable[[str], dict[str, bytes]]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from equisep.figures.comparative import estimates
 from equisep.figures.evidence import Entry, Evidence, gather
-from equisep.figures.galanti2022 import BOUND, BOUND_DEPTHS
 from equisep.figures.outcome import Curves, Outcome
+from equisep.figures.papers.galanti2022 import BOUND, BOUND_DEPTHS
+from equisep.figures.papers.galanti2022_bound import estimates
 
 SEEDS = (0, 1, 2, 3)
 

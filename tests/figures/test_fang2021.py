@@ -8,8 +8,8 @@ import pytest
 
 from equisep.data import DATA_NAMES, PREPARATIONS
 from equisep.figures.cell import Cell
-from equisep.figures.fang2021 import FIGURES, FNN, MINORITY, NETS, OVERSAMPLING, QNORM, imbalanced
 from equisep.figures.figure import Figure
+from equisep.figures.papers.fang2021 import FIGURES, FNN, MINORITY, NETS, OVERSAMPLING, QNORM, imbalanced
 from equisep.models import MODELS
 from equisep.training.recipe import Recipe
 

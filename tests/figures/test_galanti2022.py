@@ -7,8 +7,8 @@ import pytest
 from equisep.data import DATA_NAMES, PREPARATIONS
 from equisep.figures.cell import Cell
 from equisep.figures.figure import Figure
-from equisep.figures.galanti2022 import BOUND, FIG1, FIG2, FIG3, FIG4, FIG5, FIG6, FIGURES
 from equisep.figures.outcome import Curves, Outcome
+from equisep.figures.papers.galanti2022 import BOUND, FIG1, FIG2, FIG3, FIG4, FIG5, FIG6, FIGURES
 from equisep.figures.quantities import Quantity, quantity
 from equisep.figures.rules import quantities_of
 from equisep.models import MODELS, build

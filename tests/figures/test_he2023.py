@@ -9,7 +9,8 @@ from equisep.errors import InputError
 from equisep.figures.cell import Cell
 from equisep.figures.evidence import gather
 from equisep.figures.figure import Claim, Figure, Panel, Series
-from equisep.figures.he2023 import (
+from equisep.figures.judge import judge
+from equisep.figures.papers.he2023 import (
     FIG1,
     FIG2,
     FIG3,
@@ -28,7 +29,6 @@ from equisep.figures.he2023 import (
     REACTIVATE,
     TRANSFER,
 )  # fmt: skip
-from equisep.figures.judge import judge
 from equisep.figures.quantities import Quantity
 from equisep.models import MODELS
 

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from equisep.errors import InputError
-from equisep.figures.lines import span_of, was_read
+from equisep.figures.claim_parts import span_of, was_read
 from equisep.figures.outcome import Curves, Outcome
 from equisep.figures.quantities import Quantity, curve, quantity
 from figures.synthetic_figures import law_curve, outcome

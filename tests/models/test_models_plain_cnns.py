@@ -7,7 +7,7 @@ from torch.nn.functional import max_pool2d, relu
 
 from equisep.errors import InputError
 from equisep.models import AlexNet, ConvNet, PureCnn, Vgg, alexnet_wide, vgg_wide
-from equisep.models.parts import Repeat
+from equisep.models.families.parts import Repeat
 
 GRAY, COLOR = torch.zeros(2, 1, 32, 32), torch.zeros(2, 3, 32, 32)
 X = torch.randn(3, 1, 32, 32, generator=torch.Generator().manual_seed(1))

@@ -8,9 +8,9 @@ from torch.nn.functional import avg_pool2d, relu
 
 from equisep.errors import InputError
 from equisep.models import CifarResNet, DenseNet161, ResNet, ResNet18, build
-from equisep.models.densenet import DenseLayer
-from equisep.models.resnet import ResidualBlock
-from equisep.models.resnet_cifar import PadShortcut
+from equisep.models.families.densenet import DenseLayer
+from equisep.models.families.resnet import ResidualBlock
+from equisep.models.families.resnet_cifar import PadShortcut
 
 GRAY, COLOR = torch.zeros(2, 1, 32, 32), torch.zeros(2, 3, 32, 32)
 X3 = torch.randn(3, 3, 32, 32, generator=torch.Generator().manual_seed(2))

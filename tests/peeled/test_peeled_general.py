@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from closeness import close
 from equisep.errors import InputError, NumericalError
-from equisep.peeled.general import minimize_logits, solve_general
 from equisep.peeled.problem import Problem
-from equisep.peeled.reduced import solve_reduced
+from equisep.peeled.solvers.general import minimize_logits, solve_general
+from equisep.peeled.solvers.reduced import solve_reduced
 
 
 def two_groups(ratio: float, *, energy: float = 5.0) -> Problem:

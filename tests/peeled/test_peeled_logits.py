@@ -9,7 +9,7 @@ import torch
 
 from closeness import close
 from equisep.peeled.certificate import dense_gap
-from equisep.peeled.logits import curvature_along, gaps_of, losses_of
+from equisep.peeled.solvers.logits import curvature_along, gaps_of, losses_of
 
 
 def drawn(batch: int, classes: int, size: float, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:

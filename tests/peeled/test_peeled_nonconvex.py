@@ -11,13 +11,13 @@ import torch
 
 from closeness import close
 from equisep.errors import InputError, NumericalError
-from equisep.peeled.descent import descend, stationarity_of
-from equisep.peeled.etf import compare_with_etf, etf_value
-from equisep.peeled.general import solve_general
-from equisep.peeled.nonconvex import enclosing_energy, solve_nonconvex
 from equisep.peeled.problem import Problem
-from equisep.peeled.projection import project_on_ball
 from equisep.peeled.solution import Solution
+from equisep.peeled.solvers.descent import descend, stationarity_of
+from equisep.peeled.solvers.etf import compare_with_etf, etf_value
+from equisep.peeled.solvers.general import solve_general
+from equisep.peeled.solvers.nonconvex import enclosing_energy, solve_nonconvex
+from equisep.peeled.solvers.projection import project_on_ball
 
 
 def balanced(classes: int) -> Problem:

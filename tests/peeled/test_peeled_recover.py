@@ -12,7 +12,7 @@ from scipy import linalg
 
 from closeness import close
 from equisep.peeled import Certificate, Factors, Problem, Solution, solve_reduced
-from equisep.peeled.recover import factors_of_dense, geometry_of_factors, geometry_of_reduced
+from equisep.peeled.geometry import factors_of_dense, geometry_of_factors, geometry_of_reduced
 
 unhurried = settings(max_examples=15, deadline=None)
 seeds = st.integers(0, 2**32 - 1)

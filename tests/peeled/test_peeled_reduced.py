@@ -14,10 +14,10 @@ import pytest
 from closeness import close
 from equisep.errors import InputError, NumericalError
 from equisep.peeled import Problem, ReducedForm, solve_general, solve_reduced
-from equisep.peeled.batch import Batch
 from equisep.peeled.certificate import reduced_gap
-from equisep.peeled.factored import solve_factored
-from equisep.peeled.two_groups import solve_two
+from equisep.peeled.solvers.batch import Batch
+from equisep.peeled.solvers.sphere import solve_factored
+from equisep.peeled.solvers.two_groups import solve_two
 
 E = {"feature_energy": 5, "weight_energy": 1}
 

@@ -10,10 +10,10 @@ import pytest
 
 from closeness import close
 from equisep.errors import InputError, MissingExtraError, NumericalError
-from equisep.peeled import reference
-from equisep.peeled.general import solve_general
 from equisep.peeled.problem import Problem
-from equisep.peeled.reference import solve_reference
+from equisep.peeled.solvers import reference
+from equisep.peeled.solvers.general import solve_general
+from equisep.peeled.solvers.reference import solve_reference
 
 
 def two_groups(ratio: float, *, energy: float = 5.0) -> Problem:

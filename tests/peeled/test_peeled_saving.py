@@ -11,10 +11,11 @@ from scipy import optimize
 
 from closeness import close
 from equisep.errors import NumericalError
-from equisep.peeled import Problem, factored, fates, solve_reduced, thresholds_of
-from equisep.peeled.batch import Batch
-from equisep.peeled.reduced import solve_batch
-from equisep.peeled.saving import collapse_weights, vanishing_weights
+from equisep.peeled import Problem, fates, solve_reduced, thresholds_of
+from equisep.peeled.rescue import collapse_weights, vanishing_weights
+from equisep.peeled.solvers import sphere as factored
+from equisep.peeled.solvers.batch import Batch
+from equisep.peeled.solvers.reduced import solve_batch
 
 E = {"feature_energy": 5, "weight_energy": 1}
 SHOWN = Problem.of_groups((3, 4, 3), (1, 0.3, 0.05), **E)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 
@@ -12,7 +13,8 @@ import equisep
 from closeness import close
 from equisep import peeled
 from equisep.errors import InputError
-from equisep.peeled import solving
+
+solving = importlib.import_module("equisep.peeled.solve")
 
 E = {"feature_energy": 5, "weight_energy": 1}
 
@@ -110,7 +112,8 @@ def test_submodules_do_not_hide_public_names() -> None:
     code = """
 import importlib, pkgutil, equisep.peeled as peeled
 for module in pkgutil.iter_modules(peeled.__path__):
-    assert module.name not in peeled.__all__, module.name
+    importlib.import_module("equisep.peeled." + module.name)
+    assert module.name not in peeled.__all__ or callable(getattr(peeled, module.name)), module.name
 """
     subprocess.run([sys.executable, "-c", code], check=True)
 

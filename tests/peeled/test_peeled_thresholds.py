@@ -10,8 +10,8 @@ import pytest
 from closeness import close
 from equisep.errors import InputError, NumericalError
 from equisep.peeled import Problem, solve_reduced, threshold, thresholds_of
-from equisep.peeled.batch import Batch
-from equisep.peeled.reduced import solve_batch
+from equisep.peeled.solvers.batch import Batch
+from equisep.peeled.solvers.reduced import solve_batch
 from equisep.peeled.thresholds import log_collapse_ratios
 
 GRID = [(k, m, energy) for k in (1, 2, 5, 300) for m in (2, 5, 60) for energy in (1e-4, 0.1, 1, 30)]

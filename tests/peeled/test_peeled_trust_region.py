@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from closeness import close
-from equisep.peeled.trust_region import newton_step, norm
+from equisep.peeled.solvers.trust_region import newton_step, norm
 
 
 def quadratics(batch: int, m: int, p: int, *, lowest: float, seed: int) -> tuple[torch.Tensor, torch.Tensor]:

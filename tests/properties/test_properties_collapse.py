@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from closeness import close
 from equisep import fuzziness
-from equisep.metrics import Geometry, geometry_of
-from equisep.metrics.arrays import read_arrays
-from equisep.metrics.collapse import centered_means, nc3_of
-from equisep.stats import PAPER, PHD20
+from equisep.separation import PAPER, PHD20, Geometry, geometry_of
+from equisep.separation.arrays import read_arrays
+from equisep.separation.collapse import centered_means, nc3_of
 from reference.scenes import Scene, around, blobs, labels_of, rotation, simplex_etf
 
 seeds = st.integers(0, 2**32 - 1)

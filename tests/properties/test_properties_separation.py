@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from closeness import close
 from equisep import cdnv, class_fuzziness, fuzziness, ncc_accuracy
-from equisep.stats import Convention
+from equisep.separation import Convention
 from reference import plain
 from reference.merging import streamed_fuzziness
 from reference.scenes import Scene, blobs, rotation

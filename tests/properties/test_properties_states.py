@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from closeness import close
-from equisep.stats import ClassMoments, Projections
+from equisep.separation import ClassMoments, Projections
 
 CLASSES, FEATURES = 4, 3
 seeds = st.integers(0, 2**32 - 1)

@@ -7,8 +7,8 @@ from typing import Protocol, Self, TypeVar
 import numpy as np
 import torch
 
-from equisep.metrics.fuzziness import fuzziness_of
-from equisep.stats import PAPER, ClassMoments, ClassSubspace, Convention, Projections, project
+from equisep.separation import PAPER, ClassMoments, ClassSubspace, Convention, Projections, project
+from equisep.separation.fuzziness import fuzziness_of
 from reference.scenes import Scene
 
 

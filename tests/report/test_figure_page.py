@@ -17,12 +17,12 @@ from equisep.errors import InputError
 from equisep.figures.catalogue import figure_of
 from equisep.figures.evidence import Entry, Evidence, gather
 from equisep.figures.figure import Claim, Figure, Series
-from equisep.figures.he2023 import CODE_RATES, FIG1
 from equisep.figures.judge import judge
 from equisep.figures.outcome import Curves, Outcome
-from equisep.report.figure_laws import law_parts, rate_parts
-from equisep.report.figure_page import figures_page, recorded_figures, summary_table
-from equisep.report.figure_rows import state_of
+from equisep.figures.papers.he2023 import CODE_RATES, FIG1
+from equisep.report.figures.missing_laws import law_parts, rate_parts
+from equisep.report.figures.page import figures_page, recorded_figures, summary_table
+from equisep.report.figures.summary import state_of
 from equisep.runs.cost import Prediction
 from equisep.runs.record import read_record, write_record
 from equisep.runs.run import run_figure

@@ -12,12 +12,12 @@ from rich.console import Console, RenderableType
 
 from equisep.figures.evidence import Evidence, gather
 from equisep.figures.figure import Claim
-from equisep.figures.galanti2022 import BOUND
 from equisep.figures.judge import judge
-from equisep.report.figure_list import list_rows, render_list
-from equisep.report.figure_plans import duration, render_plans, size
-from equisep.report.figure_rows import figure_json, state_of
-from equisep.report.figure_tables import figure_markdown, render_figure
+from equisep.figures.papers.galanti2022 import BOUND
+from equisep.report.figures.cost_table import duration, render_plans, size
+from equisep.report.figures.list import list_rows, render_list
+from equisep.report.figures.summary import figure_json, state_of
+from equisep.report.figures.tables import figure_markdown, render_figure
 from figures.synthetic_figures import evidence, figure, law_curve, numbers, outcome, shown_evidence
 
 

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from equisep.errors import InputError
 from equisep.peeled import cosine_curves, long_tail, phase_by_energy, phase_by_share
-from equisep.report.peeled_plots import plot_cosines, plot_long_tail, plot_phases
+from equisep.report.peeled.plots import plot_cosines, plot_long_tail, plot_phases
 from equisep.report.plots import save_figure
 
 RATIOS = np.geomspace(1, 1e4, 21)
@@ -146,7 +146,7 @@ def test_drawing_touches_no_state_and_needs_no_torch() -> None:
     assert dict(mpl.rcParams) == before
     code = """
 import sys
-import equisep.report.peeled_plots, equisep.report.peeled_terminal, equisep.report.peeled_network
+import equisep.report.peeled.plots, equisep.report.peeled.terminal, equisep.report.peeled.network
 assert "torch" not in sys.modules and "matplotlib.pyplot" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equisep.law import fit_law
-from equisep.report.characters import LEAST_WIDTH, render_curve
+from equisep.report.terminal_plot import LEAST_WIDTH, render_curve
 
 CURVE = [27.0, 13.6, 7.3, 3.6, 1.8, 0.95, 0.52, 0.26]
 

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 from report_profiles import bare_profile, full_profile, without_intervals, zero_profile
 
-from equisep.report.notebook import profile_html
+from equisep.report.html import profile_html
 from equisep.results import ClassifierReading, Note
 
 EVIL = "<script>alert('x')</script>&\"\x00"

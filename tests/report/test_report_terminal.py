@@ -9,7 +9,8 @@ import pytest
 from report_profiles import bare_profile, full_profile, without_intervals, zero_profile
 from rich.console import Console
 
-from equisep.law import compare_laws, compare_profiles, fit_law
+from equisep.compare import compare_laws, compare_profiles
+from equisep.law import fit_law
 from equisep.report.terminal import render_comparison, render_law, render_profile
 from equisep.results import Break, ClassifierReading, LawFit, Note, SiteReading
 

@@ -8,7 +8,7 @@ import pytest
 from report_profiles import bare_profile, full_profile
 
 from equisep.law import fit_law
-from equisep.report.words import (
+from equisep.report.formatting import (
     correlation,
     data_words,
     interval_words,

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from equisep.models import Fnn
-from equisep.runs.classifiers import classifier_numbers, minority_of, shares_of
+from equisep.runs.runners.classifiers import classifier_numbers, minority_of, shares_of
 
 CLASSES = 5
 

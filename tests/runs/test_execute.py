@@ -15,12 +15,12 @@ from equisep.figures.catalogue import figure_of
 from equisep.figures.cell import Cell
 from equisep.figures.figure import Figure
 from equisep.measuring import measure
-from equisep.runs import ensembles
-from equisep.runs.ensembles import _first_milestones, recipe_of, shape_of
+from equisep.runs.cell_data import material_of
 from equisep.runs.execute import run_group
-from equisep.runs.material import material_of
+from equisep.runs.runners import ensembles
+from equisep.runs.runners.ensembles import _first_milestones, recipe_of, shape_of
+from equisep.runs.runners.networks import head_of, network_of
 from equisep.runs.scale import scaled
-from equisep.runs.single import head_of, network_of
 from equisep.training import Ensemble, Member, train, train_ensemble
 
 SMALL = Cell(

@@ -12,7 +12,7 @@ import torch
 from equisep.data import PREPARATIONS, load_data, prepare, prepare_split, randomize_labels
 from equisep.errors import DataError, InputError
 from equisep.figures.cell import Cell
-from equisep.runs.material import at_hand, dataset_of, fitted, material_of, sample_of, substitute_for
+from equisep.runs.cell_data import at_hand, dataset_of, fitted, material_of, sample_of, substitute_for
 
 SMALL = Cell(data="embedded-10x10", per_class=7, test_per_class=5)
 DATA = load_data("embedded-10x10")

@@ -22,7 +22,7 @@ from equisep.errors import DataError, EquisepError, InputError, MissingExtraErro
 from equisep.figures.cell import Cell
 from equisep.figures.outcome import Outcome
 from equisep.runs.execute import run_group
-from equisep.runs.ray_cluster import _collect, run_groups_on_ray, run_text
+from equisep.runs.ray import _collect, run_groups_on_ray, run_text
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install equisep[ray]", exc_type=ImportError)
 

@@ -17,7 +17,7 @@ import pytest
 from equisep.figures.catalogue import figure_of
 from equisep.figures.cell import Cell
 from equisep.figures.figure import Figure, Series
-from equisep.runs import material
+from equisep.runs import cell_data as material
 from equisep.runs.run import run_figure
 from equisep.runs.store import Store
 

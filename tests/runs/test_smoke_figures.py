@@ -12,15 +12,16 @@ import pytest
 from matplotlib.figure import Figure as Drawing
 from matplotlib.text import Text
 
-from equisep.data import download, load
+from equisep.data import load
+from equisep.data.official import download
 from equisep.figures.catalogue import all_figures
 from equisep.figures.evidence import Evidence
 from equisep.figures.figure import Figure
 from equisep.figures.judge import judge
 from equisep.figures.quantities import KNOWN
-from equisep.report import figure_plots
-from equisep.report.figure_rows import figure_json
-from equisep.runs import material
+from equisep.report.figures import draw as figure_plots
+from equisep.report.figures.summary import figure_json
+from equisep.runs import cell_data as material
 from equisep.runs.cost import asked_cells, predict
 from equisep.runs.plan import Asked
 from equisep.runs.run import run_figure

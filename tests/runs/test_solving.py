@@ -8,10 +8,10 @@ import pytest
 
 from equisep.errors import InputError, NumericalError
 from equisep.figures.cell import Cell
-from equisep.figures.fang2021 import BALANCED, MINORITY, QNORM, RATIOS
 from equisep.figures.figure import Figure
 from equisep.figures.outcome import Outcome
-from equisep.runs.solving import solve_cell
+from equisep.figures.papers.fang2021 import BALANCED, MINORITY, QNORM, RATIOS
+from equisep.runs.runners.peeled import solve_cell
 
 FOUR = Cell(kind="solve", problem="qnorm", majority=4, dimension=8, starts=32)
 # K = 10, E_W = 1: R* by a root of the reduced problem, to the digits given

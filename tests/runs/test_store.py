@@ -20,10 +20,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from equisep import files as disk
 from equisep.errors import EquisepError, InputError, StoreError
 from equisep.figures.cell import Cell
 from equisep.figures.outcome import Curves, Outcome
-from equisep.runs import disk
 from equisep.runs.store import Store
 
 CELL = Cell(seed=3, rate=1, noise=(0.1, 2))
@@ -403,7 +403,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_the_store_intact(
             r"intact; free some space and run the same command again\.",
         ):
             store.put(Cell(), OUTCOME, MADE)
-        patch.setattr(f"equisep.runs.disk.{step}", full)
+        patch.setattr(f"equisep.files.{step}", full)
         if step == "write_synced":
             with pytest.raises(
                 StoreError, match=r"The manifest of `he2023/fig1` could not be stored .* the disk is full"

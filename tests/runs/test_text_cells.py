@@ -14,7 +14,7 @@ from equisep.figures.cell import Cell
 from equisep.figures.quantities import quantity
 from equisep.runs.execute import run_group
 from equisep.runs.plan import Asked, planned_cells
-from equisep.runs.text import CLASSES, LENGTH, VOCABULARY, _model, _seeded_rows
+from equisep.runs.runners.encoders import CLASSES, LENGTH, VOCABULARY, _model, _seeded_rows
 
 FIGURE = figure_of("he2023/figS9")
 

@@ -11,10 +11,11 @@ import torch
 from equisep.data import Batches
 from equisep.figures import Cell, Claim, Entry, Figure, Outcome, Panel, Series, gather, quantity
 from equisep.measuring import measure
-from equisep.runs import ensembles, evidence_of, run_figure
+from equisep.runs import evidence_of, run_figure
+from equisep.runs.cell_data import material_of
 from equisep.runs.execute import run_group
-from equisep.runs.material import material_of
 from equisep.runs.record import read_record, write_record
+from equisep.runs.runners import ensembles
 from equisep.runs.store import Store
 
 NAMES = ("sample", "class", "mixed")

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from equisep.training import Shape
-from equisep.training.cpu_passes import CpuPasses
-from equisep.training.passes import Plan, backward, forward, vectors_of
-from equisep.training.stack import Stack, vector_positions
+from equisep.training.ensemble.cpu_passes import CpuPasses
+from equisep.training.ensemble.passes import Plan, backward, forward, vectors_of
+from equisep.training.ensemble.stack import Stack, vector_positions
 
 MEMBERS, BATCH = 3, 24
 SHAPES = [

@@ -13,7 +13,7 @@ import pytest
 import torch
 from trained_alone import SMALL, clouds, member, mixed
 
-import equisep.training.ensemble as ensembles
+import equisep.training.ensemble.train as ensembles
 from equisep.errors import EquisepError, FeatureError, InputError, LabelError, ModelError
 from equisep.training import Member, Recipe, Shape, Stage, Watch, train_ensemble
 

@@ -10,9 +10,10 @@ from trained_alone import alone, clouds, fashion, mixed, same, worst
 
 from equisep.data import Batches
 from equisep.measuring import measure
-from equisep.training import Ensemble, Member, Recipe, Shape, Stage, Watch, bytes_per_member, ensemble, train_ensemble
-from equisep.training.chunk import Task
-from equisep.training.watch import ARRAYS, READ_BYTES
+from equisep.training import Ensemble, Member, Recipe, Shape, Stage, Watch, bytes_per_member, train_ensemble
+from equisep.training.ensemble import train as ensemble
+from equisep.training.ensemble.chunks import Task
+from equisep.training.ensemble.reading import ARRAYS, READ_BYTES
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 PLAIN = Watch(sites=False)

@@ -16,10 +16,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from trained_alone import SMALL, clouds, member, mixed, same, worst
 
-import equisep.training.chunk as chunks
-import equisep.training.ensemble as ensembles
-import equisep.training.memory as memory
-import equisep.training.watch as watch
+import equisep.training.ensemble.chunks as chunks
+import equisep.training.ensemble.memory as memory
+import equisep.training.ensemble.reading as watch
+import equisep.training.ensemble.train as ensembles
 from equisep.errors import NumericalError
 from equisep.training import Ensemble, Member, Shape, Watch, bytes_per_member, train_ensemble
 

@@ -13,11 +13,11 @@ import pytest
 import torch
 from trained_alone import SMALL, clouds, member, mixed, same, start
 
-import equisep.training.ensemble as ensembles
+import equisep.training.ensemble.train as ensembles
 from equisep.errors import EquisepError, InputError, ProfileError
 from equisep.models import Fnn
 from equisep.training import Ensemble, Member, Recipe, Shape, Stage, Watch, train_ensemble
-from equisep.training.watch import ARRAYS
+from equisep.training.ensemble.reading import ARRAYS
 
 
 @pytest.fixture

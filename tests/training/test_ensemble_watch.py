@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from trained_alone import SMALL, clouds, member, mixed, same, start
 
-import equisep.training.watch as watching
+import equisep.training.ensemble.reading as watching
 from closeness import close
 from equisep.data import Batches, draw
 from equisep.errors import InputError

@@ -15,10 +15,10 @@ from torch import Tensor, nn
 from trained_alone import same, worst
 
 import equisep.training.stacked_networks as stacked_networks
+from equisep.devices import precision
 from equisep.errors import EquisepError, FeatureError, InputError, LabelError, ModelError, NumericalError
 from equisep.models import PureCnn, build
 from equisep.training import Recipe, StackedNetworks, train, train_stacked
-from equisep.training.engines import precision
 
 ROUNDING = 1e-8  # of weights after training; the stack's own rounding, grown by nine steps
 CLASSES = 3

@@ -9,7 +9,7 @@ import typer
 
 from equisep.cli.console import out, print_json, reported
 from equisep.cli.options import Json, Quiet
-from equisep.law import compare_profiles
+from equisep.compare import compare_profiles
 from equisep.report.terminal import render_comparison
 from equisep.results import load_profile
 from equisep.results.codec import encode

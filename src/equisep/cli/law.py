@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from equisep.cli.console import out, print_json, reported
 from equisep.cli.options import Json, ProfileFile, Quiet
+from equisep.report.formatting import correlation, number, passed_words
 from equisep.report.terminal import render_law
-from equisep.report.words import correlation, number, passed_words
 from equisep.results import load_profile
 from equisep.results.codec import encode
 

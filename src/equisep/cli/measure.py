@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from equisep.cli.console import out, print_json, progress_bars, reported, saved, say, usable_file
-from equisep.cli.measured_data import MeasuredData, dataset_batches, is_table, sentence_batches, tokenizer_of
+from equisep.cli.data import MeasuredData, dataset_batches, is_table, sentence_batches, tokenizer_of
 from equisep.cli.options import (
     PICTURES,
     Channels,
@@ -36,7 +36,7 @@ from equisep.results.codec import encode
 if TYPE_CHECKING:
     from equisep.data import Preparation
     from equisep.measuring.options import Intervals
-    from equisep.stats import Weighting
+    from equisep.separation import Weighting
     from equisep.taps import Calls, Mode
 
 

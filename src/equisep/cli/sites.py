@@ -116,7 +116,7 @@ def _calls(network: nn.Module, given: str) -> list[Call]:
     import torch
 
     from equisep.data.inputs import Inputs
-    from equisep.measuring.calling import Calling, run_model
+    from equisep.measuring.forward import Calling, run_model
     from equisep.taps import eager, inner, random_state_kept, reading_mode, recorded_calls
 
     dtype = next(

@@ -8,10 +8,10 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from equisep.data.dataset import ARRAYS, Dataset, checked_dataset
-from equisep.data.download import UnfetchedError, cache_folder, cached_contents, fetched_contents
-from equisep.data.files import Contents, find_contents, places
 from equisep.data.npz import load_npz
-from equisep.data.sources import FASHION_NAMES, SOURCES, OfficialFile, Source
+from equisep.data.official.archives import Contents, find_contents, places
+from equisep.data.official.download import UnfetchedError, cache_folder, cached_contents, fetched_contents
+from equisep.data.official.sources import FASHION_NAMES, SOURCES, OfficialFile, Source
 from equisep.errors import DataError, did_you_mean
 from equisep.progress import Progress
 

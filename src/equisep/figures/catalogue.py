@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from equisep.errors import InputError, ProfileError, did_you_mean
-from equisep.figures import fang2021, galanti2022, he2023
 from equisep.figures.cell import Cell
 from equisep.figures.figure import Figure
+from equisep.figures.papers import fang2021, galanti2022, he2023
 from equisep.figures.rules import check_claims
 
 _ID = re.compile(r"[A-Za-z0-9_-]+/[A-Za-z0-9_-]+")  # both parts name files, of the store and of the record

@@ -34,7 +34,7 @@ class Cell:
                     `keep`; the lower ones come from stage 1 and are fixed; the upper ones do too unless `renew`.
                     Stage 3: `last_epochs` of all layers. `leaky`: see `equisep.training.Stage`.
     read_epochs     epochs at which sites are read, beside the last one; `modes`, `grains`, `reductions`: how.
-                    `weightings`: of D after the last epoch; see `equisep.stats.Convention`.
+                    `weightings`: of D after the last epoch; see `equisep.separation.Convention`.
     test_sites      whether the sites are read on test data too. `class_wise`: D_k. `classifier`: the cosines of the
                     classifier's rows and of the class means, and accuracy by class. `coordinates`: samples kept as two
                     principal components a site. `noise`: shares of each weight matrix's norm added to it as Gaussian

@@ -9,9 +9,9 @@ from typing import Literal
 
 import numpy as np
 
+from equisep.figures.claim_parts import Line, lines_of, span_of, was_read
 from equisep.figures.evidence import Evidence, SeriesEvidence
 from equisep.figures.figure import Claim, Figure
-from equisep.figures.lines import Line, lines_of, span_of, was_read
 from equisep.figures.quantities import Quantity
 from equisep.figures.rules import LAWS, check_claims, law_words, margin, meets, quantities_of, rule_words, series_of
 from equisep.law import seed_interval

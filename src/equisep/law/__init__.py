@@ -1,33 +1,15 @@
-"""From a depth curve to the law: the fit, its intervals, breaks, robustness, seeds and comparisons; numpy only."""
+"""From a depth curve to the law: the fit, its intervals, breaks, robustness, and seeds; numpy only."""
 
 from equisep.law.breaks import two_slopes
-from equisep.law.compare import (
-    Difference,
-    LawDifference,
-    ProfileDifference,
-    Ratio,
-    SettingDifference,
-    SiteDifference,
-    compare_laws,
-    compare_profiles,
-)
 from equisep.law.fit import fit_law
 from equisep.law.grains import choose_grain, grain_bic
 from equisep.law.intervals import curve_intervals, law_intervals, standard_error
+from equisep.law.loads import imbalance, loads, sensitivity
 from equisep.law.quantiles import normal_quantile, student_quantile
-from equisep.law.robustness import imbalance, loads, sensitivity
 from equisep.law.seeds import seed_interval, summarize_laws
 
 __all__ = [
-    "Difference",
-    "LawDifference",
-    "ProfileDifference",
-    "Ratio",
-    "SettingDifference",
-    "SiteDifference",
     "choose_grain",
-    "compare_laws",
-    "compare_profiles",
     "curve_intervals",
     "fit_law",
     "grain_bic",

@@ -10,7 +10,7 @@ import numpy as np
 
 from equisep.law.breaks import two_slopes
 from equisep.law.curve import CurveLike, checked_curve, correlation, line_through, rounding_of
-from equisep.law.robustness import imbalance_of, loads_of
+from equisep.law.loads import imbalance_of, loads_of
 from equisep.results import Interval, LawFit, Note
 from equisep.shapes import Float64
 

@@ -10,14 +10,14 @@ from torch import Tensor
 from equisep.law.intervals import ResampleKind
 from equisep.measuring.keeping import Kept
 from equisep.measuring.options import BOOTSTRAP_WORK, FEW_NUMBERS, FOLDS, PERMUTATIONS, Options
-from equisep.measuring.plane import plane_of
 from equisep.measuring.reading import Subject
-from equisep.measuring.site import HeldOutSite, TrainSite
-from equisep.measuring.states import HeldOut, SiteStates
 from equisep.results import Note
+from equisep.separation import ClassSubspace, Marks
+from equisep.separation.bootstrap import bootstrap_weights, draw_folds, resampling_cost, reweighted_fuzziness
+from equisep.separation.plane import plane_of
+from equisep.separation.site import HeldOutSite, TrainSite
+from equisep.separation.states import HeldOut, SiteStates
 from equisep.shapes import Float64, Int, Shaped
-from equisep.stats import ClassSubspace, Marks
-from equisep.stats.resample import bootstrap_weights, draw_folds, resampling_cost, reweighted_fuzziness
 
 
 @dataclass(frozen=True, slots=True)

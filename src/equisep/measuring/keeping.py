@@ -10,8 +10,8 @@ from torch import Tensor
 from equisep.data.feed import Feed
 from equisep.errors import DataError
 from equisep.measuring.reading import Read, Subject
+from equisep.separation import FeatureBuffer
 from equisep.shapes import Int
-from equisep.stats import FeatureBuffer
 from equisep.taps import Rows
 
 

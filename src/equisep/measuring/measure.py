@@ -16,21 +16,21 @@ from equisep.data.feed import Feed
 from equisep.errors import EquisepError, InputError
 from equisep.labels import check_range
 from equisep.law.intervals import ResampleKind
-from equisep.measuring.assemble import class_notes, classifier_reading, grain_laws, site_notes, site_reading
-from equisep.measuring.calling import exact_arithmetic
+from equisep.measuring.forward import exact_arithmetic
 from equisep.measuring.options import METRICS, Intervals, Options
 from equisep.measuring.passes import held_out, train_states
 from equisep.measuring.probe import check_batch, classifier_note, probe
+from equisep.measuring.profile import class_notes, classifier_reading, grain_laws, site_notes, site_reading
 from equisep.measuring.reading import Read, Subject
 from equisep.measuring.rounds import rounds_of_train
-from equisep.measuring.states import SiteStates
-from equisep.metrics.centers import effective_depth
 from equisep.progress import Progress, silent
 from equisep.provenance import provenance, tf32_allowed
 from equisep.results import Note, Profile
 from equisep.results.codec import encode
-from equisep.stats import Center, Normalization, Weighting
-from equisep.stats.components import Components
+from equisep.separation import Center, Normalization, Weighting
+from equisep.separation.centers import effective_depth
+from equisep.separation.pca import Components
+from equisep.separation.states import SiteStates
 from equisep.taps import (
     GRAINS,
     Calls,
@@ -93,7 +93,7 @@ def measure(
     metrics        some of `equisep.measuring.METRICS`; all by default.
     classes        K; by default the width of the model's output.
     classifier     the linear layer that reads the last site; found by itself where there is one.
-    weighting, center, normalization, tol     the conventions of D: see `equisep.stats.Convention`.
+    weighting, center, normalization, tol     the conventions of D: see `equisep.separation.Convention`.
     epsilon        training accuracy by nearest centers of 1 − ε counts as separated, for the effective depth.
     intervals      `auto`, `bootstrap` (over samples), `jackknife` (over folds), `none`; at `level`, from `resamples`.
     memory         bytes of features to keep (1 GiB); beyond it the first sites, whose features are not kept, are read twice:

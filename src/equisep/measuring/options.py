@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from equisep.errors import InputError, did_you_mean
-from equisep.stats import Center, Convention, Normalization, Weighting
+from equisep.separation import Center, Convention, Normalization, Weighting
 from equisep.taps import Calls, Mode, check_calls
 
 METRICS = ("fuzziness", "class_fuzziness", "null", "collapse", "cdnv", "ncc", "traces", "spectrum")

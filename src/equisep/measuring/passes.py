@@ -13,18 +13,18 @@ from equisep.errors import DataError
 from equisep.labels import check_two_classes
 from equisep.law.intervals import ResampleKind
 from equisep.measuring.buffered import few_samples, held_out_states, marked_states, plan_replicates, states_of
-from equisep.measuring.calling import exact_arithmetic
+from equisep.measuring.forward import exact_arithmetic
 from equisep.measuring.keeping import Kept
-from equisep.measuring.marking import BatchMarks
 from equisep.measuring.options import FOLDS
 from equisep.measuring.reading import Read, Subject, read
 from equisep.measuring.sharing import Division, S, Sharing, divide, state_bytes, wanted_folds
-from equisep.measuring.site import HeldOutSite, TrainSite
-from equisep.measuring.states import HeldOut, SiteStates
 from equisep.measuring.workers import side_by_side
 from equisep.progress import Progress
 from equisep.results import Note
-from equisep.stats import ClassSubspace
+from equisep.separation import ClassSubspace
+from equisep.separation.marking import BatchMarks
+from equisep.separation.site import HeldOutSite, TrainSite
+from equisep.separation.states import HeldOut, SiteStates
 from equisep.taps import random_state_kept
 
 MIXED = 1.5  # labels permuted inside batches stay right this many times as often as by chance, at the most

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 
 from equisep.data.inputs import Inputs
 from equisep.errors import FeatureError, InputError, ModelError, SiteError, did_you_mean
-from equisep.measuring.calling import Calling, run_model
+from equisep.measuring.forward import Calling, run_model
 from equisep.measuring.options import Options
 from equisep.results import Note
-from equisep.stats.moments import as_float64
+from equisep.separation.moments import as_float64
 from equisep.taps import (
     GRAINS,
     INPUT,

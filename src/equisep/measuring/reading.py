@@ -12,12 +12,12 @@ from torch import Tensor, nn
 from equisep.data.feed import Feed
 from equisep.errors import SiteError
 from equisep.labels import check_range
-from equisep.measuring.calling import exact_arithmetic, run_model
+from equisep.measuring.forward import exact_arithmetic, run_model
 from equisep.measuring.options import Options
 from equisep.measuring.probe import Probe, check_batch, check_finite
 from equisep.progress import Progress
+from equisep.separation.pca import Components
 from equisep.shapes import Int
-from equisep.stats.components import Components
 from equisep.taps import INPUT, Activation, Reduction, Rows, UnfitError, inner, listening, scores_of
 
 Start = Callable[[int, Int[Tensor, " b"]], None]

@@ -12,11 +12,11 @@ from equisep.measuring.buffered import Replicates, plan_replicates, states_of
 from equisep.measuring.keeping import Keeping, Kept, read_once
 from equisep.measuring.passes import check_same
 from equisep.measuring.reading import Read, Subject, read
-from equisep.measuring.states import SiteStates
 from equisep.progress import Progress
 from equisep.results import Note
-from equisep.stats.buffer import bytes_of
-from equisep.stats.components import Components
+from equisep.separation.buffer import bytes_of
+from equisep.separation.pca import Components
+from equisep.separation.states import SiteStates
 from equisep.taps import Rows, random_state_kept
 
 

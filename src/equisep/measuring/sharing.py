@@ -14,12 +14,12 @@ from torch import Tensor
 
 from equisep.data.feed import Feed
 from equisep.measuring.keeping import Keeping, read_once
-from equisep.measuring.marking import BatchMarks
 from equisep.measuring.options import FOLDS
 from equisep.measuring.reading import Subject
+from equisep.separation import Marks
+from equisep.separation.buffer import bytes_of
+from equisep.separation.marking import BatchMarks
 from equisep.shapes import Int, Shaped
-from equisep.stats import Marks
-from equisep.stats.buffer import bytes_of
 from equisep.taps import Rows
 
 

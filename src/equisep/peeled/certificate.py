@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equisep.peeled.batch import Batch, Softmax, gradient, softmax
 from equisep.peeled.solution import Certificate, Result
+from equisep.peeled.solvers.batch import Batch, Softmax, gradient, softmax
 from equisep.shapes import Float64
 
 TINY = float(np.finfo(np.float64).tiny)

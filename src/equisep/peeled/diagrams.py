@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from equisep.errors import InputError
-from equisep.peeled.inputs import (
+from equisep.peeled.checks import (
     Number,
     Numbers,
     Whole,
@@ -27,8 +27,8 @@ from equisep.peeled.inputs import (
 from equisep.peeled.plain import plain
 from equisep.peeled.prediction import states_of
 from equisep.peeled.problem import Problem
-from equisep.peeled.reduced import solve_reduced
 from equisep.peeled.solution import Solution
+from equisep.peeled.solvers.reduced import solve_reduced
 from equisep.peeled.thresholds import Thresholds, thresholds_of, vanishing_ratio
 from equisep.shapes import Float64, Int
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from equisep.errors import InputError
-from equisep.peeled.batch import Batch, softmax
+from equisep.peeled.geometry import GroupGeometry, blocks_of
 from equisep.peeled.plain import plain
-from equisep.peeled.recover import GroupGeometry, blocks_of
 from equisep.peeled.solution import ReducedForm, Solution
+from equisep.peeled.solvers.batch import Batch, softmax
 from equisep.shapes import Float64
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equisep.errors import InputError
-from equisep.peeled.inputs import (
+from equisep.peeled.checks import (
     Number,
     Numbers,
     Whole,

@@ -8,8 +8,7 @@ from typing import Literal
 import numpy as np
 
 from equisep.errors import InputError, NumericalError
-from equisep.peeled.problem import Problem
-from equisep.peeled.recover import (
+from equisep.peeled.geometry import (
     GroupGeometry,
     expand,
     factors_of_dense,
@@ -17,6 +16,7 @@ from equisep.peeled.recover import (
     geometry_of_factors,
     geometry_of_reduced,
 )
+from equisep.peeled.problem import Problem
 from equisep.shapes import Float64
 
 Result = Literal["solved", "stationary", "stopped"]

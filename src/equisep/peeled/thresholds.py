@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equisep.errors import InputError
-from equisep.peeled.inputs import Number, Whole, checked_count, checked_energy
+from equisep.peeled.checks import Number, Whole, checked_count, checked_energy
 from equisep.peeled.roots import bracketed_roots
 from equisep.shapes import Float64
 

@@ -15,7 +15,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from equisep.errors import InputError
-from equisep.peeled.inputs import (
+from equisep.peeled.checks import (
     Number,
     Numbers,
     Whole,

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from equisep.law import Difference, LawDifference, ProfileDifference, Ratio, SiteDifference
+from equisep.compare import Difference, LawDifference, ProfileDifference, Ratio, SiteDifference
+from equisep.report.formatting import Glyphs, interval_words, limits, number, one_line, percent, shortened_names
 from equisep.report.tables import plain_table, room_beside
-from equisep.report.words import Glyphs, interval_words, limits, number, one_line, percent, shortened_names
 
 _CLEAR = {True: ("clear", "bold green"), False: ("unclear", "yellow"), None: ("", "")}
 _LEAST_NAME = 8

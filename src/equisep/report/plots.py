@@ -13,7 +13,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from equisep.errors import InputError
-from equisep.report.words import correlation, limits, number, one_line, passed_words, shortened_names
+from equisep.report.formatting import correlation, limits, number, one_line, passed_words, shortened_names
 from equisep.results import Interval, LawFit, Profile, SiteReading
 
 # Okabe & Ito's colors for lines and Paul Tol's muted ones for classes: told apart with any color vision.

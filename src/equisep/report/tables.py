@@ -9,7 +9,7 @@ from rich.box import Box
 from rich.table import Table
 from rich.text import Text
 
-from equisep.report.words import ASCII, Glyphs
+from equisep.report.formatting import ASCII, Glyphs
 
 GAP = 2  # characters between two columns
 _RULED = "    \n    \n {0}{0} \n    \n    \n    \n    \n    \n"

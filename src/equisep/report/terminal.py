@@ -11,11 +11,9 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from equisep.law import LawDifference, ProfileDifference
-from equisep.report.characters import render_curve
+from equisep.compare import LawDifference, ProfileDifference
 from equisep.report.comparison import law_comparison, profile_comparison
-from equisep.report.tables import plain_table, room_beside
-from equisep.report.words import (
+from equisep.report.formatting import (
     ASCII,
     UNICODE,
     Glyphs,
@@ -31,6 +29,8 @@ from equisep.report.words import (
     shortened_names,
     slopes_words,
 )
+from equisep.report.tables import plain_table, room_beside
+from equisep.report.terminal_plot import render_curve
 from equisep.results import ClassifierReading, LawFit, Note, Profile
 
 __all__ = ["render_comparison", "render_curve", "render_law", "render_profile"]

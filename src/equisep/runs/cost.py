@@ -12,10 +12,10 @@ from torch.utils.flop_counter import FlopCounterMode
 from equisep.data import named_preparation
 from equisep.figures.cell import Cell
 from equisep.figures.figure import Figure
-from equisep.runs.ensembles import shape_of
 from equisep.runs.plan import TEXT, Asked, Planned, groups_of, planned_cells, short_cells, trains_in_ensembles
-from equisep.runs.single import network_of
-from equisep.runs.text import CLASSES as TEXT_CLASSES
+from equisep.runs.runners.encoders import CLASSES as TEXT_CLASSES
+from equisep.runs.runners.ensembles import shape_of
+from equisep.runs.runners.networks import network_of
 
 # samples a class of data sets whose whole training split is used
 WHOLE = {"cifar100": 500, "stl10": 500, "svhn": 7000, "cifar10": 5000, "mnist": 6000, "fashion-mnist": 6000}

@@ -30,7 +30,7 @@ def _solved(cells: Sequence[Cell]) -> tuple[list[Outcome], dict[str, Any]]:
     import torch
 
     from equisep.provenance import provenance
-    from equisep.runs.solving import solve_cell
+    from equisep.runs.runners.peeled import solve_cell
 
     return [solve_cell(cell) for cell in cells], provenance(torch.device("cpu"), torch.float64)
 
@@ -42,13 +42,13 @@ def _run(
     if cells[0].kind == "solve":
         return _solved(cells)
     if cells[0].network.startswith(TEXT):
-        from equisep.runs.text import run_text
+        from equisep.runs.runners.encoders import run_text
 
         return run_text(cells, device=device, data_dir=data_dir, progress=progress)
     if trains_in_ensembles(cells[0]):
-        from equisep.runs.ensembles import run_ensemble
+        from equisep.runs.runners.ensembles import run_ensemble
 
         return run_ensemble(cells, device=device, data_dir=data_dir, progress=progress)
-    from equisep.runs.single import run_single
+    from equisep.runs.runners.networks import run_single
 
     return run_single(cells, device=device, data_dir=data_dir, progress=progress)

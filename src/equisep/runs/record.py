@@ -27,7 +27,7 @@ from equisep.figures.cell import Cell
 from equisep.figures.evidence import Entry, gather
 from equisep.figures.figure import Figure
 from equisep.figures.outcome import Curves, Outcome
-from equisep.runs.disk import json_text, parse_json, plain, write_whole, writing
+from equisep.files import json_text, parse_json, plain, write_whole, writing
 from equisep.runs.store import own_fields
 
 KIND, SCHEMA = "equisep record", 1

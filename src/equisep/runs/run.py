@@ -12,8 +12,8 @@ from equisep.errors import DataError, InputError, StoreError
 from equisep.figures.cell import Cell
 from equisep.figures.evidence import Evidence, gather
 from equisep.figures.figure import Figure, Series
+from equisep.files import plain
 from equisep.progress import Progress, silent
-from equisep.runs.disk import plain
 from equisep.runs.execute import Result, run_group
 from equisep.runs.plan import TEXT, Asked, Planned, declared, groups_of, planned_cells, short_cells
 from equisep.runs.scale import rates_at
@@ -96,7 +96,7 @@ def _execute(
             store.put(cell, outcome, {**made, **_commit()})
 
     if on != LOCAL:
-        from equisep.runs.ray_cluster import run_groups_on_ray
+        from equisep.runs.ray import run_groups_on_ray
 
         run_groups_on_ray(todo, address=on, device=device, data_dir=data_dir, on_done=keep, progress=progress)
         return
@@ -154,7 +154,7 @@ def substitutes(data_dir: str | None) -> Callable[[Cell], str | None]:
     """What stands in at smoke scale for a cell's data, for `Asked`: the embedded images where they are not at hand."""
 
     def find(cell: Cell) -> str | None:
-        from equisep.runs.material import at_hand, substitute_for
+        from equisep.runs.cell_data import at_hand, substitute_for
 
         if cell.network.startswith(TEXT) or at_hand(cell.data, data_dir):
             return None
@@ -165,7 +165,7 @@ def substitutes(data_dir: str | None) -> Callable[[Cell], str | None]:
 
 def _check_data(cells: Sequence[Cell], data_dir: str | None) -> None:
     """Load every data set before anything is trained: one that is not there should not cost the hours before it."""
-    from equisep.runs.material import dataset_of
+    from equisep.runs.cell_data import dataset_of
 
     trained = [cell for cell in cells if cell.kind != "solve" and not cell.network.startswith(TEXT)]
     for name, wanted in dict.fromkeys((cell.data, cell.stands_for) for cell in trained):

@@ -28,7 +28,7 @@ from equisep.errors import EquisepError, InputError, StoreError
 from equisep.figures.cell import Cell
 from equisep.figures.evidence import Entry
 from equisep.figures.outcome import Outcome
-from equisep.runs.disk import (
+from equisep.files import (
     json_text,
     locked,
     parse_json,

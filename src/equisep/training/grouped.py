@@ -15,10 +15,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from equisep.devices import out_of_memory
 from equisep.errors import InputError, ModelError
 from equisep.shapes import Float
 from equisep.training.architecture import INSTEAD, check_alike, check_parts
-from equisep.training.engines import out_of_memory
 
 PROBES = 3  # samples a member on which a stack is compared with its networks
 ROUNDING = 1e-6  # relative, in float64; a stack that mixes members differs by about 1

@@ -28,6 +28,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from equisep.devices import captures, out_of_memory, place_of, precision
 from equisep.errors import FeatureError, InputError, LabelError, NumericalError
 from equisep.labels import check_range
 from equisep.models import build
@@ -35,7 +36,6 @@ from equisep.progress import Progress, silent
 from equisep.provenance import provenance
 from equisep.taps.modes import batch_norms, reading_mode
 from equisep.training.architecture import check_alike
-from equisep.training.engines import captures, out_of_memory, place_of, precision
 from equisep.training.grouped import StackedModule, class_scores, stack_modules
 from equisep.training.loop import History
 from equisep.training.recipe import Recipe

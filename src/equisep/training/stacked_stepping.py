@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from equisep.shapes import Float, Int
+from equisep.training.ensemble.batch_order import Orders
+from equisep.training.ensemble.optimizers import added_group, setting
 from equisep.training.grouped import StackedModule
-from equisep.training.optimizers import added_group, setting
-from equisep.training.order import Orders
 from equisep.training.recipe import Recipe
 
 

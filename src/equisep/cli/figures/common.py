@@ -1,0 +1,120 @@
+"""What is there of a figure: in the user's store first, else in the committed record; and how it is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from equisep.cli.console import out, say
+from equisep.figures.catalogue import all_figures
+from equisep.figures.evidence import gather
+from equisep.figures.judge import judge
+
+if TYPE_CHECKING:
+    from equisep.figures.evidence import Evidence
+    from equisep.figures.figure import Figure
+    from equisep.figures.judge import Verdict
+    from equisep.runs.store import Store
+
+STORE = Path("equisep-runs")
+FigureFile = Annotated[
+    Path | None,
+    typer.Option("--from", metavar="FILE", help="A Python file with FIGURES = (Figure(…),) of your own: its code is run."),
+]  # fmt: skip
+ReadStore = Annotated[
+    Path | None, typer.Option("--store", metavar="DIR", help=f"Where runs are kept ({STORE}, where there is one).")
+]
+Scale = Annotated[
+    str, typer.Option("--scale", help="paper, or smoke: a small run that only shows that everything works.")
+]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Exit with 1 where a claim does not hold, or where nothing was run.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The evidence of a figure, its verdicts, and whether it is the committed record's."""
+
+    evidence: Evidence
+    verdicts: tuple[Verdict, ...]
+    recorded: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether `--strict` objects."""
+        return not self.evidence.done or any(verdict.verdict == "not held" for verdict in self.verdicts)
+
+    def json(self) -> dict[str, Any]:
+        """As plain JSON types."""
+        from equisep.report.figures.summary import figure_json
+
+        return figure_json(self.evidence, self.verdicts, recorded=self.recorded)
+
+
+def known_figures(file: Path | None, *, quiet: bool) -> tuple[Figure, ...]:
+    """All figures, those of a user's file too; that its code is run is said."""
+    if file is not None and file.is_file():
+        say(f"Running the code of `{file}`.", quiet=quiet)
+    return all_figures(file)
+
+
+def open_store(path: Path | None) -> Store | None:
+    """The store to read from; the usual one need not be there, one that is asked for has to."""
+    from equisep.runs.store import Store
+
+    if path is None and not STORE.exists():
+        return None
+    return Store.open(STORE if path is None else path, create=False)
+
+
+def say_notes(store: Store | None, *, quiet: bool) -> None:
+    """What was found damaged in the store."""
+    for note in store.notes if store is not None else ():
+        say(note, quiet=quiet)
+
+
+def found_of(figure: Figure, store: Store | None, *, scale: str) -> Found:
+    """What the store has of a figure at a scale, else what the record has, else nothing."""
+    from equisep.runs.run import evidence_of
+    from equisep.runs.scale import check_scale
+
+    check_scale(scale)
+    if store is not None:
+        evidence = evidence_of(figure, store, scale)
+        if evidence.done:
+            return judged(evidence)
+    recorded = _recorded(figure) if scale == "paper" else None
+    if recorded is not None:
+        return recorded
+    return judged(gather(figure, (), scale=scale))
+
+
+def judged(evidence: Evidence, *, recorded: bool = False) -> Found:
+    """Evidence with its verdicts."""
+    return Found(evidence, judge(evidence), recorded)
+
+
+def _recorded(figure: Figure) -> Found | None:
+    from equisep.runs.record import find_results, read_record
+
+    folder = find_results()
+    path = None if folder is None else folder / f"{figure.id}.json"
+    if path is None or not path.is_file():
+        return None
+    record = read_record(path)
+    return judged(gather(figure, record.entries, scale=record.scale, planned=record.planned), recorded=True)
+
+
+def print_found(found: Found, *, markdown: bool = False) -> None:
+    """The figure as text, or as Markdown."""
+    from equisep.report.figures.tables import figure_markdown, render_figure
+
+    if markdown:
+        text = figure_markdown(found.evidence, found.verdicts, recorded=found.recorded)
+        out.print(text, markup=False, highlight=False, soft_wrap=True, end="")
+    else:
+        out.print(render_figure(found.evidence, found.verdicts, recorded=found.recorded))

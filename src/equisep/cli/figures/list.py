@@ -1,0 +1,30 @@
+"""`equisep figures list`: every figure with its state and its claims."""
+
+from __future__ import annotations
+
+from equisep.cli.console import out, print_json, reported
+from equisep.cli.figures.common import FigureFile, Found, ReadStore, found_of, known_figures, open_store, say_notes
+from equisep.cli.options import Json, Quiet
+from equisep.report.figures.list import list_rows, render_list
+
+
+@reported
+def list_figures(file: FigureFile = None, store: ReadStore = None, json: Json = False, quiet: Quiet = False) -> None:
+    """List every figure of the papers, how far it has been run, and how its claims fared."""
+    held = open_store(store)
+    found = []
+    for figure in known_figures(file, quiet=quiet):
+        paper = found_of(figure, held, scale="paper")
+        smoke = found_of(figure, held, scale="smoke") if held is not None and not paper.evidence.done else None
+        found.append(_better(paper, smoke))
+    say_notes(held, quiet=quiet)
+    rows = list_rows((each.evidence, each.verdicts, each.recorded) for each in found)
+    if json:
+        print_json(rows)
+    else:
+        out.print(render_list(rows))
+
+
+def _better(paper: Found, smoke: Found | None) -> Found:
+    """A run at smoke scale is shown only where there is nothing else."""
+    return smoke if smoke is not None and smoke.evidence.done else paper

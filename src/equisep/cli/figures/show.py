@@ -1,0 +1,56 @@
+"""`equisep figures show`: one figure from the store or the record alone; nothing is run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from equisep.cli.console import print_json, reported, saved, usable_file
+from equisep.cli.figures.common import (
+    FigureFile,
+    ReadStore,
+    Scale,
+    Strict,
+    found_of,
+    known_figures,
+    open_store,
+    print_found,
+    say_notes,
+)
+from equisep.cli.options import PICTURES, Json, Quiet
+from equisep.errors import InputError
+from equisep.figures.catalogue import named
+
+
+@reported
+def show(
+    id: Annotated[str, typer.Argument(metavar="ID", help="A figure, as he2023/fig1; `equisep figures list` has all.")],
+    store: ReadStore = None,
+    scale: Scale = "paper",
+    file: FigureFile = None,
+    draw: Annotated[Path | None, typer.Option("--draw", metavar="FILE", help="Draw it here (PNG, SVG or PDF).")] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown instead of text.")] = False,
+    json: Json = False,
+    strict: Strict = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show what was run of a figure: every claim with its verdict, our numbers beside the paper's, seeds and intervals."""
+    if json and markdown:
+        raise InputError("`--json` and `--markdown` cannot be printed at once. Choose one.")
+    usable_file(draw, flag="--draw", endings=PICTURES)
+    figure = named(id, known_figures(file, quiet=quiet))
+    held = open_store(store)
+    found = found_of(figure, held, scale=scale)
+    say_notes(held, quiet=quiet)
+    if json:
+        print_json(found.json())
+    else:
+        print_found(found, markdown=markdown)
+    if draw is not None:
+        from equisep.report.figures.draw import save_drawn
+
+        saved(save_drawn(found.evidence, draw), "figure", quiet=quiet)
+    if strict and found.failed:
+        raise typer.Exit(1)

@@ -1,0 +1,45 @@
+"""Two things side by side: profiles, and a network beside the Layer-Peeled Model."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from equisep.compare.profiles import (
+    Difference,
+    LawDifference,
+    ProfileDifference,
+    Ratio,
+    SettingDifference,
+    SiteDifference,
+    compare_laws,
+    compare_profiles,
+)
+
+if TYPE_CHECKING:
+    from equisep.compare.geometry import NetworkComparison as NetworkComparison
+    from equisep.compare.network import compare_geometry as compare_geometry
+    from equisep.compare.network import compare_network as compare_network
+
+# loaded on first use (PEP 562): profiles are compared without torch
+_HOMES = {"NetworkComparison": "geometry", "compare_geometry": "network", "compare_network": "network"}
+
+__all__ = [
+    "Difference",
+    "LawDifference",
+    "NetworkComparison",
+    "ProfileDifference",
+    "Ratio",
+    "SettingDifference",
+    "SiteDifference",
+    "compare_geometry",
+    "compare_laws",
+    "compare_network",
+    "compare_profiles",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'equisep.compare' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"equisep.compare.{_HOMES[name]}"), name)

@@ -1,0 +1,168 @@
+"""A network's geometry, the one predicted for its class sizes and energies, and the mean cosines that compare them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from equisep.errors import NumericalError
+from equisep.peeled.plain import plain
+from equisep.peeled.prediction import ClassPrediction, predict_classes
+from equisep.peeled.problem import Problem
+from equisep.peeled.solution import Solution
+from equisep.peeled.solvers.reduced import solve_reduced
+from equisep.peeled.thresholds import Thresholds, thresholds_of
+from equisep.results import Note
+from equisep.shapes import Bool, Float64, Int
+
+
+@dataclass(frozen=True, slots=True)
+class Cosines:
+    """Mean cosines between vectors of different classes: both minority, both majority, one of each.
+
+    `None` where there is no such pair, or where its vectors are zero and have no direction.
+    """
+
+    minority: float | None
+    majority: float | None
+    between: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """Cosines between classifier rows and between class means; the norms of both, one a class, `None` without samples."""
+
+    classifiers: Cosines
+    features: Cosines
+    classifier_norms: tuple[float, ...]
+    feature_norms: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedGeometry:
+    """What the Layer-Peeled Model makes of these class sizes and energies; states, margins and losses are one a class.
+
+    `thresholds` are R* and R₀ where there are two groups of classes, otherwise `None`.
+    """
+
+    geometry: Geometry
+    states: tuple[str, ...]
+    margins: tuple[float, ...]
+    losses: tuple[float, ...]
+    relative_gap: float
+    thresholds: Thresholds | None
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkComparison:
+    """A network and its prediction. Lists are one entry a class.
+
+    sizes            n_k of the training data, 0 where a class is absent from it
+    minority         the classes that count as minority
+    ratio            largest over smallest class size, `None` where a class is absent
+    mean_energy      (1/K) Σ ‖mean h_k‖², the part of E_H that is not spread within classes, of which the optimum has none
+    predicted        `None` where the solver stopped early; a Note then says how far it came
+    """
+
+    classifier: str
+    centered: bool
+    sizes: tuple[int, ...]
+    loss_weights: tuple[float, ...]
+    minority: tuple[int, ...]
+    ratio: float | None
+    weight_energy: float
+    feature_energy: float
+    mean_energy: float
+    measured: Geometry
+    predicted: PredictedGeometry | None
+    accuracy: tuple[float | None, ...] | None
+    test_accuracy: tuple[float | None, ...] | None
+    notes: tuple[Note, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        content: dict[str, Any] = plain(self)
+        return content
+
+
+def with_prediction(found: NetworkComparison) -> NetworkComparison:
+    """The comparison with its prediction, or with a Note where the solver stopped early."""
+    small = np.isin(np.arange(len(found.sizes)), found.minority)
+    omegas = np.array(found.loss_weights) * np.array(found.sizes) / sum(found.sizes)
+    problem = _problem(omegas, feature_energy=found.feature_energy, weight_energy=found.weight_energy)
+    solution = solve_reduced([problem])[0]
+    try:
+        classes = predict_classes(solution)
+    except NumericalError as error:
+        return replace(found, notes=(*found.notes, Note("no-prediction", str(error))))
+    return replace(found, predicted=_predicted(solution, classes, small))
+
+
+def _predicted(solution: Solution, classes: ClassPrediction, small: Bool[np.ndarray, " k"]) -> PredictedGeometry:
+    problem, geometry = solution.problem, solution.geometry
+    limits = None
+    if problem.groups == 2:
+        heavy = int(problem.weights[1] > problem.weights[0])
+        sizes = problem.group_sizes
+        limits = thresholds_of(sizes[heavy], sizes[1 - heavy], problem.feature_energy, problem.weight_energy)
+    return PredictedGeometry(
+        geometry=Geometry(
+            classifiers=_predicted_cosines(problem, geometry.classifier_cosines, small),
+            features=_predicted_cosines(problem, geometry.feature_cosines, small),
+            classifier_norms=tuple(classes.classifier_norms.tolist()),
+            feature_norms=tuple(classes.feature_norms.tolist()),
+        ),
+        states=classes.states,
+        margins=tuple(classes.margins.tolist()),
+        losses=tuple(classes.losses.tolist()),
+        relative_gap=solution.certificate.relative_gap,
+        thresholds=limits,
+    )
+
+
+def _problem(omegas: Float64[np.ndarray, " k"], *, feature_energy: float, weight_energy: float) -> Problem:
+    """Classes of equal ω in one group; those absent from the loss in a group of weight 0."""
+    present = omegas > 0
+    problem = Problem.of_weights(omegas[present].tolist(), feature_energy=feature_energy, weight_energy=weight_energy)
+    if present.all():
+        return problem
+    membership = np.full(len(omegas), problem.groups)
+    membership[present] = problem.class_groups
+    return replace(
+        problem,
+        group_sizes=(*problem.group_sizes, int((~present).sum())),
+        weights=(*problem.weights, 0.0),
+        membership=tuple(membership.tolist()),
+    )
+
+
+def measured_cosines(vectors: Float64[np.ndarray, "k p"], small: Bool[np.ndarray, " k"]) -> Cosines:
+    """Means over pairs, without the K×K matrix: Σ_{k≠j} cos = ‖Σ u_k‖² − n for unit vectors u_k."""
+    norms = np.linalg.norm(vectors, axis=1)
+    directed = norms > 0  # NaN is not
+    sums, counts = [], []
+    for chosen in (small & directed, ~small & directed):
+        sums.append((vectors[chosen] / norms[chosen, None]).sum(axis=0))
+        counts.append(int(chosen.sum()))
+    within = [float((one @ one - n) / (n * (n - 1))) if n > 1 else None for one, n in zip(sums, counts, strict=True)]
+    pairs = counts[0] * counts[1]
+    return Cosines(within[0], within[1], float(sums[0] @ sums[1] / pairs) if pairs else None)
+
+
+def _predicted_cosines(
+    problem: Problem, cosines: Sequence[Sequence[float | None]], small: Bool[np.ndarray, " k"]
+) -> Cosines:
+    """The same means from cosines by group, over the pairs that have one."""
+    table = np.array(cosines, dtype=np.float64)  # None becomes NaN
+    groups = problem.class_groups
+    minor, major = (np.bincount(groups[chosen], minlength=problem.groups) for chosen in (small, ~small))
+
+    def mean(pairs: Int[np.ndarray, "g g"]) -> float | None:
+        known = pairs * np.isfinite(table)
+        return float((known * np.nan_to_num(table)).sum() / known.sum()) if known.any() else None
+
+    own = [mean(np.outer(n, n) - np.diag(n)) for n in (minor, major)]
+    return Cosines(own[0], own[1], mean(np.outer(minor, major)))

@@ -1,0 +1,207 @@
+"""A trained network beside the Layer-Peeled Model: its classifier rows and class means against the predicted ones.
+
+The energies are read off the network, E_W = (1/K) Σ_k ‖w_k‖² and E_H = (1/K) Σ_k (1/n_k) Σ_i ‖h_ki‖², the weights
+ω_k = loss weight · n_k/N off the class sizes; the rest is prediction. Vectors are taken as they are, as Fang et al. 2021 do
+and as the model has them. `centered` takes the mean row from the classifiers, which changes no probability, and the mean of
+the class means from the features: a ReLU network has features of one sign, whose cosines are large whatever the classes do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from equisep.compare.geometry import Geometry, NetworkComparison, measured_cosines, with_prediction
+from equisep.errors import InputError
+from equisep.peeled.checks import Number, Numbers, checked_count, checked_list, checked_positive, checked_weights
+from equisep.progress import Progress, silent
+from equisep.results import Note
+from equisep.shapes import Bool, Float64, Int
+from equisep.taps import Mode
+
+
+def compare_network(
+    model: Any,
+    train: Any,
+    test: Any = None,
+    *,
+    classifier: str | None = None,
+    mode: Mode = "eval",
+    sizes: Numbers | None = None,
+    loss_weights: Numbers | None = None,
+    minority: Numbers | None = None,
+    centered: bool = False,
+    progress: Progress = silent,
+) -> NetworkComparison:
+    """Measure a network's classifier and class means on its training data, beside what the Layer-Peeled Model predicts.
+
+    train, test   any iterable of (x, y) batches, a torch Dataset, or a pair (X, Y); `test` is for accuracy alone
+    classifier    the last linear layer, by name; found by itself where it is not named
+    sizes         how many samples of each class the network was trained on, where `train` is another sample
+    loss_weights  the factor on the loss of each class it was trained with
+    minority      classes, by number; by default all that are smaller than the largest
+    """
+    from equisep.compare.classifier import read_classifier
+
+    read = read_classifier(model, train, classifier=classifier, mode=mode, progress=progress)
+    tested = None
+    if test is not None:
+        tested = read_classifier(model, test, what="test", classifier=read.name, mode=mode, progress=progress)
+    present = read.counts > 0
+    each = np.where(present, read.counts, 1)
+    energy = float((read.squares / each).sum() / len(each))
+    found = compare_geometry(
+        read.weight,
+        np.where(present[:, None], read.sums / each[:, None], np.nan),
+        read.counts.tolist() if sizes is None else sizes,
+        feature_energy=energy,
+        loss_weights=loss_weights,
+        minority=minority,
+        centered=centered,
+    )
+    return replace(
+        found,
+        classifier=read.name,
+        accuracy=_shares(read.hits, read.counts),
+        test_accuracy=None if tested is None else _shares(tested.hits, tested.counts),
+        notes=(*read.notes, *found.notes, *_bias_notes(read.name, read.bias)),
+    )
+
+
+def compare_geometry(
+    classifiers: ArrayLike,
+    means: ArrayLike,
+    sizes: Numbers,
+    *,
+    feature_energy: Number | None = None,
+    loss_weights: Numbers | None = None,
+    minority: Numbers | None = None,
+    centered: bool = False,
+) -> NetworkComparison:
+    """Compare classifier rows and class-mean features, K × p each, with the prediction; for networks read by other means.
+
+    `feature_energy` is (1/K) Σ_k (1/n_k) Σ_i ‖h_ki‖² of the features as they are, by default that of their means. A class
+    without features has a row of NaN, and counts there as zero: the optimum of a class absent from the loss is zero.
+    """
+    W, H = _matrices(classifiers, means)
+    counts = _counts(sizes, len(W))
+    factors = np.ones(len(W))
+    if loss_weights is not None:
+        factors = np.array(checked_weights(loss_weights, "Loss weights", "The loss weight of class", count=len(W)))
+    small = _minority(minority, counts)
+    held = np.isfinite(H).all(axis=1)
+    # both energies fall by the square of what is taken from every vector
+    middle = H[held].mean(axis=0) if centered else np.zeros(H.shape[1])
+    within = 0.0
+    if feature_energy is not None:
+        whole = checked_positive(feature_energy, "`feature_energy`", "Pass the mean squared norm of the features.")
+        within = max(0.0, whole - float(np.square(H[held]).sum() / len(H)))
+    W, H = W - (W.mean(axis=0) if centered else 0.0), H - middle
+    mean_energy = float(np.square(H[held]).sum() / len(H))
+    measured = Geometry(
+        classifiers=measured_cosines(W, small),
+        features=measured_cosines(H, small),
+        classifier_norms=tuple(np.linalg.norm(W, axis=1).tolist()),
+        feature_norms=tuple(None if np.isnan(size) else size for size in np.linalg.norm(H, axis=1).tolist()),
+    )
+    found = NetworkComparison(
+        classifier="given",
+        centered=centered,
+        sizes=tuple(counts.tolist()),
+        loss_weights=tuple(factors.tolist()),
+        minority=tuple(np.flatnonzero(small).tolist()),
+        ratio=float(counts.max() / counts.min()) if counts.min() > 0 else None,
+        weight_energy=float(np.square(W).sum() / len(W)),
+        feature_energy=mean_energy + within,
+        mean_energy=mean_energy,
+        measured=measured,
+        predicted=None,
+        accuracy=None,
+        test_accuracy=None,
+        notes=_size_notes(counts, small, held),
+    )
+    return with_prediction(found)
+
+
+def _matrices(
+    classifiers: ArrayLike, means: ArrayLike
+) -> tuple[Float64[np.ndarray, "k p"], Float64[np.ndarray, "k p"]]:
+    W, H = (np.asarray(matrix, dtype=np.float64) for matrix in (classifiers, means))
+    if W.ndim != 2 or W.shape != H.shape:
+        raise InputError(
+            f"Classifiers and class means must be two matrices K × p; found shapes {W.shape} and {H.shape}. "
+            "Pass one row a class."
+        )
+    bad = int((~np.isfinite(W)).sum())
+    held = np.isfinite(H).all(axis=1)
+    if bad or np.isinf(H).any() or not held.any():
+        found = f"{bad} NaN or Inf in the classifiers" if bad else "class means that are infinite, or NaN throughout"
+        raise InputError(f"Classifiers and class means must be finite; found {found}. Check the network.")
+    for what, size in (("classifiers", np.abs(W).max()), ("class means", np.abs(H[held]).max())):
+        if size == 0:
+            raise InputError(
+                f"The {what} must not all be zero: the Layer-Peeled Model needs energy. Check the network."
+            )
+    return W, H
+
+
+def _counts(sizes: Numbers, classes: int) -> Int[np.ndarray, " k"]:
+    advice = "Pass the number of samples of each class, 0 for one that was absent."
+    entries = checked_list(sizes, "Class sizes", advice)
+    if len(entries) != classes:
+        raise InputError(f"Class sizes must be {classes} numbers, one a class; found {len(entries)}. {advice}")
+    return np.array(
+        [0 if size == 0 else checked_count(size, f"The size of class {k}", advice) for k, size in enumerate(entries)]
+    )
+
+
+def _minority(minority: Numbers | None, counts: Int[np.ndarray, " k"]) -> Bool[np.ndarray, " k"]:
+    if minority is None:
+        return np.asarray(counts < counts.max())
+    advice = f"Pass class numbers from 0 to {len(counts) - 1}."
+    chosen = np.zeros(len(counts), dtype=bool)
+    for entry in checked_list(minority, "Minority classes", advice):
+        place = 0 if entry == 0 else checked_count(entry, "A minority class", advice)
+        if place >= len(counts):
+            raise InputError(f"A minority class must be one of {len(counts)}; found {place}. {advice}")
+        chosen[place] = True
+    return chosen
+
+
+def _shares(hits: Int[np.ndarray, " k"], counts: Int[np.ndarray, " k"]) -> tuple[float | None, ...]:
+    return tuple(hit / n if n else None for hit, n in zip(hits.tolist(), counts.tolist(), strict=True))
+
+
+def _size_notes(
+    counts: Int[np.ndarray, " k"], small: Bool[np.ndarray, " k"], held: Bool[np.ndarray, " k"]
+) -> tuple[Note, ...]:
+    notes = []
+    if not small.any():
+        notes.append(Note("no-minority", "All classes have one size: there is no minority, and no cosine of one."))
+    elif small.sum() == 1:
+        notes.append(Note("one-minority-class", "The minority is one class, which has no other to collapse with."))
+    if (counts == 0).any():
+        text = (
+            f"{int((counts == 0).sum())} of {len(counts)} classes have no samples: their ω is 0, and their features, which "
+            "nobody has seen, count as zero in the feature energy."
+        )
+        notes.append(Note("absent-classes", text))
+    unseen = int(((counts > 0) & ~held).sum())
+    if unseen:
+        text = f"{unseen} classes have a size but no sample in the data read: the feature energy lacks them. Read all classes."
+        notes.append(Note("unseen-classes", text))
+    return tuple(notes)
+
+
+def _bias_notes(name: str, bias: Float64[np.ndarray, " k"] | None) -> tuple[Note, ...]:
+    if bias is None or not bias.any():
+        return ()
+    spread = float(bias.max() - bias.min())
+    text = (
+        f"The classifier `{name}` has a bias, from {bias.min():.3g} to {bias.max():.3g} (a range of {spread:.3g} in logits), "
+        "which the Layer-Peeled Model has not: the prediction leaves it out."
+    )
+    return (Note("bias", text),)

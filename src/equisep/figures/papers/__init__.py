@@ -1,0 +1,1 @@
+"""The papers as data: one file per paper."""

@@ -1,0 +1,1 @@
+"""One network family per file; each declares its sites."""

@@ -1,0 +1,95 @@
+"""One call that states a Layer-Peeled problem, picks a solver and returns its solution."""
+
+from __future__ import annotations
+
+from equisep.errors import InputError, did_you_mean
+from equisep.peeled.checks import Number, Numbers
+from equisep.peeled.problem import Problem
+from equisep.peeled.solution import DENSE_LIMIT, Solution
+from equisep.peeled.solvers.reduced import solve_reduced
+
+SOLVERS = ("auto", "reduced", "general", "cvxpy", "nonconvex")
+
+
+def solve(
+    sizes: Numbers | None = None,
+    *,
+    weights: Numbers | None = None,
+    groups: Numbers | None = None,
+    feature_energy: Number,
+    weight_energy: Number,
+    loss_weights: Numbers | None = None,
+    solver: str = "auto",
+) -> Solution:
+    """Solve the Layer-Peeled problem of these classes (Fang, He, Long & Su 2021).
+
+    The classes are given by their `sizes` (with `loss_weights`), or by `weights` ω, one a class, or by `groups`, the number
+    of classes of each group, with `weights` one a group. `auto` is the symmetry-reduced solver, and the general one where
+    that stops early. Look at `result`: a solution that stopped early comes back as such, with its gap.
+    """
+    problem = problem_of(
+        sizes,
+        weights=weights,
+        groups=groups,
+        feature_energy=feature_energy,
+        weight_energy=weight_energy,
+        loss_weights=loss_weights,
+    )
+    return solve_problem(problem, solver=solver)
+
+
+def problem_of(
+    sizes: Numbers | None = None,
+    *,
+    weights: Numbers | None = None,
+    groups: Numbers | None = None,
+    feature_energy: Number,
+    weight_energy: Number,
+    loss_weights: Numbers | None = None,
+) -> Problem:
+    """The problem that `solve` solves, from the same arguments."""
+    energies = {"feature_energy": feature_energy, "weight_energy": weight_energy}
+    if sizes is not None:
+        if weights is not None or groups is not None:
+            raise InputError(
+                "Classes are given by `sizes`, or by `weights`, or by `groups` with `weights`; found `sizes` together "
+                "with another. Pass factors on the loss as `loss_weights`."
+            )
+        return Problem.of_sizes(sizes, **energies, loss_weights=loss_weights)
+    if loss_weights is not None:
+        raise InputError(
+            "`loss_weights` multiply the weights that `sizes` give; found them without `sizes`. "
+            "Multiply `weights` by them, or pass `sizes`."
+        )
+    if weights is None:
+        raise InputError(
+            "A problem needs `sizes`, or `weights`, or `groups` with `weights`; found "
+            f"{'`groups` alone' if groups is not None else 'none of them'}. Pass the number of samples of each class."
+        )
+    if groups is None:
+        return Problem.of_weights(weights, **energies)
+    return Problem.of_groups(groups, weights, **energies)
+
+
+def solve_problem(problem: Problem, *, solver: str = "auto") -> Solution:
+    """Solve one problem with the solver of this name at its default settings."""
+    if solver not in SOLVERS:
+        raise InputError(f"No solver `{solver}`.{did_you_mean(solver, SOLVERS)} Known: {', '.join(SOLVERS)}.")
+    if solver == "cvxpy":
+        from equisep.peeled.solvers.reference import solve_reference
+
+        return solve_reference(problem)
+    if solver == "nonconvex":
+        from equisep.peeled.solvers.nonconvex import solve_nonconvex
+
+        return solve_nonconvex(problem)
+    if solver != "general":
+        found = solve_reduced([problem])[0]
+        if solver == "reduced" or found.result == "solved" or problem.classes > DENSE_LIMIT:
+            return found
+    from equisep.peeled.solvers.general import solve_general
+
+    general = solve_general([problem])[0]
+    if solver == "general" or general.result == "solved" or general.certificate.gap < found.certificate.gap:
+        return general
+    return found

@@ -1,0 +1,1 @@
+"""Solvers of the Layer-Peeled Model, each with a certificate."""

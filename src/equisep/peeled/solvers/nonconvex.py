@@ -1,0 +1,162 @@
+"""The Layer-Peeled problem as it was written, in W and H, by projected gradient descent from random starts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from equisep.peeled.certificate import FEASIBLE, dense_gap, proves
+from equisep.peeled.checks import Number, Whole, checked_count
+from equisep.peeled.problem import Problem
+from equisep.peeled.solution import Certificate, Factors, Solution
+from equisep.peeled.solvers.descent import Descent, Objective, Projection, descend
+from equisep.peeled.solvers.general import solve_general
+from equisep.peeled.solvers.logits import losses_of
+from equisep.peeled.solvers.projection import checked_power, project_on_ball, scale_to_edge
+from equisep.peeled.solvers.trust_region import spread
+from equisep.shapes import Float64
+
+STARTS = 8
+TOLERANCE = 1e-9  # stationarity as `stationarity_of` has it
+SIEVE = 1e-5  # stationarity to which all starts are brought, before the best one alone goes on
+ITERATIONS = 20_000
+PROVEN = 1e-6  # of the value: the gap, or distance to the convex form, up to which a stationary point is solved
+
+
+def solve_nonconvex(
+    problem: Problem,
+    *,
+    dimension: Whole | None = None,
+    q: Number = 2.0,
+    starts: Whole = STARTS,
+    seed: int = 0,
+    tolerance: float = TOLERANCE,
+    max_iterations: int = ITERATIONS,
+    device: str | torch.device = "cpu",
+) -> Solution:
+    """Minimize Σ ω_k CE(W h_k, k) with (1/K) Σ‖w_k‖² ≤ E_W and (1/K) Σ‖h_k‖_q^q ≤ E_H in `dimension` p, K where not given.
+
+    That is the Layer-Peeled Model of Fang et al. 2021 with class means for features, which by convexity lose nothing, and
+    for q ≠ 2 its q-norm variant. The best of `starts` random starts is kept. `stationary` means so to `tolerance` and
+    feasible, which for a nonconvex problem is no proof; `solved`, that the certificate also proves it to 1e-6 of the
+    value. For q = 2 it has the distance to the least value of the convex form, which p ≥ K − 1 can reach and smaller p in
+    general cannot. Its gap holds for any q, because the q-norm ball lies in a 2-norm ball (`enclosing_energy`), for which
+    the convex form gives a bound.
+    """
+    width = problem.classes if dimension is None else dimension
+    p = checked_count(width, "`dimension`", "Pass p, the width of H, 10 say.")
+    power = checked_power(q)
+    count = checked_count(starts, "`starts`", "Pass how many random starts to take, 8 say.")
+    x = _random_starts(problem.classes, p, power, starts=count, seed=seed).to(device)
+    found = _best_of(
+        x,
+        objective=_log_loss(problem, power),
+        project=_into_constraints(problem.classes, power),
+        tolerance=tolerance,
+        max_iterations=max_iterations,
+    )
+    H, W = found.x[0].cpu().numpy().reshape(2, problem.classes, p)
+    factors = Factors(W=math.sqrt(problem.weight_energy) * W, H=problem.feature_energy ** (1 / power) * H)
+    value, certificate = _certified(problem, factors, power, stationarity=float(found.stationarity[0]))
+    still = float(found.stationarity[0]) <= tolerance and certificate.feasibility <= FEASIBLE and value > 0
+    return Solution(
+        problem=problem,
+        value=value,
+        result="stopped" if not still else "solved" if _proven(certificate, value) else "stationary",
+        certificate=certificate,
+        solver="nonconvex",
+        iterations=int(found.iterations[0]),
+        form=factors,
+    )
+
+
+def _proven(certificate: Certificate, value: float) -> bool:
+    distance = certificate.distance_to_convex
+    return proves(certificate, PROVEN) or (distance is not None and distance <= PROVEN * value)
+
+
+def enclosing_energy(problem: Problem, *, dimension: int, q: float) -> float:
+    """The least E with (1/K) Σ‖h_k‖² ≤ E wherever (1/K) Σ‖h_k‖_q^q ≤ E_H.
+
+    Hölder over the K·p numbers of H: E = p^{1−2/q} E_H^{2/q} for q ≥ 2, reached by features of one size everywhere, and
+    E = K^{2/q−1} E_H^{2/q} for q < 2, reached by a single number.
+    """
+    room = dimension ** (1 - 2 / q) if q >= 2 else problem.classes ** (2 / q - 1)
+    return float(room * problem.feature_energy ** (2 / q))
+
+
+def _random_starts(classes: int, dimension: int, q: float, *, starts: int, seed: int) -> Float64[Tensor, "b m p"]:
+    """Normal H and W, scaled so that both constraints are active; in units in which each allows a sum of K."""
+    generator = torch.Generator("cpu").manual_seed(seed)
+    noise = torch.randn(starts, 2 * classes, dimension, generator=generator, dtype=torch.float64, device="cpu")
+    H, W = noise.chunk(2, dim=1)
+    total = float(classes)
+    return torch.cat([scale_to_edge(H, q=q, total=total), scale_to_edge(W, q=2.0, total=total)], dim=1)
+
+
+def _log_loss(problem: Problem, q: float) -> Objective:
+    """Return ln f and its gradient by (H, W) in those units, Z = E_H^{1/q} √E_W H Wᵀ; scale-free, unlike f itself."""
+    weights = torch.tensor(problem.class_weights, dtype=torch.float64, device="cpu")
+    scale = problem.feature_energy ** (1 / q) * math.sqrt(problem.weight_energy)
+
+    def objective(x: Float64[Tensor, "b m p"]) -> tuple[Float64[Tensor, " b"], Float64[Tensor, "b m p"]]:
+        H, W = x.chunk(2, dim=1)
+        losses = losses_of(scale * (H @ W.mT), weights.to(x.device).expand(len(x), -1))
+        G = losses.gradient
+        return losses.value.log(), spread(scale / losses.value) * torch.cat([G @ W, G.mT @ H], dim=1)
+
+    return objective
+
+
+def _into_constraints(classes: int, q: float) -> Projection:
+    total = float(classes)
+
+    def project(x: Float64[Tensor, "b m p"]) -> Float64[Tensor, "b m p"]:
+        H, W = x.chunk(2, dim=1)
+        return torch.cat([project_on_ball(H, q=q, total=total), project_on_ball(W, q=2.0, total=total)], dim=1)
+
+    return project
+
+
+def _best_of(
+    x: Float64[Tensor, "b m p"], *, objective: Objective, project: Projection, tolerance: float, max_iterations: int
+) -> Descent:
+    """Bring all starts near a stationary point, then the best of them to it."""
+    rough = descend(
+        x, objective=objective, project=project, tolerance=max(tolerance, SIEVE), max_iterations=max_iterations
+    )
+    best = int(rough.values.nan_to_num(nan=math.inf).argmin())
+    spent = int(rough.iterations[best])
+    fine = descend(
+        rough.x[best : best + 1],
+        objective=objective,
+        project=project,
+        tolerance=tolerance,
+        max_iterations=max_iterations - spent,
+    )
+    return replace(fine, iterations=fine.iterations + spent)
+
+
+def _certified(problem: Problem, factors: Factors, q: float, *, stationarity: float) -> tuple[float, Certificate]:
+    W, H = factors.W, factors.H
+    room = replace(problem, feature_energy=enclosing_energy(problem, dimension=H.shape[1], q=q))
+    value, certificate = dense_gap(problem.class_weights, H @ W.T, room.budget)
+    spent = [
+        float((np.abs(H) ** q).sum()) / (problem.classes * problem.feature_energy),
+        float((W**2).sum()) / (problem.classes * problem.weight_energy),
+    ]
+    distance = None
+    if q == 2:
+        convex = solve_general([problem])[0]
+        distance = value - convex.value if convex.result == "solved" else None
+    certificate = replace(
+        certificate,
+        feasibility=max(0.0, *(share - 1 for share in spent)),
+        distance_to_convex=distance,
+        stationarity=stationarity,
+    )
+    return value, certificate

@@ -1,0 +1,1 @@
+"""Drawings, tables and the page of the papers' figures."""

@@ -1,0 +1,299 @@
+"""The page of all figures as Markdown: what the papers claim and what the committed record found, paper by paper."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from statistics import mode
+from typing import Any, Protocol
+
+from equisep.errors import InputError
+from equisep.figures.evidence import gather
+from equisep.figures.figure import Figure
+from equisep.figures.judge import FEW, WORDS, judge
+from equisep.figures.quantities import FITTED
+from equisep.figures.rules import ALIKE
+from equisep.report.figures.cost_table import duration, size
+from equisep.report.figures.missing_laws import law_parts, rate_parts
+from equisep.report.figures.summary import LIBRARIES, figure_json
+from equisep.report.figures.tables import (
+    claims_markdown,
+    escaped,
+    estimates_markdown,
+    markdown_table,
+    printed_markdown,
+    provenance_line,
+    seeds_markdown,
+    series_markdown,
+    stand_in_lines,
+)
+from equisep.report.formatting import TWO_SLOPES_GAIN, percent
+from equisep.results.records import FUZZY_R, LAW_R
+from equisep.runs.record import read_record
+
+PAPERS = {
+    "he2023": "He & Su, A law of data separation in deep learning",
+    "fang2021": "Fang, He, Long & Su, Layer-Peeled Model",
+    "galanti2022": "Galanti & Galanti, On the implicit bias towards depth minimization",
+}
+# what stands in for a data set of a paper in the record, in words
+STAND_INS = {"cifar10_7k": "a subset of CIFAR-10 with 500 training and 200 test images a class"}
+
+_MOST = 4  # series named in a sentence
+
+
+class Cost(Protocol):
+    """What a run is predicted to take; see `equisep.runs.cost.Prediction`."""
+
+    @property
+    def cells(self) -> int:
+        """How many networks are trained, or problems solved."""
+
+    @property
+    def seconds(self) -> float:
+        """On the device."""
+
+    @property
+    def bytes(self) -> int:
+        """At most at once."""
+
+    @property
+    def device(self) -> str:
+        """In words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A figure, and what the record has of it: its content as JSON, the tables of laws that were not found, and remarks."""
+
+    figure: Figure
+    content: Mapping[str, Any] | None = None
+    beside: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How its claims fared; not run where there is no record."""
+        if self.content is not None:
+            return dict(self.content["counts"])
+        return {word: len(self.figure.claims) if word == "not run" else 0 for word in WORDS}
+
+
+def recorded_figures(figures: Sequence[Figure], results: Path) -> list[Recorded]:
+    """What `results`, which holds `<paper>/<figure>.json`, has of each figure.
+
+    `remarks.json` beside them is written by hand: {figure: [what a reader should know of its numbers, …]}.
+    """
+    written = results / "remarks.json"
+    remarks: Mapping[str, Sequence[str]] = json.loads(written.read_text(encoding="utf-8")) if written.is_file() else {}
+    if strange := sorted(set(remarks) - {figure.id for figure in figures}):
+        raise InputError(f"`{written.name}` remarks on `{strange[0]}`, which is no figure. Correct its name.")
+    found = [_recorded(figure, results / f"{figure.id}.json") for figure in figures]
+    return [replace(each, remarks=tuple(remarks.get(each.figure.id, ()))) for each in found]
+
+
+def figures_page(figures: Sequence[Figure], results: Path, *, predict: Callable[[Figure], Cost]) -> str:
+    """The whole page: `results` holds `<paper>/<figure>.json` and `.png`; `predict` tells what a figure without one costs."""
+    found = recorded_figures(figures, results)
+    parts = [*_head(found), *_findings(found)]
+    for paper, own in _by_paper(found).items():
+        parts.append(f"## {paper}: {PAPERS[paper]}" if paper in PAPERS else f"## {paper}")
+        parts.append(_overview(own, predict))
+        parts += [part for each in own if each.content for part in _section(each, each.content, results)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def summary_table(found: Sequence[Recorded]) -> str:
+    """A row a paper: how many figures are recorded, and how their claims fared."""
+    rows = []
+    for paper, own in _by_paper(found).items():
+        known = sum(each.content is not None for each in own)
+        rows.append([PAPERS.get(paper, paper), f"{known} of {len(own)}", *_sums(own)])
+    known = sum(each.content is not None for each in found)
+    rows.append(["all", f"{known} of {len(found)}", *_sums(found)])
+    titles = ("paper", "figures recorded", *(f"claims {WORDS[0]}", *WORDS[1:]))
+    return markdown_table(titles, rows, left=("paper",))
+
+
+def _sums(found: Iterable[Recorded]) -> list[str]:
+    own = list(found)
+    return [str(sum(each.counts[word] for each in own)) for word in WORDS]
+
+
+def _by_paper(found: Sequence[Recorded]) -> dict[str, list[Recorded]]:
+    papers: dict[str, list[Recorded]] = {}
+    for each in found:
+        papers.setdefault(each.figure.id.partition("/")[0], []).append(each)
+    return papers
+
+
+def _recorded(figure: Figure, path: Path) -> Recorded:
+    if not path.is_file():
+        return Recorded(figure)
+    record = read_record(path)
+    evidence = gather(figure, record.entries, scale=record.scale, planned=record.planned)
+    verdicts = judge(evidence)
+    beside = (*law_parts(evidence, verdicts), *rate_parts(evidence))
+    return Recorded(figure, figure_json(evidence, verdicts, recorded=True), beside)
+
+
+def _head(found: Sequence[Recorded]) -> Iterator[str]:
+    run = [each.content for each in found if each.content is not None]
+    sums = ", ".join(f"{sum(content['counts'][word] for content in run)} {word}" for word in WORDS)
+    yield "# The papers' figures, run again"
+    yield (
+        "Made from the record in `results/` by `scripts/make_figures_page.py`. `equisep figures show ID` prints any of these "
+        "figures with all its numbers, `equisep figures run ID` runs it again: [running-figures.md](running-figures.md)."
+    )
+    yield f"{len(run)} of {len(found)} figures are recorded; of their claims: {sums}."
+    yield summary_table(found)
+    yield _made_words(run)
+    yield (
+        f"**How claims are judged.** By rule, never by eye. A *law* is a mean r over seeds of {LAW_R:g} or less, a *fuzzy law* "
+        f"of {FUZZY_R:g} or less, both with ρ < 1. A comparison holds where the paired 95 % interval over seeds excludes zero, "
+        f"*alike* and *near* where it lies within ±{100 * ALIKE:g} %. With fewer than {FEW} seeds a claim is *indicated* at "
+        "best. Every part of a claim has to meet the rule: *ours* is the part that does so the least. Where several learning "
+        "rates were tried, one is chosen for all seeds, by the mean r; *r optimistic* lets each seed choose for itself. "
+        f"*Bend* is the gain in BIC of two slopes over one: above {TWO_SLOPES_GAIN:g} the curve is bent, however large |r| is. "
+        f"Sites are read in {_mode_words(found)}; *r eval* is r in eval mode, and loss and accuracies are those of the network "
+        "in eval mode."
+    )
+
+
+def _mode_words(found: Sequence[Recorded]) -> str:
+    """How sites are read: `batch mode, those of paper/fig in eval mode`; papers whose figures all are go by their name."""
+    others: list[str] = []
+    for paper, own in _by_paper(found).items():
+        ids = [each.figure.id for each in own if _first_modes(each.figure) == {"eval"}]
+        others += [paper] if len(ids) == len(own) else ids
+    return f"batch mode, those of {', '.join(f'`{name}`' for name in others)} in eval mode" if others else "batch mode"
+
+
+def _first_modes(figure: Figure) -> set[str]:
+    cells = [figure.cell(series) for series in figure.series]
+    return {cell.modes[0] for cell in cells if cell.kind != "solve"}
+
+
+def _made_words(run: Sequence[Mapping[str, Any]]) -> str:
+    """Devices, versions and TF32 of the whole record in a sentence."""
+    if not run:
+        return ""
+    made = {
+        name: sorted({word for content in run for word in content["provenance"][name]})
+        for name in ("device", *LIBRARIES, "commit")
+    }
+    versions = ", ".join(f"{name} {' and '.join(made[name])}" for name in LIBRARIES if made[name])
+    tf32 = [f"`{content['id']}`" for content in run if content["provenance"]["tf32"]]
+    rest = f"TF32 was allowed in {', '.join(tf32)}." if tf32 else "TF32 was not allowed anywhere."
+    hours = duration(sum(content["provenance"]["wall_s"] for content in run))
+    where = " and ".join(made["device"]) or "an unnamed device"
+    trees = f" Commits: {', '.join(made['commit'])}; `-dirty` trees held changes beyond it." if made["commit"] else ""
+    return escaped(f"Everything recorded was made on {where}, with {versions}, in {hours} of computing. {rest}{trees}")
+
+
+def _findings(found: Sequence[Recorded]) -> Iterator[str]:
+    """Every claim that did not hold, in a line."""
+    yield "## Findings"
+    lines = []
+    for each in found:
+        failed = [row for row in each.content["claims"] if row["verdict"] == "not held"] if each.content else []
+        if failed:
+            lines.append(f"- [`{each.figure.id}`](#{anchor(each.figure.id)}) {escaped(each.figure.title)}")
+        lines += [
+            f"  - **{escaped(row['claim'])}.** {escaped(row['reason'])}{_unfit(row, each.content)}" for row in failed
+        ]
+    if not lines:
+        yield "No recorded claim failed."
+        return
+    yield (
+        "What the papers claim and these runs did not find. Each is a result, with its numbers. Where a claim, its rule or "
+        "how it is read was set after numbers had been seen, the remarks below say so."
+    )
+    yield "\n".join(lines)
+
+
+def _unfit(row: Mapping[str, Any], content: Mapping[str, Any] | None) -> str:
+    """Which series of the parts that failed do not fit their training data at the rate that r chose; a fact, no cause."""
+    words = {word.strip(",") for part in row["parts"] if part["verdict"] == "not held" for word in part["name"].split()}
+    named = [
+        f"{series['series']} {percent(series['accuracy'])} % at the rate {series['rate']:g}"
+        for series in (content or {}).get("series", ())
+        if any(fnmatchcase(series["series"], word) for word in words)
+        and series["accuracy"] is not None
+        and series["accuracy"] < FITTED
+        and len(series["rates_tried"]) > 1
+    ]
+    if not named or row["quantity"] == "accuracy":
+        return ""
+    more = f", and {len(named) - _MOST} more series below {percent(FITTED)} %" if len(named) > _MOST else ""
+    return escaped(f" Training accuracy at the rate that r chose: {', '.join(named[:_MOST])}{more}.")
+
+
+def _overview(own: Sequence[Recorded], predict: Callable[[Figure], Cost]) -> str:
+    rows = []
+    for each in own:
+        figure, content = each.figure, each.content
+        if content is None:
+            cost = predict(figure)
+            state = f"not run; {cost.cells} cells, about {duration(cost.seconds)} on {cost.device}, {size(cost.bytes)}"
+            name = f"`{figure.id}`"
+        else:
+            whole = content["cells"]["run"] >= content["cells"]["planned"]
+            state = f"{content['state']}, {content['cells']['run']} cells" if whole else content["state"]
+            name = f"[`{figure.id}`](#{anchor(figure.id)})"
+        rows.append([name, figure.title, state, *(str(each.counts[word]) for word in WORDS)])
+    return markdown_table(("figure", "shows", "state", *WORDS), rows, left=("figure", "shows", "state"))
+
+
+def _section(each: Recorded, content: Mapping[str, Any], results: Path) -> list[str]:
+    """One recorded figure: what it shows, its picture, claims, numbers beside the paper's, what was not found."""
+    picture = results / f"{content['id']}.png"
+    beside = [series_markdown(content), seeds_markdown(content)]
+    return [
+        f'<a id="{anchor(content["id"])}"></a>',
+        f"### {content['id']}: {escaped(content['title'])}",
+        f"{escaped(content['source'])}; {escaped(_state_words(content))}.",
+        " ".join(_stand_in_words(content)),
+        f"![{escaped(content['title'])}](../results/{content['id']}.png)" if picture.is_file() else "",
+        claims_markdown(content["claims"]),
+        "The paper's numbers beside ours:" if content["printed"] else "",
+        printed_markdown(content["printed"]),
+        estimates_markdown(content),
+        "\n".join(("Remarks:", "", *(f"- {escaped(remark)}" for remark in each.remarks))) if each.remarks else "",
+        *each.beside,
+        "\n".join(
+            (
+                "<details><summary>All series, and every seed</summary>",
+                "",
+                *(f"{part}\n" for part in beside if part),
+                "</details>",
+            )
+        )
+        if any(beside)
+        else "",
+        " ".join(escaped(note) for note in content["notes"]),
+        escaped(provenance_line(content)),
+    ]
+
+
+def _state_words(content: Mapping[str, Any]) -> str:
+    """Seeds and cells in a few words."""
+    seeds = [row["n"] for row in content["series"] if row["n"] and row["rates_tried"]]
+    usual = mode(seeds) if seeds else 0
+    over = f"{usual} {'seed' if usual == 1 else 'seeds'}, " if seeds else ""
+    whole = content["cells"]["run"] >= content["cells"]["planned"]
+    cells = f"{content['cells']['run']} cells" if whole else content["state"]
+    return f"{content['scale']} scale, {over}{cells}"
+
+
+def _stand_in_words(content: Mapping[str, Any]) -> Iterator[str]:
+    for line, used in zip(stand_in_lines(content), content["stand_ins"].values(), strict=True):
+        yield f"**{escaped(line)}**" + (f" It is {STAND_INS[used]}." if used in STAND_INS else "")
+
+
+def anchor(id: str) -> str:
+    """Where a figure's section begins."""
+    return id.replace("/", "-").lower()

@@ -1,0 +1,109 @@
+"""Samples in principal components: small axes, one for each site, colored by class."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.figure import SubFigure
+from matplotlib.lines import Line2D
+
+from equisep.figures.evidence import Evidence
+from equisep.figures.figure import Panel
+from equisep.report.figures.axes import GREY, SMALL, plain
+from equisep.report.formatting import shortened_names
+from equisep.report.plots import CLASS_COLORS
+
+ACROSS = 4  # sites in a row, as He & Su 2023 arrange them
+_LONG = 8.0  # a cloud longer than this many times its width would be a line in axes of equal units
+
+
+@dataclass(frozen=True, slots=True)
+class Cloud:
+    """The samples of one site of one cell: `points` are (x, y), `labels` their classes."""
+
+    title: str
+    points: tuple[tuple[float, float], ...]
+    labels: tuple[int, ...]
+
+
+def clouds_of(evidence: Evidence, panel: Panel) -> tuple[Cloud, ...]:
+    """The sites of the first seed of each series that kept samples; samples that are no numbers are left out."""
+    drawn = evidence.figure.drawn_in(panel)
+    clouds: list[Cloud] = []
+    for series in drawn:
+        found = evidence.series.get(series.name)
+        kept = [found.chosen[seed] for seed in sorted(found.chosen)] if found else []
+        points = next((entry.outcome.points for entry in kept if entry.outcome.points), {})
+        names = shortened_names(list(points), 20)
+        for place, (name, samples) in enumerate(zip(names, points.values(), strict=True)):
+            whole = [sample for sample in samples if len(sample) >= 3 and all(map(math.isfinite, sample))]
+            title = f"{place}  {name}" if len(drawn) == 1 else f"{series.label or series.name}: {place}  {name}"
+            clouds.append(Cloud(title, tuple((x, y) for x, y, *_ in whole), tuple(int(sample[2]) for sample in whole)))
+    return tuple(clouds)
+
+
+def rows_of(clouds: Sequence[Cloud]) -> int:
+    """How many rows of small axes."""
+    return max(1, math.ceil(len(clouds) / ACROSS))
+
+
+def draw_points(part: SubFigure, panel: Panel, clouds: Sequence[Cloud]) -> None:
+    """Draw the sites in rows of four, with one legend of classes; without any the panel says so."""
+    if panel.title:
+        part.suptitle(plain(panel.title), fontsize=SMALL + 1.5)
+    if not clouds:
+        axes = part.add_subplot()
+        axes.text(
+            0.5, 0.5, "not run", transform=axes.transAxes, ha="center", va="center", color=GREY, fontsize=SMALL + 2
+        )
+        _bare(axes)
+        return
+    classes = sorted({label for cloud in clouds for label in cloud.labels})
+    for place, cloud in enumerate(clouds):
+        _draw_cloud(part.add_subplot(rows_of(clouds), ACROSS, place + 1), cloud, classes)
+    if 1 < len(classes) <= 2 * len(CLASS_COLORS):
+        look: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4}
+        keys = [Line2D([], [], color=_color(label, classes), label=str(label), **look) for label in classes]
+        where: dict[str, Any] = {"loc": "outside lower center", "ncols": min(len(keys), 10), "handletextpad": 0.0}
+        part.legend(
+            handles=keys, fontsize=SMALL, frameon=False, columnspacing=1.2, title="class", title_fontsize=SMALL, **where
+        )
+
+
+def _draw_cloud(axes: Axes, cloud: Cloud, classes: Sequence[int]) -> None:
+    axes.set_title(plain(cloud.title), fontsize=SMALL)
+    _bare(axes)
+    points = np.array(cloud.points, dtype=float).reshape(-1, 2)
+    if not len(points):
+        axes.text(0.5, 0.5, "no values", transform=axes.transAxes, ha="center", va="center", color=GREY, fontsize=SMALL)
+        return
+    labels = np.array(cloud.labels)
+    for label in classes:
+        mine = points[labels == label]
+        if len(mine):
+            axes.scatter(
+                mine[:, 0], mine[:, 1], s=5, color=_color(label, classes), linewidths=0, alpha=0.8, rasterized=True
+            )
+    axes.margins(0.08)
+    wide, high = np.ptp(points, axis=0)
+    if min(wide, high) * _LONG > max(wide, high):
+        axes.set_aspect("equal", adjustable="datalim")
+
+
+def _bare(axes: Axes) -> None:
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.spines[:].set_color("0.8")
+
+
+def _color(label: int, classes: Sequence[int]) -> Any:
+    place = list(classes).index(label)
+    if len(classes) <= len(CLASS_COLORS):
+        return CLASS_COLORS[place]
+    return colormaps["turbo"](place / max(1, len(classes) - 1))

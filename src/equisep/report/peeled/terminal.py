@@ -1,0 +1,249 @@
+"""What the Layer-Peeled wing found, in the terminal (rich): solutions, thresholds, diagrams."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from equisep.peeled.diagrams import STATES, CosineCurve, PhaseDiagram
+from equisep.peeled.long_tail import LongTail
+from equisep.peeled.prediction import states_of
+from equisep.peeled.solution import Solution
+from equisep.report.formatting import Glyphs, number
+from equisep.report.peeled.tables import Row, grid_of, shown, state_word, table_of
+from equisep.report.terminal import View
+
+VERDICTS = {
+    "solved": ("solved", "bold green"),
+    "stationary": ("stationary, not proven to be the optimum", "bold yellow"),
+    "stopped": ("stopped early, not solved", "bold red"),
+}
+
+
+def render_solution(solution: Solution) -> RenderableType:
+    """A solution: how it is proven, and the geometry of each group; no geometry where it is not solved."""
+    return View(lambda glyphs, width: Group(*_solution_blocks(solution, glyphs)))
+
+
+def render_threshold(record: Mapping[str, Any]) -> RenderableType:
+    """What `equisep peeled threshold` found, from the record that it also prints as JSON."""
+    return View(lambda glyphs, width: Group(*_threshold_blocks(record, glyphs)))
+
+
+def render_diagram(made: tuple[CosineCurve, ...] | PhaseDiagram | LongTail) -> RenderableType:
+    """A diagram in numbers: thresholds of each curve or some rows, or the classes of a long tail."""
+    if isinstance(made, tuple):
+        return View(lambda glyphs, width: _curve_table(made, glyphs))
+    if isinstance(made, PhaseDiagram):
+        return View(lambda glyphs, width: Group(*_phase_blocks(made, glyphs)))
+    return View(lambda glyphs, width: Group(*_tail_blocks(made, glyphs)))
+
+
+def _solution_blocks(solution: Solution, glyphs: Glyphs) -> Iterable[RenderableType]:
+    problem, proof = solution.problem, solution.certificate
+    verdict = VERDICTS[solution.result]
+    groups = "1 group" if problem.groups == 1 else f"{problem.groups} groups"
+    heading = f"Layer-Peeled Model, {problem.classes} classes in {groups}: "
+    yield Text.assemble((heading, "bold"), verdict)
+    rows = [
+        ("value", number(solution.value, 8)),
+        (
+            "duality gap",
+            f"{proof.gap:.2g}, {proof.relative_gap:.2g} of the value"
+            if solution.value > 0
+            else "none: the losses are below the smallest float",
+        ),
+        ("multiplier", number(proof.multiplier, 6)),
+        ("energies", f"features {problem.feature_energy:g}, classifiers {problem.weight_energy:g}"),
+        ("solver", f"{solution.solver}, {solution.iterations} iterations"),
+    ]
+    if proof.distance_to_convex is not None:
+        rows.insert(2, ("above the convex optimum", f"{proof.distance_to_convex:.2g}"))
+    if proof.stationarity is not None:
+        rows.insert(2, ("stationary to", f"{proof.stationarity:.2g}"))
+    yield grid_of(rows)
+    if solution.result != "stopped":
+        yield _group_table(solution, glyphs)
+
+
+def _group_table(solution: Solution, glyphs: Glyphs) -> RenderableType:
+    problem, geometry = solution.problem, solution.geometry
+    rows: list[Row] = [
+        [
+            str(place),
+            str(problem.group_sizes[place]),
+            number(problem.weights[place]),
+            state_word(state),
+            number(geometry.classifier_norms[place]),
+            number(geometry.feature_norms[place]),
+            number(geometry.classifier_cosines[place][place], missing=glyphs.missing),
+            number(geometry.feature_cosines[place][place], missing=glyphs.missing),
+        ]
+        for place, state in enumerate(states_of(geometry))
+    ]
+    titles = (
+        "group",
+        "classes",
+        "weight",
+        "state",
+        "classifier\nnorm",
+        "feature\nnorm",
+        "classifier\ncosine",
+        "feature\ncosine",
+    )
+    return table_of(titles, rows, glyphs, left=("state",))
+
+
+def _threshold_blocks(record: Mapping[str, Any], glyphs: Glyphs) -> Iterable[RenderableType]:
+    if "threshold" in record:
+        ratio = shown(record["threshold"])
+        if record["threshold"] == "inf":
+            ratio = f"10^{record['log_threshold'] / math.log(10):.6g}, which no float holds"
+        yield Text.assemble(("Minority collapse from R = ", "bold"), (ratio, "bold yellow"))
+        gone = record["vanishing"]
+        yield grid_of(
+            [
+                ("classes", f"{record['majority']} majority, {record['minority']} minority"),
+                ("energies", f"features {record['feature_energy']:g}, classifiers {record['weight_energy']:g}"),
+                (
+                    "vanished from",
+                    "never: the minority vectors stay above zero" if gone is None else f"R = {shown(gone)}",
+                ),
+            ]
+        )
+    elif "multiplier" in record:
+        yield from _fate_blocks(record, glyphs)
+    decay = record.get("weight_decay")
+    if decay is not None:
+        yield from _decay_blocks(decay, glyphs)
+
+
+def _fate_blocks(record: Mapping[str, Any], glyphs: Glyphs) -> Iterable[RenderableType]:
+    name, plural = ("class", "classes") if "classes" in record else ("group", "groups")
+    rows = record[plural]
+    lost = len(record["collapsed"]) + len(record["vanished"])
+    yield Text(
+        f"{len(record['collapsed'])} {plural} collapsed, {len(record['vanished'])} vanished of {len(rows)}",
+        style="bold",
+    )
+    titles = [name, "size" if name == "class" else "classes", "weight", "state"]
+    keys = [name, "size" if name == "class" else "classes", "weight"]
+    more = {"least_weight": "least\nweight", "factor": "factor", "least_loss_weight": "least\nloss weight"}
+    columns = [key for key in more if any(row.get(key) is not None for row in rows)]
+    cells: list[Row] = [
+        [
+            *(shown(row[key]) for key in keys),
+            state_word(row["state"]),
+            *(shown(row.get(key), glyphs) for key in columns),
+        ]
+        for row in rows
+    ]
+    yield table_of([*titles, *(more[key] for key in columns)], cells, glyphs, left=("state",))
+    yield Text(
+        f"Classes of one weight collapse where it is at most the multiplier, {number(record['multiplier'], 6)} today.",
+        style="dim",
+    )
+    if columns and lost:
+        checked = [row["checked"] for row in rows if row.get("checked") is not None]
+        yield Text(
+            "The multiplier moves with the weight: the least weight that saves them is where the two meet, all other weights "
+            "as they are. The factor is for their loss weight, or for their samples.",
+            style="dim",
+        )
+        if all(checked):
+            yield Text("Each was checked by solving again slightly below and above it.", style="dim")
+        else:
+            yield Text("A least weight failed its check by solving again: do not rely on it.", style="bold red")
+
+
+def _decay_blocks(decay: Mapping[str, Any], glyphs: Glyphs) -> Iterable[RenderableType]:
+    words = f"weight decay {decay['classifier_decay']:g} on classifiers, {decay['feature_decay']:g} on features"
+    if "threshold" in decay:
+        found = decay["threshold"]
+        since = "at every R" if found is None else f"from R = {shown(found)} on"
+        yield Text.assemble((f"Under {words}: minority collapse ", "bold"), (since, "bold yellow"))
+        return
+    yield Text(f"Under {words}: {len(decay['collapsed'])} classes collapsed of {len(decay['classes'])}", style="bold")
+    cells: list[Row] = [
+        [
+            str(row["class"]),
+            str(row["size"]),
+            state_word("collapsed" if row["collapsed"] else "separate"),
+            shown(row["least_loss_weight"], glyphs),
+            shown(row["oversampling"], glyphs),
+        ]
+        for row in decay["classes"]
+    ]
+    yield table_of(("class", "size", "state", "least\nloss weight", "oversampling"), cells, glyphs, left=("state",))
+
+
+def _curve_table(curves: Sequence[CosineCurve], glyphs: Glyphs) -> RenderableType:
+    rows: list[Row] = [
+        [
+            number(limits.weight_energy),
+            number(limits.feature_energy),
+            str(limits.majority),
+            str(limits.minority),
+            shown(limits.collapse, glyphs),
+            shown(limits.vanishing, glyphs),
+            str(len(curve.ratios)),
+            str(curve.unsolved),
+        ]
+        for curve in curves
+        for limits in [curve.thresholds]
+    ]
+    titles = ("E_W", "E_H", "majority", "minority", "collapsed\nfrom R", "vanished\nfrom R", "points", "not\nsolved")
+    return table_of(titles, rows, glyphs)
+
+
+def _phase_blocks(diagram: PhaseDiagram, glyphs: Glyphs) -> Iterable[RenderableType]:
+    counts = {state: int((diagram.states == place).sum()) for place, state in enumerate(STATES)}
+    yield Text(
+        f"{diagram.states.size} points: " + ", ".join(f"{n} {state}" for state, n in counts.items()), style="bold"
+    )
+    step = max(1, len(diagram.rows) // 10)
+    rows: list[Row] = [
+        [
+            number(diagram.feature_energies[place]),
+            f"{diagram.majorities[place]} + {diagram.minorities[place]}",
+            shown(diagram.collapse[place], glyphs),
+            shown(diagram.vanishing[place], glyphs),
+        ]
+        for place in range(0, len(diagram.rows), step)
+    ]
+    yield table_of(("E_H", "classes", "collapsed\nfrom R", "vanished\nfrom R"), rows, glyphs)
+    yield from _skipped(step, "row")
+
+
+def _tail_blocks(tail: LongTail, glyphs: Glyphs) -> Iterable[RenderableType]:
+    found = tail.prediction
+    lost = found.learned.count(False)
+    words = f"{len(tail.sizes)} classes, {tail.sizes[0]} to {tail.sizes[-1]} samples"
+    yield Text(f"{words}: {lost} without a margin, another class scoring as high on their samples", style="bold")
+    yield Text(f"solved, relative gap {tail.solution.certificate.relative_gap:.2g}", style="dim")
+    step = max(1, len(tail.sizes) // 20)
+    rows: list[Row] = [
+        [
+            str(place),
+            str(tail.sizes[place]),
+            state_word(found.states[place]),
+            number(found.classifier_norms[place]),
+            number(found.feature_norms[place]),
+            shown(found.nearest_cosines[place], glyphs),
+            number(found.margins[place], 3),
+            number(found.losses[place], 3),
+        ]
+        for place in range(0, len(tail.sizes), step)
+    ]
+    titles = ("class", "samples", "state", "classifier\nnorm", "feature\nnorm", "nearest\ncosine", "margin", "loss")
+    yield table_of(titles, rows, glyphs, left=("state",))
+    yield from _skipped(step, "class")
+
+
+def _skipped(step: int, what: str) -> Iterable[RenderableType]:
+    if step > 1:
+        yield Text(f"One {what} in {step} is shown; --json prints them all.", style="dim")

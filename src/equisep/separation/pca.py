@@ -1,0 +1,110 @@
+"""Principal components of one site's features, found from all of them and applied to any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from equisep.separation.blocks import column_blocks, with_float64
+from equisep.shapes import Float64, Shaped
+
+EXACT_SIZE = 4096  # min(n, d) up to which all eigenvectors are computed
+ROUNDS, SPARE = 12, 2  # of subspace iteration beyond it: rounds, and columns a component wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Components:
+    """A center and the orthonormal directions of greatest variance around it, as wide as the features."""
+
+    center: Float64[Tensor, " d"]
+    directions: Float64[Tensor, "d m"]
+
+    @staticmethod
+    def of(parts: list[Shaped[Tensor, "b d"]], count: int) -> Components | None:
+        """The `count` leading principal components of n features in pieces; None where there are no more features than that.
+
+        With X the centered features, the leading eigenvectors u_j of X Xᵀ (n ≤ d) give v_j = Xᵀu_j/√λ_j; those of XᵀX
+        (n > d) are the v_j themselves. Both products are float64 sums over blocks, so that beside the features only
+        min(n, d)² numbers and the directions are held. Components of no variance (to rounding) are left out.
+        """
+        n, d = sum(len(part) for part in parts), parts[0].shape[1]
+        if d <= count:
+            return None
+        wide = [with_float64(part) for part in parts]
+        center = (
+            sum((part.sum(dim=0, dtype=torch.float64) for part in wide), start=torch.zeros((), device=wide[0].device))
+            / n
+        )
+        tall = n <= d
+        values, vectors = _leading(_gram(wide, center) if tall else _scatter(wide, center), min(count, n, d))
+        if not values[0] > 0:  # all features are equal
+            return None
+        kept = values > torch.finfo(torch.float64).eps * max(n, d) * values[0]
+        values, vectors = values[kept], vectors[:, kept]
+        directions = _carried(wide, center, vectors) / values.sqrt() if tall else vectors
+        return Components(center, directions)
+
+    def __call__(self, features: Shaped[Tensor, "b d"]) -> Shaped[Tensor, "b m"]:
+        """Features on the components, in their own precision."""
+        x = with_float64(features)
+        found = x.new_zeros(len(x), self.directions.shape[1], dtype=torch.float64)
+        for columns in column_blocks(x):
+            found.addmm_(
+                x[:, columns].to(torch.float64, copy=True).sub_(self.center[columns]), self.directions[columns]
+            )
+        return found.to(features.dtype if features.is_floating_point() else torch.float64)
+
+
+def _centered(parts: list[Tensor], center: Tensor, columns: slice) -> Float64[Tensor, "n c"]:
+    return torch.cat([part[:, columns] for part in parts]).to(torch.float64, copy=True).sub_(center[columns])
+
+
+def _columns(parts: list[Tensor]) -> list[slice]:
+    n = sum(len(part) for part in parts)
+    return list(column_blocks(parts[0][:1].expand(n, -1)))
+
+
+def _gram(parts: list[Tensor], center: Tensor) -> Float64[Tensor, "n n"]:
+    n = sum(len(part) for part in parts)
+    found = center.new_zeros(n, n)
+    for columns in _columns(parts):
+        x = _centered(parts, center, columns)
+        found.addmm_(x, x.T)
+    return found
+
+
+def _scatter(parts: list[Tensor], center: Tensor) -> Float64[Tensor, "d d"]:
+    found = center.new_zeros(len(center), len(center))
+    for part in parts:
+        x = part.to(torch.float64, copy=True).sub_(center)
+        found.addmm_(x.T, x)
+    return found
+
+
+def _carried(parts: list[Tensor], center: Tensor, vectors: Float64[Tensor, "n m"]) -> Float64[Tensor, "d m"]:
+    """Xᵀ times vectors, columns of X in blocks."""
+    return torch.cat([_centered(parts, center, columns).T @ vectors for columns in _columns(parts)])
+
+
+def _leading(matrix: Float64[Tensor, "s s"], count: int) -> tuple[Float64[Tensor, " m"], Float64[Tensor, "s m"]]:
+    """The largest eigenvalues, and their vectors, of a symmetric matrix: all computed, or by subspace iteration."""
+    size = len(matrix)
+    if size <= EXACT_SIZE:
+        values, vectors = torch.linalg.eigh(matrix)
+    else:
+        values, vectors = _iterated(lambda basis: matrix @ basis, size, min(size, SPARE * count + 10), matrix.device)
+    return values.flip(0)[:count].clamp(min=0), vectors.flip(1)[:, :count]
+
+
+def _iterated(
+    apply: Callable[[Tensor], Tensor], size: int, columns: int, device: torch.device
+) -> tuple[Float64[Tensor, " m"], Float64[Tensor, "s m"]]:
+    generator = torch.Generator("cpu").manual_seed(0)
+    basis = torch.randn(size, columns, generator=generator, device="cpu", dtype=torch.float64).to(device)
+    for _ in range(ROUNDS):
+        basis, _ = torch.linalg.qr(apply(basis))
+    values, inner = torch.linalg.eigh(basis.T @ apply(basis))
+    return values, basis @ inner

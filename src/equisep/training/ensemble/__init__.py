@@ -1,0 +1,1 @@
+"""Many networks of one shape trained side by side as stacked parameters."""

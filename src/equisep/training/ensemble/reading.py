@@ -1,0 +1,272 @@
+"""Reading all members and sites of an ensemble at chosen epochs, on the device they train on."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from equisep.data.batches import batch_starts
+from equisep.data.sampling import ORDER, permutation
+from equisep.errors import InputError, did_you_mean
+from equisep.separation.batched import StackedCenters, read_stacked, stacked_hits
+from equisep.shapes import Float, Int
+from equisep.taps import Mode
+from equisep.training.ensemble.passes import Vectors, linear, normalize, vectors_of
+from equisep.training.ensemble.samples import Samples
+from equisep.training.ensemble.stack import Stack
+
+# features and their float64 copies held at once while reading: on a CPU what its cache is not too small for
+READ_BYTES = {"cpu": 2**28, "cuda": 2**32}
+TestReading = Literal["accuracy", "sites"]
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """When and how an ensemble is read while it trains; after the last epoch it always is.
+
+    epochs       counted over all stages; 0 is before the first step.
+    modes        `batch`, `eval`, or both: see `equisep.measure`.
+    sites        whether every site is read (D, D_k, CDNV, nearest centers), or loss and accuracy alone.
+    test         what is read of test data: `accuracy`, or `sites` as well.
+    batch_size, seed      the batches of `batch` mode: one fixed class-mixed order, as `equisep.data.Batches`.
+    """
+
+    epochs: tuple[int, ...] = ()
+    modes: tuple[Mode, ...] = ("batch",)
+    sites: bool = True
+    test: TestReading = "accuracy"
+    batch_size: int = 100
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        strange = [mode for mode in self.modes if mode not in get_args(Mode)]
+        if strange or not self.modes:
+            found = strange[0] if strange else "none"
+            raise InputError(
+                f"No reading mode `{found}`.{did_you_mean(str(found), get_args(Mode))} Known: {', '.join(get_args(Mode))}."
+            )
+        if self.test not in get_args(TestReading):
+            hint = did_you_mean(str(self.test), get_args(TestReading))
+            raise InputError(f"Test data are read for `accuracy` or `sites`; found `{self.test}`.{hint}")
+        if self.test == "sites" and not self.sites:
+            raise InputError("Test sites are read against those of training data. Leave `sites` on.")
+        if self.batch_size < 2:
+            raise InputError(f"BatchNorm cannot normalize batches of {self.batch_size}. Read batches of 2 or more.")
+        if any(epoch < 0 for epoch in self.epochs):
+            raise InputError(f"Epochs are counted from 0; found {min(self.epochs)}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Every member at one epoch in one mode; NaN (a rank of 0) where a number does not exist, as for a diverged member.
+
+    Arrays begin with the member; those of sites go on with the site, 0 being the input. What was not asked for is None.
+    """
+
+    epoch: int
+    mode: Mode
+    loss: Array
+    accuracy: Array
+    fuzziness: Array | None = None
+    class_fuzziness: Array | None = None
+    cdnv: Array | None = None
+    ncc: Array | None = None
+    rank: Array | None = None
+    accuracy_test: Array | None = None
+    fuzziness_test: Array | None = None
+    cdnv_test: Array | None = None
+    ncc_test: Array | None = None
+
+    def taken(self, members: Sequence[int]) -> Reading:
+        """The reading of some members."""
+        return self._mapped(lambda value: value[list(members)])
+
+    def joined(self, *others: Reading) -> Reading:
+        """The reading of these members and others'."""
+        found = {
+            name: np.concatenate([getattr(reading, name) for reading in (self, *others)])
+            for name in ARRAYS
+            if getattr(self, name) is not None
+        }
+        return Reading(epoch=self.epoch, mode=self.mode, **found)
+
+    def _mapped(self, change: Any) -> Reading:
+        found = {name: change(getattr(self, name)) for name in ARRAYS if getattr(self, name) is not None}
+        return Reading(epoch=self.epoch, mode=self.mode, **found)
+
+
+ARRAYS = tuple(entry.name for entry in fields(Reading) if entry.name not in ("epoch", "mode"))
+
+
+@torch.no_grad()
+def read_ensemble(
+    stack: Stack, samples: Samples, test: tuple[Tensor, Tensor] | None, watch: Watch, *, epoch: int, mode: Mode
+) -> Reading:
+    """Loss, accuracy and all sites of every member in one mode; members in as large groups as memory allows."""
+    n = samples.n if test is None else max(samples.n, len(test[1]))
+    numbers = n * (stack.shape.inputs + sum(stack.shape.widths) + stack.shape.classes)
+    group = max(
+        1, READ_BYTES.get(stack.theta.device.type, 2**28) // (numbers * (2 * stack.theta.element_size() + 4 * 8))
+    )
+    parts = [
+        _read_group(stack, samples, test, watch, members=slice(start, start + group), mode=mode)
+        for start in range(0, stack.members, group)
+    ]
+    found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return Reading(epoch=epoch, mode=mode, **found)
+
+
+def _read_group(
+    stack: Stack, samples: Samples, test: tuple[Tensor, Tensor] | None, watch: Watch, *, members: slice, mode: Mode
+) -> dict[str, Array]:
+    rows, labels = samples.rows[members], samples.labels[members]  # m n
+    order = _order(samples.n, watch, rows.device)
+    features, scores = _held(_sites(stack, samples.pool[rows[:, order].t()], members, mode, watch), watch.sites)
+    y = labels[:, order]  # m n
+    found = dict(zip(("loss", "accuracy"), _scored(scores, y), strict=True))
+    centers: dict[int, StackedCenters] = {}
+    if watch.sites:
+        of_sites, centers = _statistics(features, y, classes=stack.shape.classes)
+        found |= of_sites
+    if test is not None:
+        found |= _read_test(stack, test, watch, centers, members=members, mode=mode)
+    return {name: value.cpu().numpy() for name, value in found.items()}
+
+
+def _read_test(
+    stack: Stack,
+    test: tuple[Tensor, Tensor],
+    watch: Watch,
+    centers: Mapping[int, StackedCenters],
+    *,
+    members: slice,
+    mode: Mode,
+) -> dict[str, Tensor]:
+    """The test data: accuracy; and, where asked, D and CDNV of their own means, nearest centers of the training's."""
+    width = len(stack.theta[members])
+    order = _order(len(test[1]), watch, test[1].device)
+    y = test[1][order].expand(width, -1)  # m n
+    inputs = test[0][order].unsqueeze(1).expand(-1, width, -1)  # n m i
+    wanted = watch.sites and watch.test == "sites"
+    features, scores = _held(_sites(stack, inputs, members, mode, watch), wanted)
+    found = {"accuracy_test": _scored(scores, y)[1]}
+    if wanted:
+        of_sites, _ = _statistics(features, y, classes=stack.shape.classes, centers=centers)
+        found |= {f"{name}_test": of_sites[name] for name in ("fuzziness", "cdnv", "ncc")}
+    return found
+
+
+def _statistics(
+    features: Sequence[Float[Tensor, "n m _"]],
+    y: Int[Tensor, "m n"],
+    *,
+    classes: int,
+    centers: Mapping[int, StackedCenters] | None = None,
+) -> tuple[dict[str, Tensor], dict[int, StackedCenters]]:
+    """The metrics of all sites; those of one width at once, as if they were sites of more members.
+
+    Nearest centers are those of `centers` (by width) where given, otherwise the features' own.
+    """
+    own: dict[int, StackedCenters] = {}
+    columns: dict[str, dict[int, Tensor]] = {}
+    for width in dict.fromkeys(part.shape[2] for part in features):
+        places = [site for site, part in enumerate(features) if part.shape[2] == width]
+        across = torch.stack([features[site].transpose(0, 1) for site in places]).flatten(0, 1)  # s·m n d
+        labels = y.repeat(len(places), 1)  # s·m n
+        reading, own[width] = read_stacked(across, labels, classes=classes)
+        nearest = own[width] if centers is None else centers[width]
+        values = {
+            "fuzziness": reading.fuzziness,
+            "class_fuzziness": reading.class_fuzziness,
+            "cdnv": reading.cdnv,
+            "ncc": _share(stacked_hits(across, labels, centers=nearest), across, sound=nearest.sound),
+            "rank": reading.rank,
+        }
+        for name, value in values.items():
+            columns.setdefault(name, {}).update(zip(places, value.unflatten(0, (len(places), -1)), strict=True))
+    found = {name: torch.stack([column[site] for site in sorted(column)], dim=1) for name, column in columns.items()}
+    return found, own
+
+
+def _held(parts: Iterator[Tensor], wanted: bool) -> tuple[list[Tensor], Tensor]:
+    """The features of all sites, where they are wanted, and the scores that come after them."""
+    *features, scores = deque(parts, maxlen=None if wanted else 1)
+    return features, scores
+
+
+def _sites(
+    stack: Stack, x: Float[Tensor, "n m i"], members: slice, mode: Mode, watch: Watch
+) -> Iterator[Float[Tensor, "n m _"]]:
+    """Features of site 0 (the input), 1, …, and at last the class scores."""
+    vectors = vectors_of(stack)
+    starts = batch_starts(len(x), watch.batch_size)
+    edges = list(zip(starts, [*starts[1:], len(x)], strict=True))
+    h = x
+    yield h
+    for layer in range(stack.shape.depth):
+        h = linear(stack, layer, h, vectors[layer].bias[members], members=members)
+        if layer < stack.shape.depth - 1:
+            h = _normalized(stack, layer, h, vectors[layer], members, edges if mode == "batch" else None)
+            if stack.shape.activation:
+                h = h.relu_()
+        yield h
+
+
+def _normalized(
+    stack: Stack, layer: int, z: Tensor, vectors: Vectors, members: slice, edges: list[tuple[int, int]] | None
+) -> Tensor:
+    """BatchNorm by each batch between `edges`, or by running statistics where there are none."""
+    if not stack.shape.norm:
+        return z
+
+    def own(channels: Tensor) -> Tensor:
+        return channels.view(stack.members, -1)[members].reshape(-1)
+
+    assert vectors.scale is not None and vectors.shift is not None
+    mine = Vectors(vectors.bias, own(vectors.scale), own(vectors.shift))
+    if edges is None:
+        running = (own(stack.running_mean[layer]), own(stack.running_var[layer]))
+        return normalize(z, mine, running, by_batch=False)[0]
+    return _by_batch(z, mine, edges)
+
+
+def _by_batch(z: Float[Tensor, "n m o"], vectors: Vectors, edges: list[tuple[int, int]]) -> Float[Tensor, "n m o"]:
+    """BatchNorm of every batch by itself; those of equal size at once, as more channels of one batch."""
+    assert vectors.scale is not None and vectors.shift is not None
+    size = edges[0][1] - edges[0][0]
+    equal = sum(stop - start == size for start, stop in edges)  # all but the last at most
+    whole = z[: equal * size].view(equal, size, *z.shape[1:]).transpose(0, 1)  # size batches m o
+    wider = Vectors(vectors.bias, vectors.scale.repeat(equal), vectors.shift.repeat(equal))
+    found = normalize(whole.contiguous(), wider, None, by_batch=True)[0]
+    parts = [found.transpose(0, 1).flatten(0, 1)]
+    if equal < len(edges):
+        start, stop = edges[-1]
+        parts.append(normalize(z[start:stop], vectors, None, by_batch=True)[0])
+    return torch.cat(parts)
+
+
+def _scored(scores: Float[Tensor, "n m k"], labels: Int[Tensor, "m n"]) -> tuple[Tensor, Tensor]:
+    """Mean cross-entropy and accuracy of each member."""
+    y = labels.t().unsqueeze(2)  # n m 1
+    loss = -scores.to(torch.float64).log_softmax(dim=2).gather(2, y).squeeze(2).mean(dim=0)
+    hits = (scores.argmax(dim=2) == labels.t()).sum(dim=0)
+    return loss, _share(hits, scores.transpose(0, 1))
+
+
+def _share(hits: Int[Tensor, " m"], features: Float[Tensor, "m n d"], *, sound: Tensor | None = None) -> Tensor:
+    """Hits as a share of the samples; NaN for a member whose features (or centers) are not finite."""
+    finite = features.isfinite().flatten(1).all(dim=1).to(hits.device)
+    known = finite if sound is None else finite & sound
+    return torch.where(known, hits.to(torch.float64) / features.shape[1], torch.nan)
+
+
+def _order(n: int, watch: Watch, device: torch.device) -> Int[Tensor, " n"]:
+    return torch.from_numpy(permutation(n, seed=watch.seed, use=ORDER)).to(device)

@@ -1,0 +1,140 @@
+"""One stage of training for a stack of members: epochs of steps, eager or replayed from captured CUDA graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from equisep.shapes import Float, Int
+from equisep.training.ensemble.batch_order import Orders
+from equisep.training.ensemble.cpu_passes import CpuPasses
+from equisep.training.ensemble.member import Member, Stage
+from equisep.training.ensemble.optimizers import Optimizers
+from equisep.training.ensemble.passes import Plan, backward, forward, vectors_of
+from equisep.training.ensemble.samples import Samples
+from equisep.training.ensemble.stack import Stack, vector_positions
+
+
+def in_place(device: torch.device) -> bool:
+    """Whether passes keep their buffers; elsewhere torch's own allocator keeps them, and graphs are captured from it."""
+    return device.type == "cpu"
+
+
+class Stepper:
+    """Everything that one stage of training works on; `epochs` runs it.
+
+    `loss` and `hits` collect, member by member, what an epoch saw: Σ loss·batch and the number of right answers.
+    """
+
+    def __init__(
+        self,
+        stack: Stack,
+        samples: Samples,
+        members: Sequence[Member],
+        stage: Stage,
+        *,
+        before: Optimizers | None = None,
+        captured: bool = False,
+    ) -> None:
+        learning = stage.learning(stack.shape.depth)
+        held = tuple(stage.frozen_norm == "hold" and not learns for learns in learning)
+        self.stack = stack
+        self.samples = samples
+        self.stage = stage
+        self.batch_size = members[0].recipe.batch_size
+        self.plan = Plan(learning, held)
+        self.positions = vector_positions(stack.shape, stack.members, learning).to(stack.theta.device)
+        self.loss = stack.theta.new_zeros(stack.members)
+        self.hits = stack.theta.new_zeros(stack.members)
+        self.captured = captured and stage.epochs > 1
+        recipes = [member.recipe for member in members]
+        kept = before if stage.leaky else None
+        self.optimizers = Optimizers(stack, recipes, stage, before=kept, capturable=captured)
+        self.in_place: CpuPasses | None = None
+        if in_place(stack.theta.device):
+            size = min(self.batch_size, samples.n)
+            self.in_place = CpuPasses(stack, self.optimizers.grad, self.plan, self.positions, batch=size)
+        self.orders = Orders([recipe.seed for recipe in recipes], samples.n, device=stack.theta.device)
+
+    def epochs(self) -> Iterator[tuple[Float[Tensor, " m"], Float[Tensor, " m"]]]:
+        """Train epoch by epoch; after each, its mean loss and accuracy of every member, on the device."""
+        starts = range(0, self.samples.n, self.batch_size)
+        norms = [layer for layer in range(len(self.stack.running_mean)) if not self.plan.held[layer]]
+        graphs: dict[int, _Captured] = {}
+        for epoch, order in enumerate(self.orders.epochs(self.stage.epochs)):
+            self.optimizers.set_epoch(epoch)
+            self.loss.zero_()
+            self.hits.zero_()
+            rows = self.samples.rows.gather(1, order).t().contiguous()  # n m
+            labels = self.samples.labels.gather(1, order).t().contiguous()  # n m
+            for start in starts:
+                batch = slice(start, start + self.batch_size)
+                if self.captured and epoch > 0:  # the first epoch runs eagerly: optimizers make their state in it
+                    size = len(rows[batch])
+                    if size not in graphs:
+                        graphs[size] = _Captured(self, size, beside=next(iter(graphs.values()), None))
+                    graphs[size].replay(rows[batch], labels[batch])
+                else:
+                    self.step(rows[batch], labels[batch])
+            self.stack.tracked[norms] += len(starts)
+            yield self.loss / self.samples.n, self.hits / self.samples.n
+
+    def step(self, rows: Int[Tensor, "b m"], labels: Int[Tensor, "b m"]) -> None:
+        """One batch of every member: scores, loss, gradients, optimizer."""
+        stack, samples = self.stack, self.samples
+        if self.in_place is not None:
+            self.in_place.backward(self._loss(self.in_place.forward(samples.pool, rows), labels))
+        else:
+            x = samples.pool.index_select(0, rows.view(-1)).view(*rows.shape, -1)
+            vectors = vectors_of(stack)
+            scores, traces = forward(stack, x, vectors, self.plan)
+            slope = self._loss(scores, labels)
+            top = traces[-1].output if traces else x
+            backward(stack, self.optimizers.grad, slope, top, traces, vectors, self.plan, self.positions)
+        self.optimizers.step()
+
+    def _loss(self, scores: Float[Tensor, "b m k"], labels: Int[Tensor, "b m"]) -> Float[Tensor, "b m k"]:
+        """∂/∂scores of each member's mean cross-entropy, softmax − one-hot over the batch; the loss is noted down."""
+        size = len(scores)
+        own = labels.unsqueeze(2)
+        # written out: torch's log_softmax takes four times as long on so few classes, and is no more exact
+        highest, guess = scores.max(dim=2, keepdim=True)
+        shifted = scores - highest
+        chosen = shifted.gather(2, own)
+        slope = shifted.exp_()
+        total = slope.sum(dim=2, keepdim=True)
+        losses = total.log() - chosen  # b m 1
+        slope /= total
+        slope.scatter_add_(2, own, torch.full_like(losses, -1))
+        weights = self.samples.class_weights
+        if weights is None:
+            slope /= size
+        else:
+            share = weights.gather(1, labels.t()).t().unsqueeze(2)  # b m 1
+            share = share / (share.sum(dim=0) if self.samples.weighted_mean else size)
+            slope *= share
+            losses = losses * share * size
+        self.loss += losses.sum(dim=(0, 2))
+        self.hits += (guess == own).sum(dim=(0, 2))
+        return slope
+
+
+class _Captured:
+    """One step of a fixed batch size as a CUDA graph: hundreds of kernels for the price of one launch."""
+
+    def __init__(self, stepper: Stepper, size: int, *, beside: _Captured | None) -> None:
+        device = stepper.stack.theta.device
+        self.rows = torch.zeros(size, stepper.stack.members, dtype=torch.int64, device=device)
+        self.labels = torch.zeros_like(self.rows)
+        self.graph = torch.cuda.CUDAGraph()
+        # graphs that never run at the same time can share their memory
+        with torch.cuda.graph(self.graph, pool=None if beside is None else beside.graph.pool()):
+            stepper.step(self.rows, self.labels)
+
+    def replay(self, rows: Int[Tensor, "b m"], labels: Int[Tensor, "b m"]) -> None:
+        """The step on this batch."""
+        self.rows.copy_(rows)
+        self.labels.copy_(labels)
+        self.graph.replay()

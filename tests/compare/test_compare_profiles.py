@@ -1,0 +1,166 @@
+"""Differences of laws and profiles: the joined intervals by simulation, the matching of sites, and the Notes."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from equisep.compare import ProfileDifference, compare_laws, compare_profiles
+from equisep.law import fit_law, law_intervals
+from equisep.results import Interval, LawFit, Profile, SiteReading
+from equisep.results.codec import decode, encode
+
+
+def law(rho: float, spread: float = 0.05, seed: int = 0, level: float = 0.95) -> LawFit:
+    rng = np.random.default_rng(seed)
+    curve = 20 * rho ** np.arange(8) * np.exp(0.02 * rng.standard_normal(8))
+    rows = curve * np.exp(spread * rng.standard_normal((200, 8)))
+    return law_intervals(rows, fit_law(curve), "bootstrap", level=level)
+
+
+def profile(rho: float = 0.5, sites: int = 8, prefix: str = "relu", **changes) -> Profile:
+    curve = [20 * rho**site for site in range(sites)]
+    readings = tuple(
+        SiteReading(
+            index=site,
+            name=f"{prefix}{site}",
+            dim=100,
+            fuzziness=value,
+            fuzziness_interval=Interval(value / 1.1, value * 1.1, 0.95, "bootstrap", 100),
+            ncc_train=0.5 + site / 20,
+        )
+        for site, value in enumerate(curve)
+    )
+    whole = Profile(
+        model="Fnn",
+        classes=2,
+        counts=(50, 50),
+        sites=readings,
+        law=fit_law(curve),
+        effective_depth=3,
+        accuracy_train=1.0,
+        settings={"mode": "batch", "weighting": "sample"},
+    )
+    return replace(whole, **changes)
+
+
+def test_clear_and_unclear_differences() -> None:
+    clear = compare_laws(law(0.4), law(0.6, seed=1))
+    assert clear.rho.value == pytest.approx(0.2, abs=0.03)
+    assert clear.rho.excludes_zero is True
+    assert clear.half_life.excludes_zero is True
+    assert clear.rho.interval.kind == "combined"
+    same = compare_laws(law(0.5), law(0.5, seed=1))
+    assert same.rho.excludes_zero is False
+    assert same.rho.interval.low < same.rho.value < same.rho.interval.high
+
+
+def test_swapping_the_two_swaps_the_signs() -> None:
+    one, other = law(0.4), law(0.5, seed=1)
+    there, back = compare_laws(one, other), compare_laws(other, one)
+    for name in ("rho", "half_life", "r"):
+        left, right = getattr(there, name), getattr(back, name)
+        assert left.value == -right.value
+        assert (left.interval.low, left.interval.high) == pytest.approx((-right.interval.high, -right.interval.low))
+        assert left.excludes_zero == right.excludes_zero
+    assert there.last.value == pytest.approx(1 / back.last.value)
+
+
+def test_the_joined_interval_covers_at_its_level() -> None:
+    rng = np.random.default_rng(5)
+    truth, spread, covered = (0.5, 0.7), 0.15, 0
+    for _ in range(400):
+        pair = []
+        for rho in truth:
+            estimate = rho * math.exp(spread * rng.standard_normal())
+            limits = Interval(
+                estimate * math.exp(-1.96 * spread), estimate * math.exp(1.96 * spread), 0.95, "bootstrap", 99
+            )
+            pair.append(LawFit(curve=(), rho=estimate, intervals={"rho": limits}))
+        found = compare_laws(*pair).rho.interval
+        covered += found.low <= 0.2 <= found.high
+    assert 0.92 <= covered / 400 <= 0.98
+
+
+def test_without_intervals_there_is_the_plain_difference() -> None:
+    found = compare_laws(fit_law([8.0, 4.0, 2.0, 1.0]), law(0.6))
+    assert found.rho.value == pytest.approx(0.1, abs=0.02)
+    assert (found.rho.interval, found.rho.excludes_zero) == (None, None)
+    assert found.imbalance.value == pytest.approx(0, abs=0.01)
+    assert found.imbalance.interval is None
+    assert found.last.value == pytest.approx(law(0.6).curve[-1])
+    assert found.last.excludes_one is None
+
+
+def test_missing_numbers_stay_missing() -> None:
+    found = compare_laws(LawFit(curve=()), fit_law([2.0, 1.0, 0.0]))
+    for name in ("rho", "half_life", "r", "imbalance"):
+        assert getattr(found, name).value is None
+    assert found.last.value is None
+    assert compare_laws(fit_law([1.0, 1e-300]), fit_law([1.0, 1e300])).last.value is None
+
+
+def test_levels_must_agree() -> None:
+    found = compare_laws(law(0.4), law(0.5, seed=1, level=0.9))
+    assert found.rho.interval is None
+    assert {note.code for note in found.notes} == {"levels-differ"}
+    assert "0.95 and 0.9" in found.notes[0].text
+
+
+def test_profiles_of_equal_length_match_by_index() -> None:
+    found = compare_profiles(profile(0.5), profile(0.6, prefix="act"))
+    assert [(site.name_a, site.name_b) for site in found.sites][:2] == [("relu0", "act0"), ("relu1", "act1")]
+    assert found.sites[0].fuzziness.excludes_one is False
+    assert found.sites[-1].fuzziness.value == pytest.approx(1.2**7)
+    assert found.sites[-1].fuzziness.excludes_one is True
+    reach = math.sqrt(2) * math.log(1.1)
+    assert found.sites[0].fuzziness.interval.high == pytest.approx(math.exp(reach))
+    assert found.law.last == found.sites[-1].fuzziness
+    assert found.sites[3].ncc_train.value == 0
+    assert found.sites[3].ncc_test.value is None
+    assert found.effective_depth.value == 0
+    assert found.accuracy_test.value is None
+    assert found.notes == ()
+    assert found.settings == ()
+
+
+def test_profiles_of_other_length_match_by_name() -> None:
+    found = compare_profiles(profile(sites=8), profile(sites=5))
+    assert [site.name_a for site in found.sites] == [f"relu{site}" for site in range(5)]
+    assert [note.code for note in found.notes] == ["sites-differ"]
+    assert "8 and 5 sites; the 5 of equal name" in found.notes[0].text
+    nothing = compare_profiles(profile(sites=8), profile(sites=5, prefix="act"))
+    assert nothing.sites == ()
+    assert "none is compared" in nothing.notes[0].text
+    assert nothing.law.last.value == pytest.approx(8)
+
+
+def test_what_was_read_differently_is_listed() -> None:
+    here = {"mode": "batch", "weighting": "sample", "training": {"rate": 0.1, "seed": 0}}
+    there = {"mode": "eval", "weighting": "sample", "training": {"rate": 0.1, "seed": 1}, "only": "there"}
+    found = compare_profiles(profile(settings=here), profile(settings=there, counts=(50, 60)))
+    assert [(entry.name, entry.a, entry.b) for entry in found.settings] == [
+        ("mode", "batch", "eval"),
+        ("training.seed", 0, 1),
+    ]
+    assert [note.code for note in found.notes] == ["settings-differ", "data-differ"]
+    assert "different `mode`: compare with care" in found.notes[0].text  # how it was trained is what one compares
+    assert "110 samples (50 to 60 a class) of 2 classes" in found.notes[1].text
+
+
+def test_comparisons_travel_as_json() -> None:
+    found = compare_profiles(profile(0.5), profile(0.6, settings={"mode": "eval"}))
+    text = json.dumps(encode(found), allow_nan=False)
+    assert decode(ProfileDifference, json.loads(text), where="difference") == found
+
+
+def test_empty_profiles_compare_to_nothing() -> None:
+    empty = Profile(model="m", classes=0, counts=(), sites=(), law=LawFit(curve=()))
+    found = compare_profiles(empty, empty)
+    assert found.sites == ()
+    assert found.law.last.value is None
+    assert compare_profiles(empty, profile()).notes[-1].code == "data-differ"

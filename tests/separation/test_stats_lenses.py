@@ -1,0 +1,168 @@
+"""D without each fold and under permuted labels, from sums of groups: against D of the very rows, one by one."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+import equisep
+from equisep.separation import PAPER, GroupSums, Lenses, Marks
+from equisep.separation import relabeled as lenses_module
+
+FOLDS = 5
+
+
+def scene(name: str) -> tuple[Tensor, Tensor]:
+    """Features and labels."""
+    generator = torch.Generator().manual_seed(7)
+
+    def draw(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+    sizes = {"imbalanced": [60, 30, 12, 11], "many classes": [6] * 40, "two classes": [40, 40]}.get(name, [30] * 4)
+    y = torch.cat([torch.full((size,), k) for k, size in enumerate(sizes)])
+    y = y[torch.randperm(len(y), generator=generator)]
+    d = {"wide": 3000, "K above d": 3, "n below d": 400}.get(name, 12)
+    means = draw(len(sizes), d)
+    x = means[y] + draw(len(y), d)
+    if name == "far and tight":
+        x = means[y] + 1e-5 * draw(len(y), d) + 1e3
+    if name == "dependent":  # one direction of the means is 10⁻⁵ of the others: B Bᵀ alone would lose it
+        means = draw(len(sizes), d)
+        means[:, 0] *= 1e-5
+        means[3, 1:] = means[:3, 1:].mean(dim=0)
+        x = means[y] + draw(len(y), d) * torch.tensor([1e-5] + [1.0] * (d - 1), dtype=torch.float64) * 1e-3
+    if name == "tiny":  # float64 holds a direction of 10⁻⁷ of the others, and D sees it
+        x = x[:, :3] * torch.tensor([1.0, 1.0, 2e-7], dtype=torch.float64)
+    return x, y
+
+
+SCENES = [
+    "plain",
+    "imbalanced",
+    "many classes",
+    "two classes",
+    "wide",
+    "K above d",
+    "n below d",
+    "far and tight",
+    "dependent",
+    "tiny",
+]
+
+
+def looked(
+    x: Tensor, y: Tensor, *, permutations: int = 2, kind: torch.dtype = torch.float64
+) -> tuple[Lenses, Marks, Tensor]:
+    """All rows seen in three uneven batches, both times."""
+    classes = int(y.max()) + 1
+    generator = torch.Generator().manual_seed(1)
+    folds = torch.arange(len(y)) % FOLDS
+    permuted = torch.stack([y[torch.randperm(len(y), generator=generator)] for _ in range(permutations)])
+    marks = Marks(y, folds, permuted)
+    sums = GroupSums(classes=classes, folds=FOLDS, permutations=permutations)
+    cuts = [slice(0, 7), slice(7, len(y) // 2), slice(len(y) // 2, len(y))]
+    for rows in cuts:
+        sums.add([x[rows]], marks.part(rows))
+    found = Lenses(sums, convention=PAPER, folds=FOLDS, kind=kind)
+    for rows in cuts:
+        residuals = x[rows].to(torch.float64) - sums.means[y[rows]]
+        found.look(residuals.to(kind) @ found.directions.T, marks.part(rows))
+    return found, marks, sums.means
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("name", SCENES)
+def test_each_fold_left_out(name: str, dtype: torch.dtype) -> None:
+    if name in ("dependent", "tiny") and dtype == torch.float32:
+        pytest.skip("float32 does not hold what is asked here")
+    x, y = scene(name)
+    x = x.to(dtype)
+    lenses, marks, _ = looked(x, y)
+    assert marks.folds is not None
+    rank = min(int(y.max()), x.shape[1])
+    for fold, value in enumerate(lenses.left_out(rank=rank)):
+        kept = marks.folds != fold
+        reference = equisep.fuzziness(x[kept].to(torch.float64), y[kept])
+        assert value == pytest.approx(reference, rel=1e-7)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("name", [name for name in SCENES if name != "dependent"])
+def test_permuted_labels(name: str, dtype: torch.dtype) -> None:
+    if name == "tiny" and dtype == torch.float32:
+        pytest.skip("float32 does not hold what is asked here")
+    x, y = scene(name)
+    x = x.to(dtype)
+    lenses, marks, _ = looked(x, y)
+    assert marks.permuted is not None
+    values = [equisep.fuzziness(x.to(torch.float64), each) for each in marks.permuted]
+    spread = float(x.to(torch.float64).var(dim=0, unbiased=False).sum())
+    null = lenses.null(spread=spread, eps=torch.finfo(dtype).eps)
+    assert null == pytest.approx(sum(values) / len(values), rel=1e-7)
+
+
+def test_directions_of_single_precision_keep_six_digits() -> None:
+    x, y = scene("wide")
+    lenses, marks, _ = looked(x.float(), y, kind=torch.float32)
+    assert marks.folds is not None
+    for fold, value in enumerate(lenses.left_out(rank=3)):
+        kept = marks.folds != fold
+        assert value == pytest.approx(equisep.fuzziness(x.float()[kept].double(), y[kept]), rel=3e-6)
+
+
+def test_means_in_one_decade_need_no_decomposition(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The quick way is the one taken, and the slow one where B Bᵀ would lose digits."""
+    places: list[int] = []
+    slow = Lenses._decompose
+    monkeypatch.setattr(
+        Lenses, "_decompose", lambda self, place, *rest: (places.append(place), slow(self, place, *rest))[1]
+    )
+    looked(*scene("plain"))
+    assert places == []
+    looked(*scene("dependent"))
+    assert places
+
+
+@pytest.mark.parametrize("name", ["plain", "imbalanced", "n below d"])
+def test_decomposed_and_quick_agree(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    quick = looked(*scene(name))[0].left_out(rank=3)
+    monkeypatch.setattr(lenses_module, "CLEAR", 2.0)  # nothing is clear then
+    assert looked(*scene(name))[0].left_out(rank=3) == pytest.approx(quick, rel=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_more_classes_than_a_table_holds(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    from equisep.separation import group_sums as sums
+
+    x, y = scene("many classes")
+    plain = looked(x.to(dtype), y)[0]
+    monkeypatch.setattr(sums, "FEW_CLASSES", 10)
+    without = looked(x.to(dtype), y)[0]
+    spread = float(x.var(dim=0, unbiased=False).sum())
+    assert without.null(spread=spread, eps=1e-7) == pytest.approx(plain.null(spread=spread, eps=1e-7), rel=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.uint8])
+def test_a_class_that_is_one_point_has_exactly_its_mean(dtype: torch.dtype) -> None:
+    points = (100 * torch.rand(3, 7, generator=torch.Generator().manual_seed(0))).to(dtype)
+    y = torch.arange(3000) % 3
+    sums = GroupSums(classes=3, folds=FOLDS, permutations=0)
+    for rows in torch.arange(3000).split(701):
+        sums.add([points[y[rows]]], Marks(y[rows], rows % FOLDS))
+    assert torch.equal(sums.means, points.to(torch.float64))
+
+
+def test_a_class_that_only_one_fold_holds() -> None:
+    """Without that fold the class is absent: the others decide."""
+    x, y = scene("plain")
+    folds = torch.where(y == 3, 0, torch.arange(len(y)) % FOLDS)
+    sums = GroupSums(classes=4, folds=FOLDS, permutations=0)
+    marks = Marks(y, folds)
+    sums.add([x], marks)
+    lenses = Lenses(sums, convention=PAPER, folds=FOLDS, kind=torch.float64)
+    lenses.look((x - sums.means[y]) @ lenses.directions.T, marks)
+    for fold, value in enumerate(lenses.left_out(rank=3)):
+        kept = folds != fold
+        assert value == pytest.approx(equisep.fuzziness(x[kept], y[kept]), rel=1e-9)
