@@ -110,7 +110,7 @@ def test_zero_leaves_nothing_and_says_so() -> None:
     assert codes(law) == ["zero-fuzziness"]
     assert "2 positions, first 2," in law.notes[0].text
     assert "position 0 of 1" in fit_law([0.0]).notes[0].text
-    assert law.verdict == "no law"
+    assert law.verdict == "undetermined"
 
 
 def test_rising_curves_have_no_half_life() -> None:

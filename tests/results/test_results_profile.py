@@ -67,19 +67,26 @@ def test_the_one_line_form_of_a_profile_without_law() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rho", "r", "verdict"),
+    ("rho", "r", "word", "fuzzy"),
     [
-        (0.5, -0.99, "law"),
-        (0.5, -0.9899, "fuzzy law"),
-        (0.5, -0.95, "fuzzy law"),
-        (0.5, -0.9499, "no law"),
-        (0.5, None, "no law"),
-        (1.0, -0.999, "no law"),
-        (None, None, "no law"),
+        (0.5, -0.9961, "law", True),
+        (0.5, -0.996, "law", True),
+        (0.5, -0.9959, "between", True),
+        (0.5, -0.971, "between", True),
+        (0.5, -0.9709, "no law", True),
+        (0.5, -0.9499, "no law", False),
+        (1.0, -0.999, "no law", False),
+        (0.5, None, "undetermined", False),
+        (None, None, "undetermined", False),
     ],
 )
-def test_the_verdict_follows_r_and_rho(rho: float | None, r: float | None, verdict: str) -> None:
-    assert LawFit(curve=(1.0,), rho=rho, r=r).verdict == verdict
+def test_the_verdict_follows_r_and_rho(rho: float | None, r: float | None, word: str, fuzzy: bool) -> None:
+    law = LawFit(curve=(4.0, 2.0, 1.0), rho=rho, r=r)
+    assert (law.verdict, law.fuzzy) == (word, fuzzy)
+
+
+def test_two_sites_determine_no_law() -> None:
+    assert LawFit(curve=(2.0, 1.0), rho=0.5, r=-1.0).verdict == "undetermined"
 
 
 def test_the_table_has_a_row_a_site_and_a_column_a_number() -> None:

@@ -9,11 +9,11 @@ from difflib import get_close_matches
 from equisep.errors import InputError
 from equisep.figures.figure import Claim, Figure
 from equisep.figures.quantities import KNOWN, Quantity
-from equisep.results.records import FUZZY_R, LAW_R
 
 _ROUNDING = 1e-12  # a mean of equal numbers differs from them by a rounding
 ALIKE = 0.2  # "alike" and "near": within ±20 %
 PLACES = 1.0  # "same best": so many places apart at most
+LAW_R, FUZZY_R = -0.99, -0.95  # the bounds by which the claims of the catalogue are declared
 LAWS = ("law", "fuzzy law", "no law")
 COMPARISONS = ("below", "above", "differ", "alike", "no less")
 TRENDS = ("rising", "falling")

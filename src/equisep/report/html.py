@@ -22,7 +22,7 @@ from equisep.results import LawFit, Profile
 _TABLE = "border-collapse:collapse;font-variant-numeric:tabular-nums;margin:.5em 0;color:inherit;background:none"
 _CELL = "padding:.15em .7em;text-align:{side};border:0;background:none;color:inherit"
 _HEAD = _CELL + ";border-bottom:1px solid currentColor;font-weight:600;vertical-align:bottom"
-_VERDICT_COLORS = {"law": "#2e8b57", "fuzzy law": "#b8860b", "no law": "#cd5c5c"}
+_VERDICT_COLORS = {"law": "#2e8b57", "between": "#b8860b", "no law": "#cd5c5c", "undetermined": "#808080"}
 
 
 def profile_html(profile: Profile) -> str:

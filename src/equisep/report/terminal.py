@@ -35,7 +35,7 @@ from equisep.results import ClassifierReading, LawFit, Note, Profile
 
 __all__ = ["render_comparison", "render_curve", "render_law", "render_profile"]
 
-VERDICT_STYLES = {"law": "bold green", "fuzzy law": "bold yellow", "no law": "bold red"}
+VERDICT_STYLES = {"law": "bold green", "between": "bold yellow", "no law": "bold red", "undetermined": "dim"}
 _LEAST_NAME, _GOOD_NAME = 8, 14
 _FIRST_TO_GO = ("null", "NC1", "dim", "CDNV", "NCC %\ntest", "load")
 

@@ -2,6 +2,7 @@
 
 from equisep.results.codec import load_profile, save_profile
 from equisep.results.profile import Profile
+from equisep.results.readings import READINGS, Reading, former_reading, reading_named
 from equisep.results.records import (
     Break,
     ClassifierReading,
@@ -12,9 +13,12 @@ from equisep.results.records import (
     LawSummary,
     Note,
     SiteReading,
+    Verdict,
+    law_verdict,
 )
 
 __all__ = [
+    "READINGS",
     "Break",
     "ClassifierReading",
     "Coordinates",
@@ -24,7 +28,12 @@ __all__ = [
     "LawSummary",
     "Note",
     "Profile",
+    "Reading",
     "SiteReading",
+    "Verdict",
+    "former_reading",
+    "law_verdict",
     "load_profile",
+    "reading_named",
     "save_profile",
 ]

@@ -7,10 +7,25 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 IntervalKind = Literal["bootstrap", "jackknife", "seeds", "combined"]  # combined: of a difference, from two others
-Verdict = Literal["law", "fuzzy law", "no law"]
+Verdict = Literal["law", "between", "no law", "undetermined"]
 
-LAW_R = -0.99  # the papers call r = −0.996 a law …
-FUZZY_R = -0.95  # … and −0.971 none
+LAW_R = -0.996  # He & Su (2023) call this correlation a law …
+NO_LAW_R = -0.971  # … and this one none
+FUZZY_R = -0.95  # ours: up to here ln D falls nearly along a line
+LEAST_SITES = 3  # two points always lie on a line
+
+
+def law_verdict(r: float | None, rho: float | None, *, sites: int) -> Verdict:
+    """The one word for a curve of D, for profiles, figures, tables and pages alike.
+
+    `law` for r ≤ −0.996, `no law` for r > −0.971 or ρ ≥ 1, `between` where the paper calls it neither; `undetermined` for
+    fewer than three sites, or where r does not exist.
+    """
+    if sites < LEAST_SITES or r is None or rho is None:
+        return "undetermined"
+    if rho >= 1 or r > NO_LAW_R:
+        return "no law"
+    return "law" if r <= LAW_R else "between"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +96,13 @@ class LawFit:
 
     @property
     def verdict(self) -> Verdict:
-        """`law` for r ≤ −0.99, `fuzzy law` for r ≤ −0.95, otherwise, or where ρ ≥ 1, `no law`."""
-        if self.r is None or self.rho is None or self.rho >= 1:
-            return "no law"
-        return "law" if self.r <= LAW_R else "fuzzy law" if self.r <= FUZZY_R else "no law"
+        """One word for the curve; see `law_verdict`."""
+        return law_verdict(self.r, self.rho, sites=len(self.curve))
+
+    @property
+    def fuzzy(self) -> bool:
+        """Whether ln D falls nearly along a line, r ≤ −0.95 (our word and our threshold; a law is fuzzy too)."""
+        return self.verdict != "undetermined" and (self.rho or 0) < 1 and (self.r or 0) <= FUZZY_R
 
 
 @dataclass(frozen=True, slots=True)

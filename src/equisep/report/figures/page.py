@@ -15,7 +15,7 @@ from equisep.figures.evidence import gather
 from equisep.figures.figure import Figure
 from equisep.figures.judge import FEW, WORDS, judge
 from equisep.figures.quantities import FITTED
-from equisep.figures.rules import ALIKE
+from equisep.figures.rules import ALIKE, FUZZY_R, LAW_R
 from equisep.report.figures.cost_table import duration, size
 from equisep.report.figures.missing_laws import law_parts, rate_parts
 from equisep.report.figures.summary import LIBRARIES, figure_json
@@ -31,7 +31,6 @@ from equisep.report.figures.tables import (
     stand_in_lines,
 )
 from equisep.report.formatting import TWO_SLOPES_GAIN, percent
-from equisep.results.records import FUZZY_R, LAW_R
 from equisep.runs.record import read_record
 
 PAPERS = {
