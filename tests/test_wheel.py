@@ -36,25 +36,46 @@ def test_wheel_holds_data_licences_and_types(wheel: Path) -> None:
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/"))]
 
 
-def test_installed_wheel_runs_the_demo(wheel: Path, tmp_path: Path) -> None:
-    site = tmp_path / "site"
-    install = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "-q",
-        "--no-deps",
-        "--no-index",
-        "--target",
-        str(site),
-        str(wheel),
-    ]
-    subprocess.run(install, check=True, capture_output=True)
-    environment = {**os.environ, "PYTHONPATH": str(site)}
+def test_wheel_holds_the_compact_record_alone(wheel: Path) -> None:
+    inside = {entry.filename: entry for entry in zipfile.ZipFile(wheel).infolist()}
+    records = {path.relative_to(REPO / "results").as_posix() for path in (REPO / "results").glob("*/*.json")}
+    packed = [name for name in inside if name.startswith("equisep/record/")]
+    assert {name.removeprefix("equisep/record/") for name in packed} == records and len(records) > 30
+    assert sum(inside[name].compress_size for name in packed) < 2 * 2**20
+    assert not [name for name in inside if name.endswith(".png") or name.startswith("results/")]
+
+
+@pytest.fixture(scope="module")
+def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, installed where the source tree is not."""
+    folder = tmp_path_factory.mktemp("installed") / "site"
+    install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", str(folder)]
+    subprocess.run([*install, str(wheel)], check=True, capture_output=True)
+    return folder
+
+
+def installed(site: Path, folder: Path, *words: str) -> str:
+    """What the installed command prints, run in another folder."""
+    environment = {name: value for name, value in os.environ.items() if name != "EQUISEP_RESULTS"}
+    command = [sys.executable, str(site / "bin" / "equisep"), *words]
+    done = subprocess.run(
+        command, check=True, capture_output=True, text=True, cwd=folder, env={**environment, "PYTHONPATH": str(site)}
+    )
+    return done.stdout
+
+
+def test_installed_wheel_runs_the_demo(site: Path, tmp_path: Path) -> None:
     where = [sys.executable, "-c", "import equisep; print(equisep.__file__)"]
-    found = subprocess.run(where, check=True, capture_output=True, text=True, cwd=tmp_path, env=environment).stdout
-    assert Path(found.strip()).is_relative_to(site)
-    command = [sys.executable, str(site / "bin" / "equisep"), "demo", "--smoke", "--json", "--quiet"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path, env=environment)
-    assert len(json.loads(done.stdout)["sites"]) == 8
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    source = subprocess.run(where, check=True, capture_output=True, text=True, cwd=tmp_path, env=environment).stdout
+    assert Path(source.strip()).is_relative_to(site)
+    assert len(json.loads(installed(site, tmp_path, "demo", "--smoke", "--json", "--quiet"))["sites"]) == 8
+
+
+def test_installed_wheel_shows_the_record(site: Path, tmp_path: Path) -> None:
+    shown = json.loads(installed(site, tmp_path, "figures", "show", "he2023/fig1", "--json"))
+    assert shown["state"] == "recorded" and shown["cells"]["run"] > 100
+    assert {claim["verdict"] for claim in shown["claims"]} & {"held", "not held"}
+    states = [row["state"] for row in json.loads(installed(site, tmp_path, "figures", "list", "--json"))]
+    recorded = sum(1 for _ in (REPO / "results").glob("*/*.json"))
+    assert sum(state != "not run" for state in states) == recorded

@@ -172,7 +172,7 @@ def read_record(path: str | Path) -> Record:
 
 
 def find_results(folder: str | Path | None = None) -> Path | None:
-    """The folder of committed records: `folder`, else EQUISEP_RESULTS, else ./results, else that of the checkout.
+    """The folder of committed records: `folder`, else EQUISEP_RESULTS, else ./results, else that of the checkout or wheel.
 
     None where it does not exist. `./results` counts only if it holds a record: other programs have such folders too.
     """
@@ -181,9 +181,12 @@ def find_results(folder: str | Path | None = None) -> Path | None:
         return Path(given) if Path(given).is_dir() else None
     if _holds_records(Path("results")):
         return Path("results")
-    checkout = Path(__file__).resolve().parents[3]
-    own = checkout / "results"
-    return own if own.is_dir() and (checkout / "pyproject.toml").is_file() else None
+    package = Path(__file__).resolve().parents[1]
+    checkout = package.parents[1]
+    if (checkout / "pyproject.toml").is_file() and (checkout / "results").is_dir():
+        return checkout / "results"
+    packed = package / "record"  # a wheel puts the JSON files of `results/` there
+    return packed if packed.is_dir() else None
 
 
 def _holds_records(folder: Path) -> bool:
