@@ -18,10 +18,9 @@ REPO = SOURCE.parents[1]
 # from the foundation up; folders of one rank do not import each other
 RANKS = [
     ["_version", "errors", "shapes", "progress"],
-    ["results"],
     ["files"],
-    ["labels", "provenance"],
-    ["devices"],
+    ["results"],
+    ["labels", "devices", "workers"],
     ["data", "models", "taps", "separation", "peeled"],
     ["law"],
     ["findings"],

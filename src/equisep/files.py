@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all: plain JSON, temporary siblings, locks, and a sentence for a full disk."""
+"""Files that appear whole or not at all: one JSON encoder, temporary siblings, locks, and a sentence for a full disk."""
 
 from __future__ import annotations
 
@@ -9,34 +9,54 @@ import os
 import re
 import shutil
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from itertools import count
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, Literal
 
 from equisep.errors import StoreError
-from equisep.results.codec import encode
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 PART = re.compile(r"\..+\.(?P<pid>\d+)-\d+@(?P<host>.*)\.part")
+NonFinite = Literal["keep", "null", "text"]
 _turns = count()
 
 
-def plain(value: Any) -> Any:
-    """Records and numbers as plain JSON types; a number that is not finite does not exist: None."""
+def encode(value: Any, *, nonfinite: NonFinite = "keep") -> Any:
+    """A record, an array, a tensor, a number, and all inside them, as plain JSON types; any other object as it is.
+
+    JSON knows neither NaN nor infinity. `keep` leaves them, for `json.dumps(allow_nan=False)` to refuse; `null` says that
+    such a number does not exist; `text` does so for NaN alone and writes "inf" beyond the greatest float.
+    """
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, Integral):
         return int(value)
     if isinstance(value, Real):
-        return float(value) if math.isfinite(value) else None
+        return _number(float(value), nonfinite)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {entry.name: encode(getattr(value, entry.name), nonfinite=nonfinite) for entry in fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): plain(entry) for key, entry in value.items()}
+        return {str(key): encode(entry, nonfinite=nonfinite) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(entry) for entry in value]
-    return plain(encoded) if (encoded := encode(value)) is not value else value
+        return [encode(entry, nonfinite=nonfinite) for entry in value]
+    if hasattr(value, "tolist") and hasattr(value, "dtype"):  # of numpy or of torch, neither of which is needed here
+        return encode(value.tolist(), nonfinite=nonfinite)
+    return value
+
+
+def _number(value: float, nonfinite: NonFinite) -> float | str | None:
+    if nonfinite == "keep" or math.isfinite(value):
+        return value
+    return str(value) if nonfinite == "text" and not math.isnan(value) else None
+
+
+def plain(value: Any) -> Any:
+    """As plain JSON types, as stores and records hold them: a number that is not finite does not exist, None."""
+    return encode(value, nonfinite="null")
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
@@ -52,12 +72,12 @@ def read_json(path: Path) -> dict[str, Any]:
 def parse_json(content: bytes, *, name: str) -> dict[str, Any]:
     """The object that `content` holds; a ValueError says in a clause what is wrong with it."""
     try:
-        found = json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
+        value = json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:  # of which JSONDecodeError and UnicodeDecodeError are two
         raise ValueError(f"`{name}` is truncated or no JSON ({error})") from error
-    if not isinstance(found, dict):
-        raise ValueError(f"`{name}` holds a {type(found).__name__}, not an object")
-    return found
+    if not isinstance(value, dict):
+        raise ValueError(f"`{name}` holds a {type(value).__name__}, not an object")
+    return value
 
 
 def _refuse_constant(name: str) -> None:
@@ -84,8 +104,8 @@ def writing(what: str, root: Path) -> Iterator[None]:
 
 def _free(root: Path) -> str:
     """The free space of the disk that will hold `root`, in words."""
-    place = next(folder for folder in (root, *root.absolute().parents) if folder.exists())
-    amount = float(shutil.disk_usage(place).free)
+    existing = next(folder for folder in (root, *root.absolute().parents) if folder.exists())
+    amount = float(shutil.disk_usage(existing).free)
     for unit in ("bytes", "KiB", "MiB"):
         if amount < 1024:
             return f"{amount:.0f} {unit}"
@@ -93,21 +113,28 @@ def _free(root: Path) -> str:
     return f"{amount:.1f} GiB"
 
 
-def write_whole(path: Path, text: str) -> None:
-    """A new or replaced file: its temporary sibling is on the disk before it takes the name."""
+def write_whole(path: Path, content: str | Callable[[BinaryIO], None]) -> None:
+    """A new or replaced file, its folder made where missing: a temporary sibling is on the disk before it takes the name.
+
+    `content` is text, or a function that writes into the open file.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
     part = part_of(path)
     try:
-        write_synced(part, text)
+        write_synced(part, content)
         part.replace(path)
         sync_folder(path.parent)
     finally:
         part.unlink(missing_ok=True)
 
 
-def write_synced(path: Path, text: str) -> None:
+def write_synced(path: Path, content: str | Callable[[BinaryIO], None]) -> None:
     """Write a file and wait until it is on the disk."""
     with path.open("wb") as file:
-        file.write(text.encode("ascii"))
+        if isinstance(content, str):
+            file.write(content.encode("utf-8"))
+        else:
+            content(file)
         file.flush()
         os.fsync(file.fileno())
 

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from equisep.compare import ProfileDifference, compare_laws, compare_profiles
+from equisep.files import encode
 from equisep.law import fit_law, law_intervals
 from equisep.results import Interval, LawFit, Profile, SiteReading
-from equisep.results.codec import decode, encode
+from equisep.results.codec import decode
 
 
 def law(rho: float, spread: float = 0.05, seed: int = 0, level: float = 0.95) -> LawFit:

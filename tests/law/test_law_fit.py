@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from equisep.errors import InputError
+from equisep.files import encode
 from equisep.law import fit_law, imbalance
 from equisep.results import Interval
-from equisep.results.codec import decode, encode
+from equisep.results.codec import decode
 from equisep.results.records import LawFit
 
 rates = st.floats(0.05, 0.999)

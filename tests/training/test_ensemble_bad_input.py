@@ -209,7 +209,7 @@ def test_starts_of_another_shape_are_refused_with_the_first_difference() -> None
     )
 
 
-@pytest.mark.parametrize("device", ["cud", "cuda:99", "hip:0"])
+@pytest.mark.parametrize("device", ["cud", "cuda:99", "hip:0", "meta"])
 def test_a_device_that_is_not_there_is_refused(device: str) -> None:
     with pytest.raises(
         InputError, match=rf"^`train_ensemble` was asked for device `{device}`, which cannot be used here: "

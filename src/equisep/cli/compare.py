@@ -10,9 +10,9 @@ import typer
 from equisep.cli.console import out, print_json, reported
 from equisep.cli.options import Json, Quiet
 from equisep.compare import compare_profiles
+from equisep.files import encode
 from equisep.report.terminal import render_comparison
 from equisep.results import load_profile
-from equisep.results.codec import encode
 
 
 @reported

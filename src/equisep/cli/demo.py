@@ -11,10 +11,10 @@ import typer
 from rich.table import Table
 
 from equisep.cli.console import out, print_json, progress_bars, reported, saved, say, usable_folder
-from equisep.cli.options import Device, Json, Quiet, Seed, usable_device
+from equisep.cli.options import Device, Json, Quiet, Seed
 from equisep.cli.record import data_record
 from equisep.errors import NumericalError
-from equisep.results.codec import encode
+from equisep.files import encode
 
 if TYPE_CHECKING:
     from equisep.progress import Progress
@@ -70,6 +70,7 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """Train the 8-layer network of Fig. 1 on the embedded data, measure it, and show the law of equi-separation."""
+    from equisep.devices import usable_device
     from equisep.measuring import Options
     from equisep.training import Recipe
 
@@ -77,13 +78,14 @@ def demo(
     recipe = Recipe(epochs=SMOKE_EPOCHS if smoke else epochs, seed=seed)
     recipes = [replace(recipe, rate=each) for each in (RATES if rate is None else (rate,))]
     sample = Sample(per_class=SMOKE_PER_CLASS if smoke else PER_CLASS, seed=seed if data_seed is None else data_seed)
+    place = usable_device(device, asked="--device")
     usable_folder(folder, flag="--out")
     with progress_bars(quiet=quiet) as progress:
         say(f"Fashion-MNIST at 10×10, {sample.per_class} samples a class.", quiet=quiet)
         rates = ", ".join(f"{each.rate:g}" for each in recipes)
         together = " side by side" if len(recipes) > 1 else ""
         say(f"FNN of {depth} layers, Adam at {rates}{together}, {recipe.epochs} epochs.", quiet=quiet)
-        profile = _trained_and_measured(depth, recipes, sample, mode, usable_device(device), folder, progress)
+        profile = _trained_and_measured(depth, recipes, sample, mode, place, folder, progress)
     _draw(profile, folder)
     if json:
         print_json(profile.to_dict())

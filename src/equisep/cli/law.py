@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from equisep.cli.console import out, print_json, reported
 from equisep.cli.options import Json, ProfileFile, Quiet
+from equisep.files import encode
 from equisep.report.formatting import correlation, number, passed_words
 from equisep.report.terminal import render_law
 from equisep.results import load_profile
-from equisep.results.codec import encode
 
 
 @reported

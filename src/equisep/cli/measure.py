@@ -30,8 +30,8 @@ from equisep.cli.options import (
     parse_size,
 )
 from equisep.errors import EquisepError, InputError
+from equisep.files import encode
 from equisep.results import Note, Profile
-from equisep.results.codec import encode
 
 if TYPE_CHECKING:
     from equisep.data import Preparation
@@ -107,12 +107,15 @@ def measure(
     """Measure how a model of yours separates its classes, layer by layer."""
     import torch
 
+    from equisep.devices import usable_device
     from equisep.measuring import measure as measure_model
     from equisep.models import load_model, loading_words
     from equisep.report.plots import plot_law, save_figure
 
     if split not in ("both", "train", "test"):
         raise InputError(f"`--split` takes both, train or test; found `{split}`.")
+    if device is not None:
+        usable_device(device, asked="--device")
     usable_file(out_file, flag="--out", endings=(".json",))
     usable_file(plot, flag="--plot", endings=PICTURES)
     say(loading_words(model, checkpoint=checkpoint), quiet=quiet)

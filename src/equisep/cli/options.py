@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from equisep.errors import InputError
-
-if TYPE_CHECKING:
-    import torch
 
 PICTURES = (".png", ".svg", ".pdf")
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
@@ -37,21 +34,6 @@ Normalize = Annotated[
 ]
 PerClass = Annotated[int | None, typer.Option("--per-class", min=1, help="Draw this many samples a class.")]
 ProfileFile = Annotated[Path, typer.Argument(metavar="PROFILE", help="A profile that equisep saved.")]
-
-
-def usable_device(name: str | None) -> torch.device:
-    """The device by name, none being the CPU; one that is not here, or gives no number back (`meta`), is one sentence."""
-    import torch
-
-    try:
-        found = torch.zeros(1, device=name or "cpu")
-        found.item()
-    except (RuntimeError, AssertionError, ValueError, NotImplementedError) as error:
-        reason = str(error).split("\n")[0].split(". ")[0].rstrip(".")
-        raise InputError(
-            f"`--device {name}` cannot be used here: {reason}. Name a device that this machine has, such as cpu."
-        ) from error
-    return found.device
 
 
 def parse_size(text: str | None) -> int | tuple[int, int] | None:

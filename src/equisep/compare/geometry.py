@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from equisep.errors import NumericalError
-from equisep.peeled.plain import plain
+from equisep.files import encode
 from equisep.peeled.prediction import ClassPrediction, predict_classes
 from equisep.peeled.problem import Problem
 from equisep.peeled.solution import Solution
@@ -84,7 +84,7 @@ class NetworkComparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
-        content: dict[str, Any] = plain(self)
+        content: dict[str, Any] = encode(self, nonfinite="text")
         return content
 
 

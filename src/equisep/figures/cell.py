@@ -10,7 +10,8 @@ from functools import cache
 from typing import Any, Literal, get_args
 
 from equisep.errors import InputError, did_you_mean
-from equisep.results.codec import decode, encode
+from equisep.files import encode
+from equisep.results.codec import decode
 
 Kind = Literal["train", "staged", "solve"]
 Problem = Literal["", "balanced", "qnorm", "minority"]

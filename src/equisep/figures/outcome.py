@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from equisep.errors import InputError
-from equisep.results.codec import decode, encode
+from equisep.files import encode
+from equisep.results.codec import decode
 
 Curve = tuple[float | None, ...]
 

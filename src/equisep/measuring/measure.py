@@ -13,7 +13,9 @@ from torch import nn
 from torch.nn.modules.conv import _ConvNd
 
 from equisep.data.feed import Feed
+from equisep.devices import provenance, tf32_allowed, usable_device
 from equisep.errors import EquisepError, InputError
+from equisep.files import encode
 from equisep.labels import check_range
 from equisep.law.intervals import ResampleKind
 from equisep.measuring.forward import exact_arithmetic
@@ -24,9 +26,7 @@ from equisep.measuring.profile import class_notes, classifier_reading, grain_law
 from equisep.measuring.reading import Read, Subject
 from equisep.measuring.rounds import rounds_of_train
 from equisep.progress import Progress, silent
-from equisep.provenance import provenance, tf32_allowed
 from equisep.results import Note, Profile
-from equisep.results.codec import encode
 from equisep.separation import Center, Normalization, Weighting
 from equisep.separation.centers import effective_depth
 from equisep.separation.pca import Components
@@ -279,7 +279,7 @@ def _test(
 def _placed(model: nn.Module, device: str | torch.device | None) -> Iterator[None]:
     """The model on `device` for the while, then back where it was."""
     before = _home(model)[0]
-    place = before if device is None else _usable(device)
+    place = before if device is None else usable_device(device, asked="measure")
     if place == before:
         yield
         return
@@ -288,20 +288,6 @@ def _placed(model: nn.Module, device: str | torch.device | None) -> Iterator[Non
         yield
     finally:
         model.to(before)
-
-
-def _usable(device: str | torch.device) -> torch.device:
-    """The device, once a number could be put there; `meta` takes a model's weights and never gives them back."""
-    try:
-        place = torch.device(device)
-        torch.zeros(1, device=place).cpu()
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).split("\n")[0].split(". ")[0].rstrip(".")
-        raise InputError(
-            f"`measure` was asked for device `{device}`, which cannot be used here: {reason}. "
-            "Pass a device that this machine has, such as `device='cpu'`."
-        ) from error
-    return place
 
 
 def _home(model: nn.Module) -> tuple[torch.device, torch.dtype | None]:

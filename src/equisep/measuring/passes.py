@@ -18,7 +18,7 @@ from equisep.measuring.keeping import Kept
 from equisep.measuring.options import FOLDS
 from equisep.measuring.reading import Read, Subject, read
 from equisep.measuring.sharing import Division, S, Sharing, divide, state_bytes, wanted_folds
-from equisep.measuring.workers import side_by_side
+from equisep.measuring.workers import site_threads
 from equisep.progress import Progress
 from equisep.results import Note
 from equisep.separation import ClassSubspace
@@ -26,6 +26,7 @@ from equisep.separation.marking import BatchMarks
 from equisep.separation.site import HeldOutSite, TrainSite
 from equisep.separation.states import HeldOut, SiteStates
 from equisep.taps import random_state_kept
+from equisep.workers import parallel_map
 
 MIXED = 1.5  # labels permuted inside batches stay right this many times as often as by chance, at the most
 DRIFT = 1e-6  # class means that moved by more than this share of the spread moved by more than rounding
@@ -144,7 +145,12 @@ def _from_memory(subject: Subject, kept: Kept, progress: Progress) -> Trained:
         return states_of(parts, place, kept=kept, subject=subject, replicates=replicates)
 
     with exact_arithmetic(kept.labels.device):
-        states = side_by_side(work, subject, places, lambda count: progress("statistics", count, len(places)))
+        states = parallel_map(
+            work,
+            places,
+            threads=site_threads(subject, len(places)),
+            done=lambda count: progress("statistics", count, len(places)),
+        )
     return states, kept.read, replicates.kind if replicates else None, notes
 
 
@@ -152,7 +158,12 @@ def _in_order(summed: dict[int, T], work: Callable[[int], T], sharing: Sharing[S
     """The statistics of all sites in their order: those that were summed up, and those worked off from memory."""
     held = sorted(sharing.held)
     with exact_arithmetic(sharing.labels[0].device):
-        found = side_by_side(work, sharing.subject, held, lambda count: progress("statistics", count, len(held)))
+        found = parallel_map(
+            work,
+            held,
+            threads=site_threads(sharing.subject, len(held)),
+            done=lambda count: progress("statistics", count, len(held)),
+        )
     both = {**summed, **dict(zip(held, found, strict=True))}
     return [both[place] for place in sorted(both)]
 

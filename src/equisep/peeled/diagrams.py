@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from equisep.errors import InputError
+from equisep.files import encode
 from equisep.peeled.checks import (
     Number,
     Numbers,
@@ -24,7 +25,6 @@ from equisep.peeled.checks import (
     checked_list,
     checked_ratio,
 )
-from equisep.peeled.plain import plain
 from equisep.peeled.prediction import states_of
 from equisep.peeled.problem import Problem
 from equisep.peeled.solution import Solution
@@ -59,7 +59,7 @@ class CosineCurve:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types; what does not exist is `None`."""
-        rest = plain(self)
+        rest = encode(self, nonfinite="text")
         return {**rest.pop("thresholds"), "unsolved": self.unsolved, **rest}
 
 
@@ -96,7 +96,7 @@ class PhaseDiagram:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types; `states` as one list of words a row."""
         words = [[STATES[state] for state in row] for row in self.states.tolist()]
-        return {**plain(self), "unsolved": self.unsolved, "states": words}
+        return {**encode(self, nonfinite="text"), "unsolved": self.unsolved, "states": words}
 
 
 def cosine_curves(

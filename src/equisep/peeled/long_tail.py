@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from equisep.errors import InputError
+from equisep.files import encode
 from equisep.peeled.checks import Number, Numbers, Whole, checked_class_count, checked_count, checked_positive
-from equisep.peeled.plain import plain
 from equisep.peeled.prediction import ClassPrediction, predict_classes
 from equisep.peeled.problem import Problem
 from equisep.peeled.solution import Solution
@@ -43,7 +43,7 @@ class LongTail:
             "relative_gap": self.solution.certificate.relative_gap,
             "multiplier": self.solution.certificate.multiplier,
             "sizes": list(self.sizes),
-            "weights": plain(problem.class_weights),
+            "weights": encode(problem.class_weights, nonfinite="text"),
             **self.prediction.to_dict(),
         }
 

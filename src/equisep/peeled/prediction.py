@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from equisep.errors import InputError
+from equisep.files import encode
 from equisep.peeled.geometry import GroupGeometry, blocks_of
-from equisep.peeled.plain import plain
 from equisep.peeled.solution import ReducedForm, Solution
 from equisep.peeled.solvers.batch import Batch, softmax
 from equisep.shapes import Float64
@@ -42,7 +42,7 @@ class ClassPrediction:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
-        return {**plain(self), "learned": list(self.learned)}
+        return {**encode(self, nonfinite="text"), "learned": list(self.learned)}
 
 
 def states_of(geometry: GroupGeometry) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import types
 from collections.abc import Mapping
@@ -13,21 +12,11 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from equisep.errors import NumericalError, ProfileError
+from equisep.files import encode, write_whole
 from equisep.results.profile import Profile
 
 SCHEMA = 2  # 2: `grains`
 KIND = "equisep profile"
-
-
-def encode(value: Any) -> Any:
-    """A record, and all inside it, as plain JSON types."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {entry.name: encode(getattr(value, entry.name)) for entry in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): encode(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [encode(entry) for entry in value]
-    return value
 
 
 def decode(kind: Any, value: Any, *, where: str) -> Any:
@@ -119,7 +108,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def save_profile(profile: Profile, path: str | Path) -> Path:
-    """Write a profile as JSON beside its final name, then rename: a reader never sees half a file."""
+    """Write a profile as JSON; a reader never sees half a file."""
     target = Path(path)
     try:
         text = json.dumps(profile_to_dict(profile), indent=1, ensure_ascii=False, allow_nan=False)
@@ -128,13 +117,7 @@ def save_profile(profile: Profile, path: str | Path) -> Path:
             f"The profile of `{profile.model}` holds NaN or Inf and was not written to `{target}` ({error}). "
             "Measure again, and report it as a bug if it stays."
         ) from error
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        partial.write_text(text + "\n", encoding="utf-8")
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_whole(target, text + "\n")
     return target
 
 

@@ -29,7 +29,7 @@ def run_group(
 def _solved(cells: Sequence[Cell]) -> tuple[list[Outcome], dict[str, Any]]:
     import torch
 
-    from equisep.provenance import provenance
+    from equisep.devices import provenance
     from equisep.runs.runners.peeled import solve_cell
 
     return [solve_cell(cell) for cell in cells], provenance(torch.device("cpu"), torch.float64)

@@ -28,12 +28,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from equisep.devices import captures, out_of_memory, place_of, precision
+from equisep.devices import captures, out_of_memory, precision, provenance, usable_device
 from equisep.errors import FeatureError, InputError, LabelError, NumericalError
 from equisep.labels import check_range
 from equisep.models import build
 from equisep.progress import Progress, silent
-from equisep.provenance import provenance
 from equisep.taps.modes import batch_norms, reading_mode
 from equisep.training.architecture import check_alike
 from equisep.training.grouped import StackedModule, class_scores, stack_modules
@@ -101,7 +100,7 @@ def train_stacked(
     """
     recipes = tuple(recipes)
     _check_recipes(recipes)
-    place = place_of(device, asked="train_stacked")
+    place = usable_device(device, asked="train_stacked")
     captured = captures(engine, place, dtype)
     _check_samples(x, y)
     if chunk is not None and chunk < 1:

@@ -21,7 +21,7 @@ from equisep.cli.figures.common import (
     say_notes,
 )
 from equisep.cli.figures.settings import cell_changes, check_place, check_stand_ins
-from equisep.cli.options import DataFolder, Device, Json, Quiet, usable_device
+from equisep.cli.options import DataFolder, Device, Json, Quiet
 from equisep.errors import EquisepError, InputError
 from equisep.figures.catalogue import named
 
@@ -84,7 +84,9 @@ def run(
     }  # fmt: skip
     place = check_place(on)
     if place == "local":
-        usable_device(device)
+        from equisep.devices import usable_device  # torch, which a cluster of workers has for itself
+
+        usable_device(device, asked="--device")
     if plan:
         _show_plans(figures, asked, store=store, device=device, data_dir=data_dir, json=json)
         return

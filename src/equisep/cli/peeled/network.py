@@ -20,7 +20,6 @@ from equisep.cli.options import (
     Prepare,
     Quiet,
     Resize,
-    usable_device,
 )
 from equisep.cli.peeled.inputs import numbers
 from equisep.errors import InputError, NumericalError
@@ -69,6 +68,7 @@ def network(
 
     from equisep.compare import compare_network
     from equisep.data import Batches, load_data, prepare_split
+    from equisep.devices import usable_device
     from equisep.models import load_model, loading_words
 
     if per_class is not None and sizes is not None:
@@ -81,7 +81,7 @@ def network(
     torch.manual_seed(seed)  # a factory draws its weights from it
     made = load_model(model, checkpoint=checkpoint)
     if device is not None:
-        made = made.to(usable_device(device))
+        made = made.to(usable_device(device, asked="--device"))
     with progress_bars(quiet=quiet) as progress:
         dataset = load_data(data, data_dir=data_dir, progress=progress)
         train = prepare_split(dataset, preparation, per_class=per_class, sizes=drawn, seed=seed)

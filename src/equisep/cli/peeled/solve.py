@@ -100,7 +100,7 @@ def _solved(problem: Problem, solver: str, options: dict[str, Any]) -> Solution:
 
 def solution_record(solution: Solution, *, q: float | None = None) -> dict[str, Any]:
     """A solution for JSON; without a geometry where the solver stopped early."""
-    from equisep.peeled.plain import plain
+    from equisep.files import encode
     from equisep.peeled.prediction import states_of
 
     problem = solution.problem
@@ -126,7 +126,7 @@ def solution_record(solution: Solution, *, q: float | None = None) -> dict[str, 
             from equisep.peeled import compare_with_etf
 
             record["etf"] = compare_with_etf(solution, q=q)
-    plainly: dict[str, Any] = plain(record)
+    plainly: dict[str, Any] = encode(record, nonfinite="text")
     return plainly
 
 

@@ -107,14 +107,18 @@ def threshold(
 def _two_groups(
     majority: int | None, minority: int | None, feature_energy: float | None, weight_energy: float | None
 ) -> dict[str, Any]:
+    from equisep.files import encode
     from equisep.peeled import threshold, thresholds_of
-    from equisep.peeled.plain import plain
 
     energies = needed({"--feature-energy": feature_energy, "--weight-energy": weight_energy})
     assert majority is not None and minority is not None
     value = threshold(majority, minority, *energies)  # refuses a minority of one class
-    found: dict[str, Any] = plain(thresholds_of(majority, minority, *energies))
-    first = {"threshold": plain(value), "log_threshold": found.pop("log_collapse"), "vanishing": found.pop("vanishing")}
+    found: dict[str, Any] = encode(thresholds_of(majority, minority, *energies), nonfinite="text")
+    first = {
+        "threshold": encode(value, nonfinite="text"),
+        "log_threshold": found.pop("log_collapse"),
+        "vanishing": found.pop("vanishing"),
+    }
     found.pop("collapse")
     return first | found
 
@@ -123,8 +127,8 @@ def _fates(
     problem: Problem, sizes: str | None, loss_weights: str | None, *, every: bool, saving: bool, quiet: bool
 ) -> dict[str, Any]:
     """The fate of each class of `sizes`, otherwise of each group; with sizes also the loss weight to set."""
+    from equisep.files import encode
     from equisep.peeled import fates
-    from equisep.peeled.plain import plain
 
     with progress_bars(quiet=quiet) as progress:
         found = fates(problem, saving=saving, every=every, progress=progress)
@@ -142,7 +146,9 @@ def _fates(
     rows = groups if counts is None else _by_class(problem, groups, counts, loss_weights)
     name = "group" if counts is None else "class"
     lost = {state: [row[name] for row in rows if row["state"] == state] for state in ("collapsed", "vanished")}
-    record: dict[str, Any] = plain({**lost, **whole, "groups" if counts is None else "classes": rows})
+    record: dict[str, Any] = encode(
+        {**lost, **whole, "groups" if counts is None else "classes": rows}, nonfinite="text"
+    )
     return record
 
 
@@ -172,12 +178,12 @@ def _decay_threshold(
 
 
 def _decay_fates(sizes: str | None, loss_weights: str | None, decay: dict[str, Any], mean: str) -> dict[str, Any]:
+    from equisep.files import encode
     from equisep.peeled import weight_decay_fates
-    from equisep.peeled.plain import plain
 
     counts = numbers(sizes, flag="--sizes")
     if counts is None:
         raise InputError("Weight decay needs class sizes; found none. Pass `--sizes`, or majority and minority.")
     found = weight_decay_fates(counts, loss_weights=numbers(loss_weights, flag="--loss-weights"), mean=mean, **decay)
-    rows = [{"class": place, **plain(fate)} for place, fate in enumerate(found)]
+    rows = [{"class": place, **encode(fate, nonfinite="text")} for place, fate in enumerate(found)]
     return {"collapsed": [row["class"] for row in rows if row["collapsed"]], "mean": mean, **decay, "classes": rows}

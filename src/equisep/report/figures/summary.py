@@ -13,9 +13,9 @@ from equisep.figures.judge import LEVEL, WORDS, Part, Verdict
 from equisep.figures.papers.galanti2022 import BOUND
 from equisep.figures.papers.galanti2022_bound import estimates
 from equisep.figures.rules import quantities_of
+from equisep.files import encode
 from equisep.law import seed_interval
 from equisep.results import Interval
-from equisep.results.codec import encode
 
 # of every series, where it has them: mean over seeds at the chosen rate
 STANDARD = ("r", "rho", "half_life", "last", "accuracy", "accuracy_test", "max_residual", "bend", "imbalance")

@@ -13,14 +13,13 @@ from torch import Tensor, nn
 
 from equisep.data import Batches, TokenBatches, load_sentences, load_tokenizer
 from equisep.data.sampling import raw_stream
-from equisep.devices import place_of, precision
+from equisep.devices import precision, provenance, usable_device
 from equisep.errors import MissingExtraError
 from equisep.figures.cell import Cell
 from equisep.figures.outcome import Curves, Outcome
 from equisep.measuring import measure
 from equisep.models import load_model
 from equisep.progress import Progress, silent
-from equisep.provenance import provenance
 from equisep.runs.runners.ensembles import dtype_of
 from equisep.runs.runners.networks import METRICS, curves_of
 from equisep.taps import Mode
@@ -50,7 +49,7 @@ def run_text(
     cells: Sequence[Cell], *, device: str | None = None, data_dir: str | None = None, progress: Progress = silent
 ) -> tuple[list[Outcome], dict[str, Any]]:
     """The outcomes of cells, one encoder after the other."""
-    place = place_of(device, asked="equisep figures run")
+    place = usable_device(device, asked="equisep figures run")
     outcomes, checksum = [], ""
     for cell in cells:
         model = _model(cell).to(place, dtype_of(cell))

@@ -10,14 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from equisep.data import Batches
-from equisep.devices import place_of, precision
+from equisep.devices import precision, provenance, usable_device
 from equisep.errors import InputError, NumericalError
 from equisep.figures.cell import Cell
 from equisep.figures.outcome import Curve, Curves, Outcome
 from equisep.measuring import measure
 from equisep.models import build
 from equisep.progress import Progress, silent
-from equisep.provenance import provenance
 from equisep.results import Profile
 from equisep.runs.cell_data import material_of
 from equisep.runs.plan import FEED_FORWARD
@@ -37,7 +36,7 @@ def run_single(
     cells: Sequence[Cell], *, device: str | None = None, data_dir: str | None = None, progress: Progress = silent
 ) -> tuple[list[Outcome], dict[str, Any]]:
     """The outcomes of cells, one network after the other."""
-    place = place_of(device, asked="equisep figures run")
+    place = usable_device(device, asked="equisep figures run")
     outcomes = []
     checksum = ""
     for cell in cells:

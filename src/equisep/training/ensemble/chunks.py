@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from equisep.provenance import provenance
+from equisep.devices import provenance
 from equisep.training.ensemble.member import Member, Stage
 from equisep.training.ensemble.reading import Reading, Watch, read_ensemble
 from equisep.training.ensemble.record import Ensemble

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,8 +16,9 @@ import torch
 from torch import Tensor
 
 from equisep.errors import EquisepError, InputError, ModelError, ProfileError, did_you_mean
+from equisep.files import encode, write_whole
 from equisep.models import Fnn
-from equisep.results.codec import decode, encode
+from equisep.results.codec import decode
 from equisep.training.ensemble.member import Member, Stage
 from equisep.training.ensemble.reading import ARRAYS, Reading
 from equisep.training.ensemble.stack import Stack, vector_positions
@@ -133,7 +133,7 @@ class Ensemble:
             "provenance": encode(self.provenance),
         }
         arrays["header"] = np.array(json.dumps(header))
-        _write_whole(Path(path), arrays)
+        write_whole(Path(path), lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
 
     @staticmethod
     def load(path: str | Path) -> Ensemble:
@@ -255,15 +255,3 @@ def _decoded(arrays: Mapping[str, npt.NDArray[Any]]) -> Ensemble:
         settings=header["settings"],
         provenance=header["provenance"],
     )
-
-
-def _write_whole(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """An npz that appears under its name only when it is complete."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with partial.open("wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -16,11 +16,11 @@ import torch
 from torch import Tensor
 
 from equisep._version import __version__
-from equisep.devices import captures, out_of_memory, place_of, precision
+from equisep.devices import captures, out_of_memory, precision, usable_device
 from equisep.errors import EquisepError, InputError, NumericalError
+from equisep.files import encode
 from equisep.models import Fnn
 from equisep.progress import Progress, silent
-from equisep.results.codec import encode
 from equisep.training.ensemble.chunks import Task, train_chunk
 from equisep.training.ensemble.member import Member, Stage, check_members
 from equisep.training.ensemble.memory import SHARE, bytes_per_member, free_bytes
@@ -30,7 +30,7 @@ from equisep.training.ensemble.record import Ensemble, joined
 from equisep.training.ensemble.samples import Samples, draw_samples, flat_pool
 from equisep.training.ensemble.shape import Shape
 from equisep.training.ensemble.stack import Weights
-from equisep.training.ensemble.workers import run_parts
+from equisep.workers import Stopped, parallel_map
 
 CPU_CHUNK = 32  # more members side by side only push each other out of the processor's cache
 
@@ -73,7 +73,7 @@ def train_ensemble(
     """
     watch = watch or Watch()
     shape, given = check_members(members, stages)
-    place = place_of(device, asked="train_ensemble")
+    place = usable_device(device, asked="train_ensemble")
     stages = given or (Stage(epochs=members[0].recipe.epochs),)
     captured = captures(engine, place, dtype)
     weights = _weights(members, shape, starts)
@@ -146,8 +146,26 @@ def _trained(task: Task, report: Callable[[float], None], *, workers: int | None
     if threads == 1:
         return train_chunk(task, report)
     edges = [width * worker // threads for worker in range(threads + 1)]
-    parts = [partial(train_chunk, task.of(range(start, stop))) for start, stop in pairwise(edges)]
-    return joined(run_parts(parts, report=lambda reached: report(sum(reached) / len(reached))))
+    parts = [task.of(range(start, end)) for start, end in pairwise(edges)]
+    reached, stop = [0] * threads, threading.Event()
+
+    def part_trained(index: int) -> Ensemble:
+        def tick(epochs: int) -> None:
+            if stop.is_set():
+                raise Stopped
+            reached[index] = epochs
+
+        return train_chunk(parts[index], tick)
+
+    return joined(
+        parallel_map(
+            part_trained,
+            range(threads),
+            threads=threads,
+            meanwhile=lambda: report(sum(reached) / threads),
+            stop=stop,
+        )
+    )
 
 
 def _assembled(members: Sequence[Member], found: Sequence[tuple[Ensemble, int]], stages: Sequence[Stage]) -> Ensemble:
