@@ -68,3 +68,9 @@ def test_many_sites_number_only_what_fits() -> None:
     numbers = render_curve(curve, fit_law(curve), 60, 10).splitlines()[-1].split()
     assert numbers[0] == "0"
     assert len(set(np.diff([int(each) for each in numbers]))) == 1
+
+
+def test_sites_have_the_numbers_of_the_table() -> None:
+    assert render_curve(CURVE, fit_law(CURVE), 72, 14, first=1).splitlines()[-1].split() == [
+        str(n) for n in range(1, 9)
+    ]

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from report_profiles import bare_profile, coordinates, full_profile, without_intervals, zero_profile
 
 from equisep.errors import InputError
-from equisep.report.plots import plot_law, plot_sites, save_figure
+from equisep.report.plots import plot_law, save_figure
+from equisep.report.site_plots import plot_sites
+from equisep.results import Interval, Profile
 
 
 def legend_text(ax: Axes) -> str:
@@ -43,8 +48,7 @@ def test_the_law_is_drawn_and_told(tmp_path) -> None:
         "test data",
     ):
         assert part in words
-    assert "imbalance 1.00, two-slope BIC gain 0.32" in words
-    assert "permuted labels" in words
+    assert "chance (shuffled labels)" in words
     saved = save_figure(ax, tmp_path / "deep" / "law.png")
     assert saved.read_bytes().startswith(b"\x89PNG")
 
@@ -119,7 +123,7 @@ def test_names_are_text(tmp_path) -> None:
 def test_sites_are_panels(tmp_path) -> None:
     figure = plot_sites(full_profile(), title="all")
     assert len(figure.axes) == 8
-    assert figure.axes[3].get_title() == "3  blocks.2.relu"
+    assert figure.axes[3].get_title() == "3: blocks.2.relu"
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [str(kind) for kind in range(10)]
     assert save_figure(figure, tmp_path / "sites.pdf").read_bytes().startswith(b"%PDF")
 
@@ -166,8 +170,167 @@ def test_reports_need_no_torch_and_no_pyplot() -> None:
 
 def test_blocks_and_reductions_are_named() -> None:
     profile = full_profile()
-    assert plot_law(profile).get_xlabel() == "site (layers passed)"
+    assert plot_law(profile).get_xlabel() == "layer (0 = input)"
     blocks = replace(profile, settings={**profile.settings, "grain": "blocks", "reduction": "mean"})
     axes = plot_law(blocks)
-    assert axes.get_xlabel() == "site (blocks passed)"
-    assert axes.get_title().endswith("batch mode, features as mean")
+    assert axes.get_xlabel() == "block (0 = input)"
+    assert axes.get_title().endswith("mixed reading, features as mean")
+
+
+def without_input(profile: Profile) -> Profile:
+    """As a profile of token sequences, whose raw input is no site: the first site is 1."""
+    return replace(profile, sites=tuple(replace(site, index=site.index + 1) for site in profile.sites))
+
+
+def test_sites_have_the_numbers_of_the_table() -> None:
+    profile = without_input(full_profile())
+    ax = plot_law(profile, null=True)
+    assert ax.get_xlabel() == "layer"
+    for line in ax.lines:
+        assert (min(line.get_xdata()), max(line.get_xdata())) == (1, 8)
+    (fitted,) = (line for line in ax.lines if len(line.get_xdata()) == 2 and line.get_linewidth() == 1.4)
+    assert profile.law.intercept is not None
+    assert fitted.get_ydata()[0] == pytest.approx(np.exp(profile.law.intercept))
+
+
+def test_an_overlay_is_labeled_for_all_its_curves() -> None:
+    ax = Figure().add_subplot()
+    layers = full_profile()
+    plot_law(layers, ax)
+    plot_law(replace(layers, settings={**layers.settings, "grain": "blocks"}), ax)
+    assert ax.get_xlabel() == "layer or block (0 = input)"
+    plot_law(without_input(layers), ax)
+    assert ax.get_xlabel() == "layer or block"
+    names = [text.get_text().split(": ρ")[0] for text in ax.get_legend().get_texts()]
+    assert names == ["Fnn(depth=8, width=100)", "Fnn(depth=8, width=100) (2)", "Fnn(depth=8, width=100) (3)"]
+
+
+def covered(ax: Axes) -> int:
+    """How many drawn points, of markers, lines and error bars alike, lie under the legend."""
+    ax.figure.draw_without_rendering()
+    box = ax.get_legend().get_window_extent()
+    pieces = [line.get_transform().transform(line.get_xydata()) for line in ax.lines]
+    pieces += [
+        entry.get_transform().transform(piece)
+        for entry in ax.collections
+        if isinstance(entry, LineCollection)
+        for piece in entry.get_segments()
+    ]
+    pieces += [patch.get_window_extent().get_points() for patch in ax.patches]
+    shares = np.linspace(0, 1, 50)[:, None, None]
+    points = np.concatenate([((1 - shares) * each[:-1] + shares * each[1:]).reshape(-1, 2) for each in pieces])
+    inside = (box.x0 < points[:, 0]) & (points[:, 0] < box.x1) & (box.y0 < points[:, 1]) & (points[:, 1] < box.y1)
+    return int(inside.sum())
+
+
+def wide_intervals(profile: Profile) -> Profile:
+    bars = [Interval(0.01, 30.0 * site.index + 40.0, 0.95, "jackknife", 10) for site in profile.sites]
+    sites = zip(profile.sites, bars, strict=True)
+    return replace(profile, sites=tuple(replace(site, fuzziness_interval=bar) for site, bar in sites))
+
+
+@pytest.mark.parametrize("profile", [full_profile(), full_profile(rho=1.3), wide_intervals(full_profile())])
+@pytest.mark.parametrize("null", [False, True])
+def test_the_legend_covers_nothing(profile: Profile, null: bool) -> None:
+    assert covered(plot_law(profile, null=null)) == 0
+    ax = Figure(figsize=(6, 4)).add_subplot()
+    for other in (profile, full_profile(rho=0.9, seed=2), full_profile(rho=0.7, seed=3), profile):
+        plot_law(other, ax, null=null, test=True)
+        assert covered(ax) == 0
+
+
+def test_d_class_by_class() -> None:
+    profile = full_profile()
+    with pytest.raises(InputError, match="no `class_fuzziness` to draw"):
+        plot_law(profile, metric="class_fuzziness")
+    sites = [
+        replace(site, class_fuzziness=tuple((site.fuzziness or 0) * (1 + k) for k in range(10)))
+        for site in profile.sites
+    ]
+    profile = without_input(replace(profile, sites=tuple(sites)))
+    ax = plot_law(profile, metric="class_fuzziness")
+    assert legend_text(ax).split() == [str(kind) for kind in range(10)]
+    assert covered(ax) == 0
+    assert ax.lines[3].get_ydata()[2] == pytest.approx(4 * profile.sites[2].fuzziness)
+    assert ax.lines[3].get_xdata()[2] == profile.sites[2].index
+
+
+def test_each_layers_share_of_the_work() -> None:
+    profile = full_profile()
+    ax = plot_law(profile, metric="load")
+    heights = [bar.get_height() for bar in ax.patches]
+    assert sum(heights) == pytest.approx(1)
+    assert heights[0] == pytest.approx(profile.law.loads[0] / sum(profile.law.loads))
+    assert "equal shares" in legend_text(ax)
+    shared = Figure().add_subplot()
+    for _ in range(2):
+        plot_law(profile, shared, metric="load")
+    assert len(shared.get_legend().get_texts()) == 2
+    with pytest.raises(InputError, match="no `load` to draw"):
+        plot_law(bare_profile(), metric="load")
+
+
+def test_a_path_is_where_the_plot_is_saved(tmp_path) -> None:
+    full_profile().plot(tmp_path / "law.png")
+    assert (tmp_path / "law.png").read_bytes().startswith(b"\x89PNG")
+    full_profile().plot(str(tmp_path / "law.pdf"), metric="load")
+    assert (tmp_path / "law.pdf").read_bytes().startswith(b"%PDF")
+    with pytest.raises(InputError, match="`plot` draws onto matplotlib axes or into a file; found Figure"):
+        full_profile().plot(Figure())
+
+
+# What a notebook does after a cell: it sends every figure that pyplot knows.
+BACKEND = """
+from matplotlib._pylab_helpers import Gcf
+from matplotlib.backend_bases import FigureManagerBase as FigureManager
+from matplotlib.backends.backend_agg import FigureCanvasAgg as FigureCanvas
+import io
+
+def show(*args, **kwargs):
+    for manager in Gcf.get_all_fig_managers():
+        file = io.BytesIO()
+        manager.canvas.figure.savefig(file, format="png")
+        print("image/png", file.getvalue()[:4])
+    Gcf.destroy_all()
+"""
+SESSION = """
+import sys
+from report_profiles import full_profile
+profile = full_profile()
+{before}
+profile.plot()
+{after}
+from matplotlib._pylab_helpers import Gcf
+print(len(Gcf.get_all_fig_managers()), 'matplotlib.pyplot' in sys.modules)
+"""
+IPYTHON = """
+import types
+from unittest.mock import MagicMock
+sys.modules['IPython'] = types.SimpleNamespace(version_info=(9, 0), get_ipython=lambda: {shell})
+"""
+
+
+def session(folder: Path, *, before: str = "", after: str = "") -> list[str]:
+    (folder / "notebook_backend.py").write_text(BACKEND)
+    paths = [str(folder), str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "MPLBACKEND": "module://notebook_backend", "PYTHONPATH": os.pathsep.join(paths)}
+    code = [sys.executable, "-c", SESSION.format(before=before, after=after)]
+    done = subprocess.run(code, cwd=folder, env=environment, check=True, capture_output=True, text=True)
+    return done.stdout.splitlines()
+
+
+def test_a_notebook_shows_the_picture(tmp_path) -> None:
+    """As in Jupyter: a session runs, and its backend sends what pyplot knows after the cell."""
+    lines = session(
+        tmp_path, before=IPYTHON.format(shell="MagicMock()"), after="from matplotlib import pyplot; pyplot.show()"
+    )
+    assert lines == ["image/png b'\\x89PNG'", "0 True"]
+
+
+def test_pyplot_in_use_knows_the_picture_but_not_the_saved_one(tmp_path) -> None:
+    assert session(tmp_path, before="from matplotlib import pyplot", after="profile.plot('law.png')") == ["1 True"]
+
+
+def test_without_pyplot_or_a_session_nothing_global_is_touched(tmp_path) -> None:
+    onto = "from matplotlib.figure import Figure; profile.plot(Figure().add_subplot())"
+    assert session(tmp_path, before=IPYTHON.format(shell="None"), after=onto) == ["0 False"]

@@ -35,8 +35,8 @@ def test_a_full_profile_at_80_columns() -> None:
     text = printed(full_profile())
     for words in (
         "Fnn(depth=8, width=100)",
-        "1000 samples, 100 a class, 10 classes; 10000 test samples",
-        "read in `batch` mode, weighting `sample`",
+        "1000 samples, 100 per class, 10 classes; 10000 test samples",
+        "reading `mixed`, weighting `sample`",
         "Law of equi-separation: law",
         "half-life",
         "greatest residual",

@@ -80,15 +80,15 @@ def test_slopes_in_words() -> None:
 
 
 def test_the_data_in_words() -> None:
-    assert samples_words((100, 100)) == "200 samples, 100 a class"
-    assert samples_words((500, 100)) == "600 samples, 100 to 500 a class"
-    assert samples_words(()) == "0 samples, 0 a class"
-    assert data_words(full_profile()) == "1000 samples, 100 a class, 10 classes; 10000 test samples"
-    assert reading_words(full_profile()) == "read in `batch` mode, weighting `sample`"
-    assert reading_words(bare_profile()) == "read in `?` mode"
+    assert samples_words((100, 100)) == "200 samples, 100 per class"
+    assert samples_words((500, 100)) == "600 samples, 100 to 500 per class"
+    assert samples_words(()) == "0 samples, 0 per class"
+    assert data_words(full_profile()) == "1000 samples, 100 per class, 10 classes; 10000 test samples"
+    assert reading_words(full_profile()) == "reading `mixed`, weighting `sample`"
+    assert reading_words(bare_profile()) == "reading `?`"
     profile = full_profile()
     profile = replace(profile, settings={**profile.settings, "grain": "blocks", "reduction": "mean"})
-    assert reading_words(profile) == "read in `batch` mode, weighting `sample`, by `blocks`, features as `mean`"
+    assert reading_words(profile) == "reading `mixed`, weighting `sample`, by `blocks`, features as `mean`"
 
 
 def test_names_are_one_visible_line() -> None:

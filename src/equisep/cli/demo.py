@@ -197,7 +197,8 @@ def _rate_table(profile: Profile) -> Table:
 
 
 def _draw(profile: Profile, folder: Path) -> None:
-    from equisep.report.plots import plot_law, plot_sites, save_figure
+    from equisep.report.plots import plot_law, save_figure
+    from equisep.report.site_plots import plot_sites
 
     save_figure(plot_law(profile), folder / "law.png")
     save_figure(plot_sites(profile), folder / "sites.png")

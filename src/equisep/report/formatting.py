@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from equisep.results import Interval, LawFit, Profile
+from equisep.results import Interval, LawFit, Profile, former_reading
 
 TWO_SLOPES_GAIN = 6.0  # in BIC; strong evidence (Kass & Raftery 1995)
 _KIND_WORDS = {
@@ -72,22 +72,22 @@ def interval_words(interval: Interval) -> str:
     return f"{100 * interval.level:g} %, {_KIND_WORDS[interval.kind].format(n=interval.n)}"
 
 
-def slopes_words(law: LawFit, rho: str = UNICODE.rho) -> str:
-    """Whether two slopes describe the curve better than one, with the BIC gain."""
+def slopes_words(law: LawFit, rho: str = UNICODE.rho, *, first: int = 0) -> str:
+    """Whether two slopes describe the curve better than one, with the BIC gain; `first` is the number of its first site."""
     found = law.two_slopes
     if found is None:
         return "not asked of fewer than 5 sites" if len(law.curve) < 5 else "not known"
     gain = f"BIC gain {number(found.gain, 2)}"
     if found.gain <= TWO_SLOPES_GAIN:
         return f"no ({gain}; yes above {TWO_SLOPES_GAIN:g})"
-    return f"yes ({gain}): {rho} {number(found.rhos[0], 3)}, from site {found.at} on {number(found.rhos[1], 3)}"
+    return f"yes ({gain}): {rho} {number(found.rhos[0], 3)}, from site {first + found.at} on {number(found.rhos[1], 3)}"
 
 
 def samples_words(counts: Sequence[int]) -> str:
-    """`1000 samples, 100 a class`; the range where classes differ."""
+    """`1000 samples, 100 per class`; the range where classes differ."""
     least, most = min(counts, default=0), max(counts, default=0)
     each = f"{least}" if least == most else f"{least} to {most}"
-    return f"{sum(counts)} samples, {each} a class"
+    return f"{sum(counts)} samples, {each} per class"
 
 
 def data_words(profile: Profile) -> str:
@@ -97,9 +97,9 @@ def data_words(profile: Profile) -> str:
 
 
 def reading_words(profile: Profile) -> str:
-    """How it was read: mode, weighting, grain and reduction, which change every number; the papers' `flatten` goes unsaid."""
+    """How it was read: reading, weighting, grain and reduction, which change every number; the papers' `flatten` goes unsaid."""
     settings = profile.settings
-    words = f"read in `{one_line(str(settings.get('mode', '?')))}` mode"
+    words = f"reading `{one_line(reading_of(profile) or '?')}`"
     if "weighting" in settings:
         words += f", weighting `{one_line(str(settings['weighting']))}`"
     if settings.get("grain"):
@@ -107,6 +107,20 @@ def reading_words(profile: Profile) -> str:
     if settings.get("reduction", "flatten") != "flatten":
         words += f", features as `{one_line(str(settings['reduction']))}`"
     return words
+
+
+def reading_of(profile: Profile) -> str | None:
+    """How BatchNorm and batches were used, by its name of today; a profile of an earlier version calls it its mode."""
+    settings = profile.settings
+    if "reading" in settings:
+        return str(settings["reading"])
+    return former_reading(str(settings["mode"])) if "mode" in settings else None
+
+
+def class_labels(profile: Profile) -> list[str]:
+    """What the classes are called: their names where they are known, else their numbers."""
+    names = getattr(profile, "class_names", None) or map(str, range(profile.classes))
+    return [one_line(name) for name in names]
 
 
 def passed_words(profile: Profile) -> str:

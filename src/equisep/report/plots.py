@@ -1,38 +1,63 @@
-"""Figures for papers (matplotlib): D over depth with its law, and the sites on their principal components."""
+"""Figures for papers (matplotlib): D and other numbers against depth, with the fitted law; saving them."""
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure, SubFigure
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from equisep.errors import InputError
-from equisep.report.formatting import correlation, limits, number, one_line, passed_words, shortened_names
-from equisep.results import Interval, LawFit, Profile, SiteReading
+from equisep.errors import InputError, did_you_mean
+from equisep.report.columns import BY_NAME, work_shares
+from equisep.report.formatting import class_labels, correlation, limits, number, one_line, passed_words, reading_of
+from equisep.report.legends import add_legend, root_figure
+from equisep.results import Interval, LawFit, Profile
+from equisep.results.profile import CURVES
 
-# Okabe & Ito's colors for lines and Paul Tol's muted ones for classes: told apart with any color vision.
+# Okabe & Ito's colors for lines and Paul Tol's muted ones, with black, for classes: told apart with any color vision.
 LINE_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 CLASS_COLORS = (
-    *("#332288", "#88CCEE", "#44AA99", "#117733", "#999933", "#DDCC77", "#CC6677", "#882255", "#AA4499", "#777777"),
+    *("#332288", "#88CCEE", "#44AA99", "#117733", "#999933", "#DDCC77", "#CC6677", "#882255", "#AA4499", "#000000"),
 )
-_MARK = "equisep-curve"
-_METRICS = {
+METRICS = (*CURVES, "class_fuzziness", "load")  # what can be drawn against depth
+_MARK = "equisep-curve"  # followed by what is passed from site to site, layers or blocks
+_SHARES = ("ncc_train", "ncc_test", "load")
+_AXES = {
     "fuzziness": "separation fuzziness D",
-    "fuzziness_test": "separation fuzziness D on test data",
-    "null": "D under permuted labels",
+    "null": "chance level: D with shuffled labels",
     "nc1": "NC1",
     "cdnv": "CDNV",
     "cdnv_test": "CDNV on test data",
-    "ncc_train": "nearest class-center accuracy",
-    "ncc_test": "nearest class-center accuracy on test data",
+    "ncc_train": "accuracy by nearest class mean",
+    "ncc_test": "accuracy by nearest class mean on test data",
+    "class_fuzziness": "separation fuzziness D of each class",
+    "load": "share of the work",
 }
-_SHARES = ("ncc_train", "ncc_test")
+
+
+def plot_profile(profile: Profile, target: Axes | str | Path | None = None, **options: Any) -> Axes:
+    """`Profile.plot`: onto axes, into a file, or as a new figure, which a notebook or `plt.show()` then shows.
+
+    A new figure is made by pyplot where pyplot is in use or an IPython session runs, which shows what pyplot knows; else
+    nothing global is touched. `options` are those of `plot_law`.
+    """
+    if isinstance(target, str | Path):
+        axes = plot_law(profile, **options)
+        save_figure(axes, target)
+        return axes
+    if target is not None and not isinstance(target, Axes):
+        raise InputError(
+            f"`plot` draws onto matplotlib axes or into a file; found {type(target).__name__}. Pass `ax`, such as "
+            "plt.gca(), or a path, such as `law.png`."
+        )
+    return plot_law(profile, target, show=target is None and _shown(), **options)
 
 
 def plot_law(
@@ -46,68 +71,53 @@ def plot_law(
     title: str | None = None,
     label: str | None = None,
     color: str | None = None,
+    show: bool = False,
 ) -> Axes:
-    """Draw a metric over depth, D with its fitted law, on a logarithmic axis (accuracies on a plain one).
+    """Draw a metric against depth, D with its fitted law, on a logarithmic axis (shares on a plain one).
 
-    `test` adds the curve of the test data (by default where there is one and the axes are new), `null` D under permuted
-    labels, `interval` the error bars. Several profiles can share one `ax`; each takes the next color. No state of
-    matplotlib is touched: without `ax` a figure of 6 × 4 inches is made, `ax.figure`, which no pyplot knows.
+    `metric` is a curve of the profile, `class_fuzziness` (one line per class) or `load` (each layer's share of the work).
+    `test` adds the curve of the test data (by default where there is one and the axes are new), `null` D with shuffled
+    labels, `interval` the error bars. Several profiles can share one `ax`; each takes the next color. Without `ax` a figure
+    of 6 × 4 inches is made, `ax.figure`; no state of matplotlib is touched, unless `show` hands the figure to pyplot.
     """
-    axes = Figure(figsize=(6, 4), layout="constrained").add_subplot() if ax is None else ax
-    values = profile.curve(metric)
-    if not any(value is not None for value in values):
+    if metric not in METRICS:
+        raise InputError(f"No curve `{metric}`.{did_you_mean(str(metric), METRICS)} Known: {', '.join(METRICS)}.")
+    if not _holds(profile, metric):
         raise InputError(f"`plot_law` has no `{metric}` to draw: the profile holds none. Measure with that metric.")
-    drawn = sum(line.get_gid() == _MARK for line in axes.lines)
-    color = color or LINE_COLORS[drawn % len(LINE_COLORS)]
-    law = {"fuzziness": profile.law, "fuzziness_test": profile.laws.get("test")}.get(metric)
-    _prepare(axes, metric, passed=passed_words(profile))
-    bars = [site.fuzziness_interval for site in profile.sites] if interval and metric == "fuzziness" else []
-    name = label or (profile.model if ax is not None else "test data" if metric.endswith("_test") else "training data")
-    _draw_curve(axes, values, label=_plain(name) + _law_words(law, full=ax is None), color=color, bars=bars)
-    _draw_line(axes, law, color)
+    axes = _new_figure(show).add_subplot() if ax is None else ax
+    curves = [line for line in axes.lines if str(line.get_gid()).startswith(_MARK)]
+    color = color or LINE_COLORS[len(curves) % len(LINE_COLORS)]
+    kinds = {str(line.get_gid()).removeprefix(_MARK).strip() for line in curves} | {passed_words(profile)}
+    from_input = metric != "load" and profile.sites[0].index == 0
+    from_input = from_input and all(0 in np.asarray(line.get_xdata()) for line in curves)
+    _prepare(axes, metric, kinds=sorted(kinds, reverse=True), from_input=from_input)
+    name = label or _distinct(profile.model if ax is not None else "training data", axes)
+    if metric == "class_fuzziness":
+        _draw_classes(axes, profile)
+    elif metric == "load":
+        _draw_shares(axes, profile, color, label=plain_text(name), bars=ax is None)
+    else:
+        _draw_metric(axes, profile, metric, name=label or name, color=color, alone=ax is None, interval=interval)
     if metric == "fuzziness":
         if ax is None if test is None else test:
             _draw_test(axes, profile, color)
         if null:
             _draw_null(axes, profile)
     if title != "" and (title is not None or ax is None):
-        axes.set_title(_plain(title or _caption(profile)), fontsize="medium")
-    _add_legend(axes, below_top=null)
+        axes.set_title(plain_text(title or _caption(profile)), fontsize="medium")
+    look: dict[str, Any] = {"fontsize": "small", "framealpha": 0.8, "edgecolor": "none"}
+    if axes.get_legend_handles_labels()[0]:
+        add_legend(axes, grow="bottom" if metric in ("ncc_train", "ncc_test") else "top", **look)
     return axes
 
 
-def plot_sites(profile: Profile, *, columns: int = 4, title: str | None = None) -> Figure:
-    """Draw every site on its first two principal components, one panel a site, colored by class."""
-    sites = [site for site in profile.sites if site.coordinates is not None]
-    if not sites:
-        raise InputError(
-            f"`plot_sites` needs the principal-component coordinates of the sites; the profile of `{profile.model}` "
-            "holds none. Measure again with coordinates switched on."
-        )
-    across = min(columns, len(sites))
-    down = math.ceil(len(sites) / across)
-    figure = Figure(figsize=(2.2 * across, 2.3 * down + 0.5), layout="constrained")
-    names = shortened_names([one_line(site.name) for site in sites], 22)
-    for place, (site, name) in enumerate(zip(sites, names, strict=True)):
-        _draw_site(figure.add_subplot(down, across, place + 1), site, name, profile.classes)
-    if profile.classes <= 2 * len(CLASS_COLORS):
-        handles, labels = _class_keys(figure.axes, profile.classes)
-        look: dict[str, Any] = {"ncols": min(10, profile.classes), "frameon": False, "fontsize": "small"}
-        figure.legend(handles, labels, loc="outside lower center", markerscale=2, handletextpad=0.1, **look)
-    if title is not None:
-        figure.suptitle(_plain(title))
-    return figure
-
-
-def save_figure(figure: Figure | SubFigure | Axes, path: str | Path, *, dpi: int = 200) -> Path:
+def save_figure(figure: Any, path: str | Path, *, dpi: int = 200) -> Path:
     """Write a figure, or the one that holds these axes, in the format that the ending of `path` names.
 
     The folder is made where it is missing.
     """
     target = Path(path)
-    whole = figure.figure if isinstance(figure, Axes) else figure
-    while isinstance(whole, SubFigure):
-        whole = whole.figure
+    whole = root_figure(figure)
     known = sorted(whole.canvas.get_supported_filetypes())
     if target.suffix.lower().lstrip(".") not in known:
         raise InputError(
@@ -115,115 +125,164 @@ def save_figure(figure: Figure | SubFigure | Axes, path: str | Path, *, dpi: int
             f"{', '.join(f'.{kind}' for kind in known)}."
         )
     target.parent.mkdir(parents=True, exist_ok=True)
-    whole.savefig(target, dpi=dpi)
+    # a layout makes room for what stands beside the axes; without one the page does
+    whole.savefig(target, dpi=dpi, bbox_inches=None if whole.get_layout_engine() else "tight")
     return target
 
 
-def _add_legend(axes: Axes, *, below_top: bool) -> None:
-    # The null is a line along the top, which matplotlib's search for room runs the legend over: keep it below.
-    place: dict[str, Any] = {"loc": "upper right", "bbox_to_anchor": (1, 0.95)} if below_top else {}
-    axes.legend(fontsize="small", framealpha=0.8, edgecolor="none", borderaxespad=1, **place)
+def class_color(kind: int, classes: int) -> Any:
+    """The color of a class: ten that any eye tells apart, a color map beyond."""
+    if classes <= len(CLASS_COLORS):
+        return CLASS_COLORS[kind % len(CLASS_COLORS)]
+    return colormaps["turbo"](kind / max(1, classes - 1))
+
+
+def plain_text(text: str) -> str:
+    """A name as it stands: dollar signs would begin a formula, and a leading underscore hides it from the legend."""
+    shown = one_line(text).replace("$", r"\$")
+    return f" {shown}" if shown.startswith("_") else shown
+
+
+def _shown() -> bool:
+    """Whether someone looks at what pyplot knows: it has been imported, or an IPython session (a notebook) runs."""
+    ipython = sys.modules.get("IPython")
+    return "matplotlib.pyplot" in sys.modules or (ipython is not None and ipython.get_ipython() is not None)
+
+
+def _new_figure(show: bool) -> Figure:
+    if not show:
+        return Figure(figsize=(6, 4), layout="constrained")
+    from matplotlib import pyplot
+
+    return pyplot.figure(figsize=(6, 4), layout="constrained")
+
+
+def _holds(profile: Profile, metric: str) -> bool:
+    if metric == "class_fuzziness":
+        return any(site.class_fuzziness is not None for site in profile.sites)
+    column = "share" if metric == "load" else metric
+    return any(value is not None for value in BY_NAME[column].of(profile))
+
+
+def _distinct(name: str, axes: Axes) -> str:
+    """The name of a curve, numbered where the legend has it already."""
+    taken = [str(label).split(": ρ", maxsplit=1)[0] for label in axes.get_legend_handles_labels()[1]]
+    names = [name, *(f"{name} ({count})" for count in range(2, len(taken) + 2))]
+    return next(entry for entry in names if plain_text(entry) not in taken)
 
 
 def _caption(profile: Profile) -> str:
-    """What was measured, and in which mode: it stands beside every number."""
-    settings = profile.settings
-    words = f"{profile.model}, {settings['mode']} mode" if "mode" in settings else profile.model
-    reduction = settings.get("reduction", "flatten")
+    """What was measured, and how it was read: it stands beside every number."""
+    reading = reading_of(profile)
+    words = profile.model if reading is None else f"{profile.model}, {reading} reading"
+    reduction = profile.settings.get("reduction", "flatten")
     return words if reduction == "flatten" else f"{words}, features as {reduction}"
 
 
-def _prepare(axes: Axes, metric: str, *, passed: str) -> None:
-    axes.set_xlabel(f"site ({passed} passed)")
-    axes.set_ylabel(_METRICS[metric])
+def _prepare(axes: Axes, metric: str, *, kinds: Sequence[str], from_input: bool) -> None:
+    depth = " or ".join(kind.removesuffix("s") for kind in kinds)
+    axes.set_xlabel(f"{depth} (0 = input)" if from_input else depth)
+    axes.set_ylabel(_AXES.get(metric, BY_NAME[metric].words if metric in BY_NAME else metric))
     axes.xaxis.set_major_locator(MaxNLocator(nbins=20, integer=True, steps=[1, 2, 5, 10]))
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(visible=True, which="major", alpha=0.2, linewidth=0.6)
-    if metric not in _SHARES:
-        axes.set_yscale("log")
-        axes.yaxis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0), numticks=12))
-        axes.yaxis.set_minor_locator(NullLocator())
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    if metric in _SHARES:
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.4g} %"))
+        return
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0), numticks=12))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def _draw_metric(
+    axes: Axes, profile: Profile, metric: str, *, name: str, color: str, alone: bool, interval: bool
+) -> None:
+    """One curve over the sites, with its law where it is of D."""
+    law = {"fuzziness": profile.law, "fuzziness_test": profile.laws.get("test")}.get(metric)
+    bars = [site.fuzziness_interval for site in profile.sites] if interval and metric == "fuzziness" else []
+    if name == "training data" and metric.endswith("_test"):
+        name = "test data"
+    _draw_curve(axes, profile, metric, label=plain_text(name) + _law_words(law, full=alone), color=color, bars=bars)
+    _draw_line(axes, law, color, first=profile.sites[0].index)
 
 
 def _draw_curve(
-    axes: Axes, values: Sequence[float | None], *, label: str, color: str, bars: Sequence[Interval | None]
+    axes: Axes, profile: Profile, metric: str, *, label: str, color: str, bars: Sequence[Interval | None]
 ) -> None:
     """The points, their error bars, and marks on the floor where D = 0 lies below every logarithm."""
     linear = axes.get_yscale() == "linear"
-    points = [(site, value) for site, value in enumerate(values) if value is not None and (value > 0 or linear)]
+    points = _points(profile, metric, positive=not linear)
     style: dict[str, Any] = {"marker": "o", "linestyle": "-" if linear else "none", "markersize": 5.5, "zorder": 3}
-    axes.plot(*_columns(points), color=color, label=label, gid=_MARK, **style)
-    barred = [(site, value, bar) for (site, value) in points if (bar := _at(bars, site)) is not None]
+    axes.plot(*_columns(points), color=color, label=label, gid=_mark(profile), **style)
+    around = {site.index: bar for site, bar in zip(profile.sites, bars, strict=False) if bar is not None}
+    barred = [(site, value, around[site]) for site, value in points if site in around]
     if barred:
         below = [max(0.0, value - bar.low) for _, value, bar in barred]
         above = [max(0.0, bar.high - value) for _, value, bar in barred]
-        places = _columns([(site, value) for site, value, _ in barred])
-        axes.errorbar(*places, yerr=[below, above], fmt="none", ecolor=color, elinewidth=1.1, capsize=2.5, zorder=2)
-    zeros = [] if linear else [site for site, value in enumerate(values) if value == 0]
+        at = _columns([(site, value) for site, value, _ in barred])
+        axes.errorbar(*at, yerr=[below, above], fmt="none", ecolor=color, elinewidth=1.1, capsize=2.5, zorder=2)
+    zeros = [] if linear else [site.index for site, value in _valued(profile, metric) if value == 0]
     if zeros:
         floor: Any = axes.get_xaxis_transform()
         style = {"marker": "v", "linestyle": "none", "transform": floor, "label": "D = 0 (below the axis)"}
         axes.plot(zeros, [0.015] * len(zeros), color=color, **style)
 
 
-def _draw_line(axes: Axes, law: LawFit | None, color: str) -> None:
+def _draw_line(axes: Axes, law: LawFit | None, color: str, *, first: int) -> None:
+    """The fitted line, which counts from the first site of the curve."""
     if law is None or law.rho is None or law.intercept is None or len(law.curve) < 2:
         return
     ends = (0, len(law.curve) - 1)
-    fitted = [math.exp(law.intercept + site * math.log(law.rho)) for site in ends]
-    axes.plot(ends, fitted, color=color, linewidth=1.4, zorder=1)
+    fitted = [math.exp(law.intercept + step * math.log(law.rho)) for step in ends]
+    axes.plot([first + step for step in ends], fitted, color=color, linewidth=1.4, zorder=1)
 
 
 def _draw_test(axes: Axes, profile: Profile, color: str) -> None:
-    points = [(site, value) for site, value in enumerate(profile.curve("fuzziness_test")) if value]
+    points = _points(profile, "fuzziness_test", positive=True)
     if points:
         law = profile.laws.get("test")
-        words = "" if law is None or law.rho is None else f", ρ {number(law.rho, 3)}, r {_minus(correlation(law.r))}"
+        words = (
+            "" if law is None or law.rho is None else f": ρ = {number(law.rho, 3)}, r = {_minus(correlation(law.r))}"
+        )
         style: dict[str, Any] = {"marker": "s", "markersize": 4.5, "linewidth": 0.9, "markerfacecolor": "white"}
-        axes.plot(*_columns(points), color=color, alpha=0.45, zorder=1.5, label=f"test data{words}", **style)
+        axes.plot(*_columns(points), color=color, alpha=0.6, zorder=1.5, label=f"test data{words}", **style)
 
 
 def _draw_null(axes: Axes, profile: Profile) -> None:
-    points = [(site, value) for site, value in enumerate(profile.curve("null")) if value]
+    points = _points(profile, "null", positive=True)
     if points:
-        axes.plot(*_columns(points), color="0.5", linestyle=":", linewidth=1.1, label="permuted labels", zorder=1)
+        axes.plot(
+            *_columns(points), color="0.5", linestyle=":", linewidth=1.1, label="chance (shuffled labels)", zorder=1
+        )
 
 
-def _draw_site(axes: Axes, site: SiteReading, name: str, classes: int) -> None:
-    assert site.coordinates is not None
-    points, labels = site.coordinates.points, site.coordinates.labels
-    for kind in sorted(set(labels)):
-        mine = [point for point, label in zip(points, labels, strict=True) if label == kind]
-        color = _class_color(kind, classes)
-        axes.scatter(*_columns(mine), s=8, color=color, linewidths=0, alpha=0.85, label=str(kind), rasterized=True)
-    axes.set_title(f"{site.index}  {_plain(name)}", fontsize="small")
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.spines[:].set_alpha(0.3)
-    first, second = site.coordinates.explained
-    axes.set_xlabel(f"{100 * first:.0f} % + {100 * second:.0f} % of variance", fontsize="x-small")
-    axes.margins(0.08)
+def _draw_classes(axes: Axes, profile: Profile) -> None:
+    """D_k, one thin line per class; beyond twenty classes the colors alone tell them apart."""
+    labels = class_labels(profile)
+    for kind, label in enumerate(labels):
+        rows = [(site.index, site.class_fuzziness) for site in profile.sites if site.class_fuzziness is not None]
+        points = [(index, value) for index, row in rows if (value := row[kind]) is not None and value > 0]
+        style: dict[str, Any] = {"marker": "o", "markersize": 3, "linewidth": 1.0, "gid": _mark(profile)}
+        shown = plain_text(label) if len(labels) <= 2 * len(CLASS_COLORS) else "_hidden"
+        axes.plot(*_columns(points), color=class_color(kind, len(labels)), label=shown, **style)
 
 
-def _class_color(kind: int, classes: int) -> Any:
-    if classes <= len(CLASS_COLORS):
-        return CLASS_COLORS[kind % len(CLASS_COLORS)]
-    return colormaps["turbo"](kind / max(1, classes - 1))
-
-
-def _class_keys(panels: Sequence[Axes], classes: int) -> tuple[list[Any], list[str]]:
-    """One handle a class, from the first panel that shows it, drawn larger than its dots."""
-    found: dict[str, Any] = {}
-    for panel in panels:
-        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
-    labels = [str(kind) for kind in range(classes) if str(kind) in found]
-    return [found[label] for label in labels], labels
+def _draw_shares(axes: Axes, profile: Profile, color: str, *, label: str, bars: bool) -> None:
+    """Each layer's share of the work, beside the equal share that the law stands for."""
+    shares = work_shares(profile.law) or ()
+    at = [site.index for site in profile.sites[1:]]
+    marker, shown = ("none", "_hidden") if bars else ("o", label)
+    axes.plot(
+        at, shares, color=color, marker=marker, linestyle="none" if bars else "-", gid=_mark(profile), label=shown
+    )
+    if bars:
+        axes.bar(at, shares, color=color, alpha=0.6, width=0.7, label=label)
+    axes.axhline(1 / len(shares), color=color, linestyle="--", linewidth=0.9, label="equal shares" if bars else None)
 
 
 def _law_words(law: LawFit | None, *, full: bool) -> str:
-    """The law in the legend; beside r its greatest residual and, in full, the other numbers that r alone hides."""
+    """The law in the legend, and beside r its greatest residual, which r alone hides."""
     if law is None or law.rho is None:
         return ""
     first = f": ρ = {number(law.rho, 3)}{limits(law.intervals.get('rho')) if full else ''}"
@@ -231,17 +290,7 @@ def _law_words(law: LawFit | None, *, full: bool) -> str:
         first += f", half-life {number(law.half_life, 3)}"
     if law.r is None:
         return _minus(first)
-    second = f"r = {correlation(law.r)}, residual ≤ {number(law.max_residual, 2)}"
-    if not full:
-        return _minus(f"{first}\n{second}")
-    gain = "" if law.two_slopes is None else f", two-slope BIC gain {number(law.two_slopes.gain, 2)}"
-    return _minus(f"{first}\n{second}\nimbalance {number(law.imbalance, 3)}{gain}")
-
-
-def _plain(text: str) -> str:
-    """A name as it stands: dollar signs would begin a formula, and a leading underscore hides it from the legend."""
-    shown = one_line(text).replace("$", r"\$")
-    return f" {shown}" if shown.startswith("_") else shown
+    return _minus(f"{first}\nr = {correlation(law.r)}, residual ≤ {number(law.max_residual, 2)}")
 
 
 def _minus(text: str) -> str:
@@ -249,9 +298,19 @@ def _minus(text: str) -> str:
     return "".join("−" if char == "-" and text[i + 1 : i + 2].isdigit() else char for i, char in enumerate(text))
 
 
+def _mark(profile: Profile) -> str:
+    return f"{_MARK} {passed_words(profile)}"
+
+
+def _valued(profile: Profile, metric: str) -> list[tuple[Any, float]]:
+    values = BY_NAME[metric].of(profile)
+    return [(site, value) for site, value in zip(profile.sites, values, strict=True) if value is not None]
+
+
+def _points(profile: Profile, metric: str, *, positive: bool) -> list[tuple[int, float]]:
+    """A metric at the numbers that its sites have in every table."""
+    return [(site.index, value) for site, value in _valued(profile, metric) if value > 0 or not positive]
+
+
 def _columns(points: Sequence[tuple[int | float, float]]) -> tuple[list[int | float], list[float]]:
     return [x for x, _ in points], [y for _, y in points]
-
-
-def _at(bars: Sequence[Interval | None], site: int) -> Interval | None:
-    return bars[site] if site < len(bars) else None

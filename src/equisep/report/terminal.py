@@ -82,7 +82,8 @@ def _profile_blocks(profile: Profile, glyphs: Glyphs, width: int) -> Iterable[Re
     yield _law_block(profile.law, glyphs, [*_other_laws(profile, glyphs)], passed=passed_words(profile))
     curve = profile.curve("fuzziness")
     if any(value for value in curve):
-        drawing = render_curve(curve, profile.law, min(width, 100) - 2, 14, ascii=glyphs is ASCII)
+        first = profile.sites[0].index
+        drawing = render_curve(curve, profile.law, min(width, 100) - 2, 14, ascii=glyphs is ASCII, first=first)
         yield Padding(Group(Text("D over depth", style="dim"), Text(drawing, no_wrap=True)), (1, 0, 1, 2))
     yield from _depth_and_accuracy(profile, glyphs)
     if profile.classifier is not None:

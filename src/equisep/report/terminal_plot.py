@@ -33,8 +33,9 @@ _PLAIN = _Pen(point="o", zero="v", wall="|", notch="+", corner="+", floor="-", t
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """Where sites and values lie on a canvas of `width` × `height` characters."""
+    """Where `sites` sites, numbered from `first`, and values lie on a canvas of `width` × `height` characters."""
 
+    first: int
     sites: int
     low: float
     high: float
@@ -57,12 +58,18 @@ class _Frame:
 
 
 def render_curve(
-    curve: Sequence[float | None], fit: LawFit | None, width: int = 72, height: int = 12, ascii: bool = False
+    curve: Sequence[float | None],
+    fit: LawFit | None,
+    width: int = 72,
+    height: int = 12,
+    ascii: bool = False,
+    *,
+    first: int = 0,
 ) -> str:
-    """D over depth on a logarithmic axis, with the line of `fit`, as lines of at most `width` characters.
+    """D against depth on a logarithmic axis, with the line of `fit`, as lines of at most `width` characters.
 
-    `ascii` keeps to characters that every terminal has. Sites without D are left out; D = 0 lies below every logarithm
-    and is marked on the floor.
+    `first` is the number of the first site: 1 where the raw input is left out. `ascii` keeps to characters that every
+    terminal has. Sites without D are left out; D = 0 lies below every logarithm and is marked on the floor.
     """
     logs = [math.log(value) if value is not None and value > 0 else None for value in curve]
     drawn = [log for log in logs if log is not None]
@@ -73,6 +80,7 @@ def render_curve(
     labels_at = _ticks(min(reach), max(reach))
     gutter = max(len(label) for label in labels_at.values())
     frame = _Frame(
+        first=first,
         sites=len(curve),
         low=min(reach),
         high=max(reach),
@@ -105,8 +113,8 @@ def _canvas(frame: _Frame, line: tuple[float, float] | None, ascii: bool) -> lis
     for column in range(first, last + 1):
         share = (column - first) / max(1, last - first)
         row = frame.row(line[0] + share * (line[1] - line[0]))
-        place = (row // 4, column // 2)
-        dots[place] = dots.get(place, 0) | _DOTS[row % 4][column % 2]
+        cell = (row // 4, column // 2)
+        dots[cell] = dots.get(cell, 0) | _DOTS[row % 4][column % 2]
     for (row, column), bits in dots.items():
         canvas[row][column] = "." if ascii else chr(_BRAILLE + bits)
     return canvas
@@ -142,15 +150,15 @@ def _walled(canvas: list[list[str]], frame: _Frame, labels_at: dict[float, str],
 
 
 def _floor(frame: _Frame, gutter: int, pen: _Pen) -> list[str]:
-    """The axis of depth: a tick a site, and as many site numbers as fit."""
+    """The axis of depth: a tick per site, and as many site numbers as fit."""
     axis = [pen.floor] * frame.width
     numbers = [" "] * (frame.width + 1)
-    room = max(1, math.ceil((len(str(frame.sites - 1)) + 1) * frame.sites / frame.width))
+    room = max(1, math.ceil((len(str(frame.first + frame.sites - 1)) + 1) * frame.sites / frame.width))
     for site in range(frame.sites):
         column = frame.column(site) // 2
         axis[column] = pen.tick
         if site % room == 0:
-            label = str(site)
+            label = str(frame.first + site)
             start = min(column, len(numbers) - len(label))
             numbers[start : start + len(label)] = label
     return [

@@ -107,11 +107,11 @@ class Profile:
         ]
         return pandas.DataFrame(rows).set_index("site")
 
-    def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
-        """Draw D over depth with the fitted law (matplotlib); see `equisep.report.plots.plot_law`."""
-        from equisep.report.plots import plot_law
+    def plot(self, ax: Axes | str | Path | None = None, **options: Any) -> Axes:
+        """Draw D against depth with the fitted law, onto `ax` or into a file; see `equisep.report.plots.plot_law`."""
+        from equisep.report.plots import plot_profile
 
-        return plot_law(self, ax=ax, **options)
+        return plot_profile(self, ax, **options)
 
     def __repr__(self) -> str:
         law = self.law
