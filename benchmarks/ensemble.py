@@ -155,7 +155,7 @@ def whole_run(x: Tensor, y: Tensor) -> dict[str, Any]:
 
 
 def _law(model: nn.Module, x: Tensor, y: Tensor) -> tuple[float, float]:
-    law = measure(model, (x, y), mode="batch", metrics=["fuzziness"], intervals="none", coordinates=0).law
+    law = measure(model, (x, y), reading="mixed", metrics=["fuzziness"], intervals="none", coordinates=0).law
     assert law.r is not None and law.rho is not None
     return law.r, law.rho
 

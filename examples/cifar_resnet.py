@@ -35,12 +35,19 @@ def main(words: Sequence[str] | None = None) -> equisep.Profile:
     train = Batches(*prepare_split(data, IMAGENET, per_class=asked.per_class, seed=asked.seed))
     test = Batches(*prepare_split(data, IMAGENET, per_class=asked.test_per_class, seed=asked.seed, split="test"))
     profile = equisep.measure(
-        model, train, test, sites="auto", mode=asked.mode, reduction=asked.reduction, device=asked.device, coordinates=0
+        model,
+        train,
+        test,
+        sites="auto",
+        reading=asked.reading,
+        reduction=asked.reduction,
+        device=asked.device,
+        coordinates=0,
     )
     wrong = 1 - (profile.accuracy_test or 0)
     print(
-        f"{asked.network}: {100 * wrong:.2f} % of {len(test.y)} test images wrong in `{asked.mode}` mode; "
-        f"published: {100 * published:.2f} % of 10,000 (in `eval` mode)."
+        f"{asked.network}: {100 * wrong:.2f} % of {len(test.y)} test images wrong in the reading `{asked.reading}`; "
+        f"published: {100 * published:.2f} % of 10,000 (read in `eval`)."
     )
     for grain in ("layers", "blocks"):
         law = profile.laws[grain]
@@ -72,7 +79,7 @@ def arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--data-dir", help="folder with data files and weights (or EQUISEP_DATA)")
     parser.add_argument("--per-class", type=int, help="training images a class; all by default")
     parser.add_argument("--test-per-class", type=int, help="test images a class; all by default")
-    parser.add_argument("--mode", default="eval", choices=("eval", "batch"))
+    parser.add_argument("--reading", default="eval", choices=("eval", "mixed"))
     parser.add_argument("--reduction", default="flatten", help="flatten, mean, positions, pca=m")
     parser.add_argument("--device", help="cpu, cuda, …")
     parser.add_argument("--seed", type=int, default=0)

@@ -134,7 +134,7 @@ def test_compare_shows_the_difference_and_what_was_read_differently(place: Path)
     assert a.law.rho is not None and b.law.rho is not None
     assert content["law"]["rho"]["value"] == pytest.approx(b.law.rho - a.law.rho, rel=1e-9)
     text = equisep("compare", "a.json", "b.json", folder=place).stdout
-    assert "mode" in text and "weighting" in text
+    assert "reading" in text and "weighting" in text
 
 
 def test_version_help_and_completion(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_a_newer_profile_is_refused_with_the_way_out(place: Path, tmp_path: Path
     (tmp_path / "cut.json").write_text((place / "a.json").read_text()[:500])
     newer = equisep("law", tmp_path / "newer.json", folder=place)
     assert newer.returncode == 2
-    assert "was written by a newer equisep (schema 99; this version reads up to 2). Upgrade equisep" in newer.stderr
+    assert "was written by a newer equisep (schema 99; this version reads up to 3). Upgrade equisep" in newer.stderr
     cut = equisep("compare", tmp_path / "cut.json", "a.json", folder=place)
     assert cut.returncode == 2
     assert "is not valid JSON" in cut.stderr

@@ -32,7 +32,7 @@ def test_json_is_one_object_with_the_promised_fields(smoke: tuple[Path, str, str
     for site in content["sites"]:
         assert {"name", "fuzziness", "ncc_train", "ncc_test", "cdnv"} <= site.keys()
         assert site["fuzziness"] > 0
-    assert content["settings"]["mode"] == "batch"
+    assert content["settings"]["reading"] == "mixed"
     assert content["settings"]["training"]["epochs"] == 20
     assert len(content["settings"]["data"]["checksum"]) == 64
 
@@ -92,7 +92,7 @@ def test_quiet_says_nothing_but_the_result(tmp_path: Path) -> None:
         (("--rate", "-1"), "`rate` must be a positive number; found -1.0."),
         (("--depth", "0"), "A network needs a depth of at least 1; found 0."),
         (("--device", "cuda:77"), "`--device cuda:77` cannot be used here"),
-        (("--mode", "bach"), "No reading mode `bach`. Did you mean `batch`?"),
+        (("--mode", "bach"), "No reading `bach`."),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(words: tuple[str, ...], sentence: str, tmp_path: Path) -> None:

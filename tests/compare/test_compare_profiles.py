@@ -44,7 +44,7 @@ def profile(rho: float = 0.5, sites: int = 8, prefix: str = "relu", **changes) -
         law=fit_law(curve),
         effective_depth=3,
         accuracy_train=1.0,
-        settings={"mode": "batch", "weighting": "sample"},
+        settings={"reading": "mixed", "weighting": "sample"},
     )
     return replace(whole, **changes)
 
@@ -141,20 +141,20 @@ def test_profiles_of_other_length_match_by_name() -> None:
 
 
 def test_what_was_read_differently_is_listed() -> None:
-    here = {"mode": "batch", "weighting": "sample", "training": {"rate": 0.1, "seed": 0}}
-    there = {"mode": "eval", "weighting": "sample", "training": {"rate": 0.1, "seed": 1}, "only": "there"}
+    here = {"reading": "mixed", "weighting": "sample", "training": {"rate": 0.1, "seed": 0}}
+    there = {"reading": "eval", "weighting": "sample", "training": {"rate": 0.1, "seed": 1}, "only": "there"}
     found = compare_profiles(profile(settings=here), profile(settings=there, counts=(50, 60)))
     assert [(entry.name, entry.a, entry.b) for entry in found.settings] == [
-        ("mode", "batch", "eval"),
+        ("reading", "mixed", "eval"),
         ("training.seed", 0, 1),
     ]
     assert [note.code for note in found.notes] == ["settings-differ", "data-differ"]
-    assert "different `mode`: compare with care" in found.notes[0].text  # how it was trained is what one compares
+    assert "different `reading`: compare with care" in found.notes[0].text  # how it was trained is what one compares
     assert "110 samples (50 to 60 a class) of 2 classes" in found.notes[1].text
 
 
 def test_comparisons_travel_as_json() -> None:
-    found = compare_profiles(profile(0.5), profile(0.6, settings={"mode": "eval"}))
+    found = compare_profiles(profile(0.5), profile(0.6, settings={"reading": "eval"}))
     text = json.dumps(encode(found), allow_nan=False)
     assert decode(ProfileDifference, json.loads(text), where="difference") == found
 

@@ -54,7 +54,7 @@ def features(model: Fnn, parts: list[Batch], mode: str = "eval") -> tuple[list[T
         for place, block in zip(sites[1:], model.blocks, strict=True):
             h = block.linear(h)
             norm = block.norm
-            if mode == "batch":
+            if mode == "mixed":
                 h = functional.batch_norm(h, None, None, norm.weight, norm.bias, training=True, eps=norm.eps)
             else:
                 h = functional.batch_norm(h, norm.running_mean, norm.running_var, norm.weight, norm.bias, eps=norm.eps)

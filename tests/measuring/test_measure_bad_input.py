@@ -149,12 +149,12 @@ def test_targets_that_are_words() -> None:
 
 
 @ways
-@pytest.mark.parametrize("mode", ["eval", "batch"])
+@pytest.mark.parametrize("mode", ["eval", "mixed"])
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
 def test_nan_or_inf_in_the_inputs(bad: float, mode: str, memory: int | None) -> None:
     x = X.clone()
     x[60, :3] = bad
-    assert sentence(FeatureError, batches((x, Y)), memory=memory, mode=mode) == (
+    assert sentence(FeatureError, batches((x, Y)), memory=memory, reading=mode) == (
         "Site `input` gives 3 NaN or Inf among 200 numbers at batch 2 of the training data. Check the inputs and the weights."
     )
 
@@ -304,7 +304,7 @@ from equisep.errors import InputError
 found = []
 data = torch.randn(40, 100), torch.arange(40) % 10
 for model, options in (
-    (len, {}), (Fnn(), {"mode": "evel"}), (Fnn(), {"intervals": "boot"}), (Fnn(), {"weighting": "classes"}),
+    (len, {}), (Fnn(), {"reading": "evel"}), (Fnn(), {"intervals": "boot"}), (Fnn(), {"weighting": "classes"}),
 ):
     try:
         measure(model, data, **options)
@@ -315,7 +315,7 @@ print(json.dumps(found))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == [
         "`measure` needs a torch.nn.Module; found builtin_function_or_method.",
-        "No reading mode `evel`. Did you mean `eval`? Known: eval, batch.",
+        "No reading `evel`. Did you mean `eval`? Known: eval, mixed.",
         "No intervals `boot`. Did you mean `bootstrap`? Known: auto, bootstrap, jackknife, none.",
         "No weighting `classes`. Did you mean `class`? Known: sample, class, mixed.",
     ]
@@ -344,13 +344,13 @@ def test_wrong_options_are_refused_before_any_work(options: dict[str, object], f
 
 def test_batch_mode_refuses_batches_of_one_sample() -> None:
     wanted = (
-        "`batch` mode needs at least 2 samples a batch; batch {} of the {} data holds 1. "
+        "The reading `mixed` needs at least 2 samples per batch; batch {} of the {} data holds 1. "
         "Use another batch size, or `drop_last=True`."
     )
     data = batches((X, Y), 17)  # 120 = 7 · 17 + 1
-    assert sentence(InputError, data, mode="batch") == wanted.format(7, "training")
-    assert sentence(InputError, batches((X, Y), 1), mode="batch") == wanted.format(0, "training")
-    assert sentence(InputError, (X, Y), data, mode="batch") == wanted.format(7, "test")
+    assert sentence(InputError, data, reading="mixed") == wanted.format(7, "training")
+    assert sentence(InputError, batches((X, Y), 1), reading="mixed") == wanted.format(0, "training")
+    assert sentence(InputError, (X, Y), data, reading="mixed") == wanted.format(7, "test")
     assert measure(network(), data).counts == (30, 30, 30, 30)
 
 

@@ -79,20 +79,20 @@ def same_numbers(one: Profile, two: Profile) -> bool:
 def test_pairs_of_tensors_are_read_in_mixed_batches_of_100(memory: int | None) -> None:
     x, y = samples([75, 75, 75, 76])  # 301 samples: the last one joins the third batch
     order = y.argsort()
-    profile = measure(network(), (x[order], y[order]), mode="batch", memory=memory)
+    profile = measure(network(), (x[order], y[order]), reading="mixed", memory=memory)
     assert profile.settings["batch_sizes"] == [101, 100]
     assert "pure-batches" not in codes(profile)
-    assert same_numbers(profile, measure(network(), Batches(x[order], y[order]), mode="batch", memory=memory))
+    assert same_numbers(profile, measure(network(), Batches(x[order], y[order]), reading="mixed", memory=memory))
 
 
 @ways
-@pytest.mark.parametrize("mode", ["eval", "batch"])
+@pytest.mark.parametrize("mode", ["eval", "mixed"])
 def test_a_torch_dataset_is_read_like_the_pair_of_its_arrays(mode: str, memory: int | None) -> None:
     x, y = samples([75, 75, 75, 76])
     order = y.argsort()
     x, y = x[order], y[order]  # sorted by class, as folders of images are
-    one = measure(network(), TensorDataset(x, y), mode=mode, memory=memory)  # type: ignore[arg-type]
-    assert same_numbers(one, measure(network(), (x, y), mode=mode, memory=memory))  # type: ignore[arg-type]
+    one = measure(network(), TensorDataset(x, y), reading=mode, memory=memory)  # type: ignore[arg-type]
+    assert same_numbers(one, measure(network(), (x, y), reading=mode, memory=memory))  # type: ignore[arg-type]
     assert one.settings["batch_sizes"] == [101, 100]
 
 
@@ -228,14 +228,14 @@ def shuffling(generator: torch.Generator | None = None) -> DataLoader[Any]:
     return DataLoader(TensorDataset(*DATA), batch_size=25, shuffle=True, generator=generator)
 
 
-@pytest.mark.parametrize("mode", ["eval", "batch"])
+@pytest.mark.parametrize("mode", ["eval", "mixed"])
 @pytest.mark.parametrize("own", [False, True])
 def test_a_loader_that_shuffles_is_repeated_exactly_and_given_back(mode: str, own: bool) -> None:
     generator = torch.Generator().manual_seed(4) if own else None
     loader = shuffling(generator)
     model = network()
     before = torch.get_rng_state(), generator.get_state() if generator else None
-    profile = measure(model, loader, loader, mode=mode, memory=0)  # type: ignore[arg-type]
+    profile = measure(model, loader, loader, reading=mode, memory=0)  # type: ignore[arg-type]
     assert not {"shuffled", "changed"} & set(codes(profile))
     assert all(site.null is not None for site in profile.sites)
     assert torch.equal(torch.get_rng_state(), before[0])
@@ -281,7 +281,7 @@ def test_a_loader_that_augments_is_noted(which: str) -> None:
 
 
 def test_a_loader_that_shuffles_in_batch_mode_changes_the_features() -> None:
-    profile = measure(network(), Shuffled(DATA), mode="batch", memory=0)
+    profile = measure(network(), Shuffled(DATA), reading="mixed", memory=0)
     assert "changed" in codes(profile)
 
 

@@ -13,7 +13,7 @@ from equisep.measuring import measure
 
 X, Y = samples()
 ways = pytest.mark.parametrize("memory", [None, 0], ids=["buffered", "streamed"])
-modes = pytest.mark.parametrize("mode", ["eval", "batch"])
+modes = pytest.mark.parametrize("mode", ["eval", "mixed"])
 
 
 class Dropped(nn.Module):
@@ -68,7 +68,7 @@ def differing(before: dict[str, object], after: dict[str, object]) -> list[str]:
 def test_everything_is_as_it_was(mode: str, memory: int | None) -> None:
     model, data = prepared(), DataLoader(TensorDataset(X, Y), batch_size=40, shuffle=True)
     before = state(model)
-    profile = measure(model, data, data, mode=mode, memory=memory, sites=["net.blocks.*"])  # type: ignore[arg-type]
+    profile = measure(model, data, data, reading=mode, memory=memory, sites=["net.blocks.*"])  # type: ignore[arg-type]
     assert len(profile.sites) == 4
     assert differing(before, state(model)) == []
     assert torch.is_grad_enabled()
@@ -82,7 +82,7 @@ def test_everything_is_as_it_was_when_measuring_fails_on_nan(mode: str, memory: 
     model = prepared()
     before = state(model)
     with pytest.raises(FeatureError):
-        measure(model, batches((x, Y)), mode=mode, memory=memory, sites=["net.blocks.*"])  # type: ignore[arg-type]
+        measure(model, batches((x, Y)), reading=mode, memory=memory, sites=["net.blocks.*"])  # type: ignore[arg-type]
     assert differing(before, state(model)) == []
 
 
@@ -94,7 +94,7 @@ def test_training_goes_on_bit_for_bit_as_if_nothing_had_been_measured(mode: str,
         torch.manual_seed(3)
         training_step(model)
         if measured:
-            measure(model, DataLoader(TensorDataset(X, Y), batch_size=40, shuffle=True), mode=mode, memory=memory)  # type: ignore[arg-type]
+            measure(model, DataLoader(TensorDataset(X, Y), batch_size=40, shuffle=True), reading=mode, memory=memory)  # type: ignore[arg-type]
         training_step(model)
     for (name, a), b in zip(one.state_dict().items(), two.state_dict().values(), strict=True):
         assert a.numpy().tobytes() == b.numpy().tobytes(), name
@@ -103,7 +103,7 @@ def test_training_goes_on_bit_for_bit_as_if_nothing_had_been_measured(mode: str,
 @modes
 def test_measuring_twice_gives_the_same_profile(mode: str) -> None:
     model = prepared()
-    one, two = (measure(model, batches((X, Y)), batches((X, Y)), mode=mode) for _ in range(2))  # type: ignore[arg-type]
+    one, two = (measure(model, batches((X, Y)), batches((X, Y)), reading=mode) for _ in range(2))  # type: ignore[arg-type]
     assert one == two
 
 

@@ -100,17 +100,17 @@ def test_one_class_batches_in_batch_mode_are_noted(which: str, memory: int | Non
     order = Y.argsort()
     mixed, pure = batches((X, Y)), batches((X[order], Y[order]), 30)
     data = (pure, mixed) if which == "training" else (mixed, pure)
-    profile = measure(network(), *data, mode="batch", memory=memory)
+    profile = measure(network(), *data, reading="mixed", memory=memory)
     assert note(profile, "pure-batches") == (
-        f"4 of 4 batches of the {which} data hold one class only: in `batch` mode BatchNorm then normalizes classes away "
+        f"4 of 4 batches of the {which} data hold one class only: in the reading `mixed` BatchNorm then normalizes classes away "
         "from each other. Read class-mixed batches."
     )
-    assert "pure-batches" not in codes(measure(network(), *data, mode="eval", memory=memory))
+    assert "pure-batches" not in codes(measure(network(), *data, reading="eval", memory=memory))
 
 
 def test_one_class_batches_without_batchnorm_are_no_trouble() -> None:
     order = Y.argsort()
-    profile = measure(plain(nn.ReLU()), batches((X[order], Y[order]), 30), mode="batch")
+    profile = measure(plain(nn.ReLU()), batches((X[order], Y[order]), 30), reading="mixed")
     assert "pure-batches" not in codes(profile)
 
 

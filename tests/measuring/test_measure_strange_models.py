@@ -88,13 +88,13 @@ def test_modules_that_do_more_in_train_and_eval_than_set_a_flag() -> None:
     assert not model[0].merged
 
 
-@pytest.mark.parametrize("mode", ["eval", "batch"])
+@pytest.mark.parametrize("mode", ["eval", "mixed"])
 def test_a_shuffling_loader_gives_one_d_whatever_the_memory(mode: str) -> None:
     def loader() -> Any:
         torch.manual_seed(5)
         return DataLoader(TensorDataset(X, Y), batch_size=32, shuffle=True, drop_last=True)
 
-    kept, streamed = (measure(network(), loader(), mode=mode, memory=memory) for memory in (None, 0))  # type: ignore[arg-type]
+    kept, streamed = (measure(network(), loader(), reading=mode, memory=memory) for memory in (None, 0))  # type: ignore[arg-type]
     assert kept.curve() == pytest.approx(streamed.curve(), rel=1e-9)
 
 

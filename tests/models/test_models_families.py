@@ -68,7 +68,7 @@ def test_it_trains_and_its_law_is_read_at_both_grains(name: str) -> None:
     assert min(history.loss[-2:]) < history.loss[0]
     assert not [key for key, value in model.named_parameters() if torch.equal(before[key], value)]
     for grain in ("layers", "blocks"):
-        profile = measure(model, (x, y), sites=grain, mode="batch", **CHEAP)
+        profile = measure(model, (x, y), sites=grain, reading="mixed", **CHEAP)
         assert [site.name for site in profile.sites] == ["input", *model.sites[grain]]
         assert profile.law.rho is not None
         assert math.isfinite(profile.law.rho) and -1 <= profile.law.r <= 1
@@ -101,7 +101,7 @@ def test_reading_leaves_no_trace(name: str) -> None:
     next(model.parameters()).requires_grad_(False)
     before = everything(model)
     for grain, mode in (("layers", "batch"), ("blocks", "eval")):
-        measure(model, (x, y), sites=grain, mode=mode, **CHEAP)  # type: ignore[arg-type]
+        measure(model, (x, y), sites=grain, reading=mode, **CHEAP)  # type: ignore[arg-type]
     after = everything(model)
     assert [key for key in before.keys() | after.keys() if before.get(key) != after.get(key)] == []
     assert torch.is_grad_enabled()

@@ -61,7 +61,8 @@ def full_profile(
         ),
         accuracy_train=1.0,
         accuracy_test=0.805,
-        settings={"mode": "batch", "weighting": "sample"},
+        reading="mixed",
+        settings={"reading": "mixed", "weighting": "sample"},
         notes=(Note("rank", "The class means span 8 directions of 9.", site="blocks.6.relu"),),
     )
 

@@ -78,7 +78,7 @@ def test_everything_from_outside_is_escaped() -> None:
         sites=tuple(replace(site, name=EVIL) for site in plain.sites),
         notes=(Note("x", EVIL, site=EVIL),),
         classifier=ClassifierReading(EVIL, 0.1, 0.1, 0.1, 0.1),
-        settings={"mode": EVIL, "weighting": EVIL},
+        settings={"reading": EVIL, "weighting": EVIL},
     )
     text = profile_html(profile)
     assert "<script" not in text

@@ -114,7 +114,7 @@ def test_names_are_never_markup() -> None:
         sites=(SiteReading(index=0, name="[bold]x", dim=1, fuzziness=1.0),),
         notes=(Note("x", "[link=a]b"),),
         classifier=ClassifierReading("[i]head", 0.1, 0.1, 0.1, 0.1),
-        settings={"mode": "[b]"},
+        settings={"reading": "[b]"},
     )
     text = printed(profile)
     for words in ("[red]Net[/red]�[31m", "[bold]x", "[link=a]b", "[i]head", "`[b]`", "NC3 – · NC4 –"):
@@ -139,16 +139,18 @@ def test_a_law_of_two_slopes() -> None:
 
 
 def test_comparison_of_profiles() -> None:
-    other = replace(full_profile(rho=0.6, seed=1), settings={"mode": "eval", "weighting": "sample"}, effective_depth=4)
+    other = replace(
+        full_profile(rho=0.6, seed=1), settings={"reading": "eval", "weighting": "sample"}, effective_depth=4
+    )
     text = printed(render_comparison(compare_profiles(full_profile(), other)))
     rows = {" ".join(line.split()[:2]): line.split() for line in text.splitlines() if line.strip()}
     assert rows["ρ 0.5149"][-1] == "clear"
     assert rows["r -0.9998"][-1] == "unclear"
     assert rows["effective depth"][-3:] == ["6", "4", "-2"]
-    assert rows["mode batch"] == ["mode", "batch", "eval"]
+    assert rows["reading mixed"] == ["reading", "mixed", "eval"]
     assert "blocks.6.relu" in text
     assert "[2.57, 3.59]" in text
-    assert "different `mode`" in text
+    assert "different `reading`" in text
     assert "Clear: the interval excludes no change" in " ".join(text.split())
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ def data(classes: int = 3) -> tuple[Tensor, Tensor]:
 def profile() -> Profile:
     """Measured, with test data, intervals, coordinates, a classifier and notes."""
     model = build("fnn", seed=0, widths=[6, 4], inputs=5, classes=3)
-    found = measure(model, data(), data(), sites=["blocks.*"], resamples=20, coordinates=10, mode="batch")
+    found = measure(model, data(), data(), sites=["blocks.*"], resamples=20, coordinates=10, reading="mixed")
     assert found.classifier is not None
     assert found.law.intervals
     assert found.notes
@@ -76,7 +77,7 @@ def test_the_least_profile_comes_back_equal(tmp_path: Path) -> None:
 def test_numbers_come_back_to_the_last_bit(tmp_path: Path) -> None:
     values = (0.1 + 0.2, 1e-300, 5e-324, 1.7976931348623157e308, 2**-1074 * 3, math.pi)
     site = SiteReading(index=0, name="input", dim=4, singular_values=values, fuzziness=3)  # type: ignore[arg-type]
-    profile = Profile(model="m", classes=2, counts=(1, 2), sites=(site,), law=LawFit(curve=values))
+    profile = Profile(model="m", classes=2, counts=(1, 2), sites=(site,) * len(values), law=LawFit(curve=values))
     again = Profile.load(profile.save(tmp_path / "p.json"))
     assert again.sites[0].singular_values == again.law.curve == values
     assert type(again.sites[0].fuzziness) is float
@@ -217,3 +218,55 @@ def test_an_interval_of_an_unknown_kind(saved: Path) -> None:
 def test_notes_print_their_site_first() -> None:
     assert str(Note("rank", "Dependent.", site="blocks.1")) == "blocks.1: Dependent."
     assert str(Note("rank", "Dependent.")) == "Dependent."
+
+
+def altered(saved: Path, **changes: Any) -> Path:
+    """The saved profile with some fields changed, by dotted path with `__`."""
+    content = json.loads(saved.read_text(encoding="utf-8"))
+    for path, value in changes.items():
+        *folders, name = path.split("__")
+        inner = content
+        for folder in folders:
+            inner = inner[int(folder) if folder.isdigit() else folder]
+        inner[name] = value
+    saved.write_text(json.dumps(content), encoding="utf-8")
+    return saved
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"law__intervals__rho__low": 1e9}, "low ≤ high"),
+        ({"law__intervals__rho__low": -1.0}, "no limit below 0"),
+        ({"sites__0__fuzziness_interval__low": -1e-3}, "no limit below 0"),
+        ({"counts": [1]}, "numbers"),
+        ({"sites__1__class_fuzziness": [1.0]}, "one per class"),
+    ],
+)
+def test_numbers_that_cannot_stand_beside_each_other_are_refused(saved: Path, changes: Any, words: str) -> None:
+    with pytest.raises(ProfileError, match=words):
+        Profile.load(altered(saved, **changes))
+
+
+def test_a_profile_with_another_number_of_sites_than_its_law_is_refused(saved: Path, profile: Profile) -> None:
+    content = profile.to_dict()
+    with pytest.raises(ProfileError, match="one number per site"):
+        Profile.load(altered(saved, sites=content["sites"][:-1]))
+
+
+def test_an_interval_beyond_all_numbers_is_refused(saved: Path) -> None:
+    text = saved.read_text(encoding="utf-8")
+    saved.write_text(re.sub(r'"high": [0-9.e+-]+', '"high": 1e999', text, count=1), encoding="utf-8")
+    with pytest.raises(ProfileError, match="finite number"):
+        Profile.load(saved)
+
+
+@pytest.mark.parametrize(("mode", "reading"), [("batch", "mixed"), ("eval", "eval")])
+def test_the_mode_of_an_earlier_schema_is_its_reading(saved: Path, mode: str, reading: str) -> None:
+    content = json.loads(saved.read_text(encoding="utf-8"))
+    del content["settings"]["reading"], content["reading"]
+    content.update(schema=2, settings={**content["settings"], "mode": mode})
+    saved.write_text(json.dumps(content), encoding="utf-8")
+    again = Profile.load(saved)
+    assert again.reading == again.settings["reading"] == reading
+    assert "mode" not in again.settings

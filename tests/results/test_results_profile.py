@@ -19,7 +19,14 @@ def profile(**changes: object) -> Profile:
     )
     law = LawFit(curve=(8.0, 4.0, 2.0), rho=0.5, r=-0.9991, half_life=1.0, loads=(0.69, 0.69))
     whole = Profile(
-        model="Net", classes=3, counts=(10, 10, 5), sites=sites, law=law, effective_depth=2, settings={"mode": "batch"}
+        model="Net",
+        classes=3,
+        counts=(10, 10, 5),
+        sites=sites,
+        law=law,
+        effective_depth=2,
+        reading="mixed",
+        settings={"reading": "mixed"},
     )
     return replace(whole, **changes)  # type: ignore[arg-type]
 
@@ -55,15 +62,15 @@ def test_an_unknown_curve_is_refused_with_the_known_ones() -> None:
 
 def test_the_one_line_form_says_what_matters() -> None:
     assert repr(profile()) == (
-        "<Profile of Net: 3 sites, 25 samples, 3 classes, D 8 → 2, ρ 0.500, r -0.9991 (law), effective depth 2, `batch` mode>"
+        "<Profile of Net: 3 sites, 25 samples, 3 classes, D 8 → 2, ρ 0.500, r -0.9991 (law), effective depth 2, reading `mixed`>"
     )
-    assert repr(profile(notes=(Note("a", "A."),))).endswith("`batch` mode, 1 note>")
-    assert repr(profile(notes=(Note("a", "A."), Note("b", "B.")))).endswith("`batch` mode, 2 notes>")
+    assert repr(profile(notes=(Note("a", "A."),))).endswith("reading `mixed`, 1 note>")
+    assert repr(profile(notes=(Note("a", "A."), Note("b", "B.")))).endswith("reading `mixed`, 2 notes>")
 
 
 def test_the_one_line_form_of_a_profile_without_law() -> None:
-    bare = profile(law=LawFit(curve=()), sites=(), effective_depth=None, settings={})
-    assert repr(bare) == "<Profile of Net: 0 sites, 25 samples, 3 classes, effective depth None, `?` mode>"
+    bare = profile(law=LawFit(curve=()), sites=(), effective_depth=None, reading=None, settings={})
+    assert repr(bare) == "<Profile of Net: 0 sites, 25 samples, 3 classes, effective depth None, reading `?`>"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from equisep.taps import tap
 
 def read(model: nn.Module, sites: object, x: Tensor, mode: str = "eval") -> dict[str, Tensor]:
     kept: dict[str, Tensor] = {}
-    with tap(model, sites, consume=lambda site, features: kept.update({site: features.clone()}), mode=mode):  # type: ignore[arg-type]
+    with tap(model, sites, consume=lambda site, features: kept.update({site: features.clone()}), reading=mode):  # type: ignore[arg-type]
         model(x)
     return kept
 
@@ -138,19 +138,19 @@ def test_the_features_carry_no_gradient() -> None:
     assert torch.is_grad_enabled()
 
 
-@pytest.mark.parametrize("mode", ["eval", "batch"])
+@pytest.mark.parametrize("mode", ["eval", "mixed"])
 def test_hooks_come_off_at_the_end(mode: str) -> None:
     model = small()
-    with tap(model, ["first", "relu", "head"], consume=lambda *_: None, mode=mode):  # type: ignore[arg-type]
+    with tap(model, ["first", "relu", "head"], consume=lambda *_: None, reading=mode):  # type: ignore[arg-type]
         assert hook_count(model) == 5  # three sites, and the beginning and the end of the forward pass
     assert hook_count(model) == 0
 
 
-@pytest.mark.parametrize("mode", ["eval", "batch"])
+@pytest.mark.parametrize("mode", ["eval", "mixed"])
 def test_hooks_come_off_when_the_forward_pass_raises(mode: str) -> None:
     model = small()
     before = snapshot(model)
-    with pytest.raises(RuntimeError), tap(model, ["relu"], consume=lambda *_: None, mode=mode):  # type: ignore[arg-type]
+    with pytest.raises(RuntimeError), tap(model, ["relu"], consume=lambda *_: None, reading=mode):  # type: ignore[arg-type]
         model(torch.zeros(8, 5))
     assert hook_count(model) == 0
     assert {key: value for key, value in before.items() if "training" in key} == {

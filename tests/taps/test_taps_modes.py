@@ -1,4 +1,4 @@
-"""`eval` and `batch` reading, and a model, its gradients and all random states left exactly as they were found."""
+"""`eval` and `mixed` reading, and a model, its gradients and all random states left exactly as they were found."""
 
 import random
 import subprocess
@@ -13,7 +13,7 @@ from torch.utils.data import BatchSampler, DataLoader, RandomSampler, TensorData
 
 from equisep.taps import random_state_kept, tap
 
-MODES = ["eval", "batch"]
+MODES = ["eval", "mixed"]
 
 
 def trained_a_little() -> nn.Module:
@@ -27,14 +27,14 @@ def trained_a_little() -> nn.Module:
 
 def read(model: nn.Module, x: Tensor, sites: list[str], mode: str) -> dict[str, Tensor]:
     kept: dict[str, Tensor] = {}
-    with tap(model, sites, consume=lambda site, features: kept.update({site: features.clone()}), mode=mode):  # type: ignore[arg-type]
+    with tap(model, sites, consume=lambda site, features: kept.update({site: features.clone()}), reading=mode):  # type: ignore[arg-type]
         model(x)
     return kept
 
 
 def test_batch_mode_normalizes_with_the_statistics_of_the_batch() -> None:
     model, x = trained_a_little(), batch(16)
-    kept = read(model, x, ["first", "norm"], "batch")
+    kept = read(model, x, ["first", "norm"], "mixed")
     h = kept["first"].double()
     spread = h.var(dim=0, correction=0)  # the biased variance, as in training
     wanted = (h - h.mean(dim=0)) / (spread + model.norm.eps).sqrt()
@@ -47,14 +47,14 @@ def test_eval_mode_normalizes_with_the_running_statistics() -> None:
     norm = model.norm
     wanted = (kept["first"] - norm.running_mean) / (norm.running_var + norm.eps).sqrt()
     torch.testing.assert_close(kept["norm"], wanted, rtol=1e-5, atol=1e-6)
-    assert not torch.allclose(kept["norm"], read(model, x, ["norm"], "batch")["norm"], atol=0.1)
+    assert not torch.allclose(kept["norm"], read(model, x, ["norm"], "mixed")["norm"], atol=0.1)
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_dropout_is_off(mode: str) -> None:
     model, x = small(), batch(16)
     kept: dict[str, list[Tensor]] = {}
-    with tap(model, ["relu", "drop"], consume=lambda s, f: kept.setdefault(s, []).append(f.clone()), mode=mode):  # type: ignore[arg-type]
+    with tap(model, ["relu", "drop"], consume=lambda s, f: kept.setdefault(s, []).append(f.clone()), reading=mode):  # type: ignore[arg-type]
         model(x)
     assert torch.equal(kept["drop"][0], kept["relu"][0])
 
@@ -65,7 +65,7 @@ def test_every_kind_of_batch_norm_is_switched(kind: type[nn.Module]) -> None:
     norm = kind(3)
     model = nn.Sequential(norm)
     x = 5 + 2 * torch.randn(64, 3, *dims, generator=torch.Generator().manual_seed(0))
-    found = read(model, x, ["0"], "batch")["0"].reshape(x.shape)
+    found = read(model, x, ["0"], "mixed")["0"].reshape(x.shape)
     assert abs(float(found.mean())) < 1e-5
     assert abs(float(found.std()) - 1) < 0.05
     assert torch.equal(norm.running_mean, torch.zeros(3))
@@ -75,7 +75,7 @@ def test_every_kind_of_batch_norm_is_switched(kind: type[nn.Module]) -> None:
 def test_batch_norms_of_any_make_come_back_as_they_were(options: dict[str, object]) -> None:
     model = nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6, **options))
     before = snapshot(model)
-    read(model, batch(), ["1"], "batch")
+    read(model, batch(), ["1"], "mixed")
     assert differing(before, snapshot(model)) == []
 
 
@@ -88,7 +88,7 @@ def test_the_model_is_left_exactly_as_found(mode: str, bad: float | None) -> Non
     before = snapshot(model)
     assert before["norm.num_batches_tracked value"] == 1
     assert any(value is not None for key, value in before.items() if key.endswith(" grad"))
-    with tap(model, ["first", "norm", "relu", "head"], consume=lambda *_: None, mode=mode):  # type: ignore[arg-type]
+    with tap(model, ["first", "norm", "relu", "head"], consume=lambda *_: None, reading=mode):  # type: ignore[arg-type]
         model(x)
         model(x)
     assert differing(before, snapshot(model)) == []
@@ -98,7 +98,7 @@ def test_the_model_is_left_exactly_as_found(mode: str, bad: float | None) -> Non
 def test_the_model_is_left_exactly_as_found_when_reading_fails(mode: str) -> None:
     model = trained_a_little()
     before = snapshot(model)
-    with pytest.raises(RuntimeError), tap(model, ["norm"], consume=lambda *_: None, mode=mode):  # type: ignore[arg-type]
+    with pytest.raises(RuntimeError), tap(model, ["norm"], consume=lambda *_: None, reading=mode):  # type: ignore[arg-type]
         model(batch())
         model(batch(8, 7))
     assert differing(before, snapshot(model)) == []
@@ -112,7 +112,7 @@ def test_global_random_states_are_left_as_found_by_a_tap(mode: str) -> None:
 
     model = nn.Sequential(nn.Linear(4, 4), Noisy())
     before = random_states()
-    with tap(model, ["0", "1"], consume=lambda *_: None, mode=mode):  # type: ignore[arg-type]
+    with tap(model, ["0", "1"], consume=lambda *_: None, reading=mode):  # type: ignore[arg-type]
         model(batch())
         assert not same(before[0], random_states()[0])
     assert all(same(a, b) for a, b in zip(before, random_states(), strict=True))
@@ -188,7 +188,7 @@ def test_a_training_step_after_reading_is_bit_identical_to_one_without(mode: str
     torch.manual_seed(9)  # dropout draws from the global generator
     step(without)
     torch.manual_seed(9)
-    with tap(with_reading, ["norm", "relu"], consume=lambda *_: None, mode=mode):  # type: ignore[arg-type]
+    with tap(with_reading, ["norm", "relu"], consume=lambda *_: None, reading=mode):  # type: ignore[arg-type]
         with_reading(batch())
     step(with_reading)
     for name, value in without.state_dict().items():

@@ -30,6 +30,6 @@ def compare(
         return
     if not quiet:
         for letter, path, profile in (("a", first, a), ("b", second, b)):
-            line = f"{letter}: {path}, read in `{profile.settings.get('mode', '?')}` mode"
+            line = f"{letter}: {path}, reading `{profile.reading or '?'}`"
             out.print(line, markup=False, highlight=False, soft_wrap=True)
     out.print(render_comparison(difference))

@@ -15,6 +15,7 @@ from equisep.cli.options import Device, Json, Quiet, Seed
 from equisep.cli.record import data_record
 from equisep.errors import NumericalError
 from equisep.files import encode
+from equisep.results import reading_named
 
 if TYPE_CHECKING:
     from equisep.progress import Progress
@@ -74,7 +75,9 @@ def demo(
     from equisep.measuring import Options
     from equisep.training import Recipe
 
-    Options(mode=cast("Mode", mode), seed=seed)  # refuse what cannot be measured before training for it
+    Options(
+        reading=reading_named("eval", mode=mode), seed=seed
+    )  # refuse what cannot be measured before training for it
     recipe = Recipe(epochs=SMOKE_EPOCHS if smoke else epochs, seed=seed)
     recipes = [replace(recipe, rate=each) for each in (RATES if rate is None else (rate,))]
     sample = Sample(per_class=SMOKE_PER_CLASS if smoke else PER_CLASS, seed=seed if data_seed is None else data_seed)
@@ -125,7 +128,7 @@ def _trained_and_measured(
     torch.save(network.state_dict(), folder / "model.pt")  # before measuring: nothing trained is lost on an error
     train_batches = Batches(x, y)
     profile = measure(
-        network.to(place), train_batches, Batches(*test), mode=cast("Mode", mode), seed=recipes[chosen].seed,
+        network.to(place), train_batches, Batches(*test), reading=reading_named("eval", mode=mode), seed=recipes[chosen].seed,
         name=f"Fnn-{depth}", progress=progress,
     )  # fmt: skip
     record: dict[str, Any] = {

@@ -23,7 +23,7 @@ def law(profile: ProfileFile, json: Json = False, quiet: Quiet = False) -> None:
             }
         )
         return
-    out.print(f"{content.model}, training data, `{content.settings.get('mode', '?')}` mode", markup=False)
+    out.print(f"{content.model}, training data, reading `{content.reading or '?'}`", markup=False)
     out.print(render_law(content.law, passed=passed_words(content)))
     symbol = "ρ" if out.encoding.startswith("utf") else "rho"
     for name, other in content.laws.items():

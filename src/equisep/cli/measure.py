@@ -31,13 +31,13 @@ from equisep.cli.options import (
 )
 from equisep.errors import EquisepError, InputError
 from equisep.files import encode
-from equisep.results import Note, Profile
+from equisep.results import Note, Profile, reading_named
 
 if TYPE_CHECKING:
     from equisep.data import Preparation
     from equisep.measuring.options import Intervals
     from equisep.separation import Weighting
-    from equisep.taps import Calls, Mode
+    from equisep.taps import Calls
 
 
 @reported
@@ -140,7 +140,7 @@ def measure(
         with _rescued(out_file, quiet=quiet), redirect_stdout(sys.stderr):
             profile = measure_model(
                 network, found.train, found.test, sites=(sites[0] if sites and len(sites) == 1 else sites) or "auto",
-                calls=cast("Calls", calls), reduction=reduction, mode=cast("Mode", mode),
+                calls=cast("Calls", calls), reduction=reduction, reading=reading_named("eval", mode=mode),
                 weighting=cast("Weighting", weighting), classes=classes, classifier=classifier, epsilon=epsilon,
                 intervals=cast("Intervals", intervals), memory=int(memory * 2**30), seed=seed, coordinates=coordinates,
                 device=device, progress=progress,

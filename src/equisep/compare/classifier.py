@@ -16,7 +16,7 @@ from equisep.data.inputs import Inputs
 from equisep.errors import EquisepError, FeatureError, InputError, ModelError, SiteError, did_you_mean
 from equisep.labels import check_range
 from equisep.progress import Progress, silent
-from equisep.results import Note
+from equisep.results import Note, reading_named
 from equisep.shapes import Float64, Int
 from equisep.taps import (
     Mode,
@@ -76,7 +76,12 @@ def read_classifier(
     dtype = next((tensor.dtype for tensor in model.parameters() if tensor.is_floating_point()), None)
     feed = Feed(data, what=what, device=place, dtype=dtype)
     state = _Sums(model, linear, classifier)
-    with random_state_kept(feed.source), reading_mode(model, mode), eager(), _listening(linear, state):
+    with (
+        random_state_kept(feed.source),
+        reading_mode(model, reading_named("eval", mode=mode)),
+        eager(),
+        _listening(linear, state),
+    ):
         for index, (inputs, labels) in enumerate(feed):
             state.take(inputs, labels, where=f"batch {index} of the {what} data")
             progress(f"reading the {what} data", index + 1, feed.batches)

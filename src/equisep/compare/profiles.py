@@ -11,7 +11,7 @@ from equisep.results import Interval, LawFit, Note, Profile, SiteReading
 
 # settings that change what the numbers mean; the others (seed, training, …) are what one compares
 READING = (
-    "mode", "weighting", "center", "normalization", "tol", "sites", "grain", "calls", "reduction", "epsilon", "batch_sizes",
+    "reading", "weighting", "center", "normalization", "tol", "sites", "grain", "calls", "reduction", "epsilon", "batch_sizes",
     "data",
 )  # fmt: skip
 

@@ -26,7 +26,7 @@ from equisep.measuring.profile import class_notes, classifier_reading, grain_law
 from equisep.measuring.reading import Read, Subject
 from equisep.measuring.rounds import rounds_of_train
 from equisep.progress import Progress, silent
-from equisep.results import Note, Profile
+from equisep.results import Note, Profile, Reading, reading_named
 from equisep.separation import Center, Normalization, Weighting
 from equisep.separation.centers import effective_depth
 from equisep.separation.pca import Components
@@ -34,7 +34,6 @@ from equisep.separation.states import SiteStates
 from equisep.taps import (
     GRAINS,
     Calls,
-    Mode,
     Reduction,
     ReductionLike,
     Sites,
@@ -61,7 +60,7 @@ def measure(
     sites: Sites = "auto",
     calls: Calls = "each",
     reduction: ReductionLike = "flatten",
-    mode: Mode = "eval",
+    reading: Reading = "eval",
     metrics: str | Sequence[str] | None = None,
     classes: int | None = None,
     classifier: str | None = None,
@@ -79,6 +78,7 @@ def measure(
     device: str | torch.device | None = None,
     name: str | None = None,
     progress: Progress = silent,
+    mode: str | None = None,
 ) -> Profile:
     """Measure how a model separates its classes, site by site.
 
@@ -89,7 +89,7 @@ def measure(
     calls          of a module called more than once, `each` call is a site (`relu`, `relu:2`, …) or only the `last`.
     reduction      how features become vectors: `flatten`, `mean`, `positions`, `first`, `last`, `tokens`, `pca=m`, or a
                    function; see `equisep.taps.Reduction`.
-    mode           `eval` (running BatchNorm statistics) or `batch` (those of the batch read; the papers' figures).
+    reading        `eval` (running BatchNorm statistics) or `mixed` (those of the batch read; the papers' figures).
     metrics        some of `equisep.measuring.METRICS`; all by default.
     classes        K; by default the width of the model's output.
     classifier     the linear layer that reads the last site; found by itself where there is one.
@@ -102,7 +102,7 @@ def measure(
     device         measure there; the model is moved for the while and moved back.
 
     The model, its buffers, gradients and flags, and all random states are afterwards exactly as they were, apart from what
-    its own forward pass writes in `eval` mode (a counter of calls, say).
+    its own forward pass writes in `eval` (a counter of calls, say).
     """
     if not isinstance(model, nn.Module):
         raise InputError(f"`measure` needs a torch.nn.Module; found {type(model).__name__}.")
@@ -110,7 +110,8 @@ def measure(
     refuse_uninitialized(model, asked="measure")
     how = Reduction.of(reduction)
     options = Options(
-        sites=site_record(sites), calls=calls, reduction=how.name, mode=mode, metrics=_names(metrics), classes=_plain(classes),
+        sites=site_record(sites), calls=calls, reduction=how.name, reading=reading_named(reading, mode=mode),
+        metrics=_names(metrics), classes=_plain(classes),
         classifier=classifier, weighting=weighting, center=center, normalization=normalization, tol=tol, epsilon=epsilon,
         intervals=intervals, resamples=resamples, level=level, coordinates=_plain(coordinates), seed=_plain(seed),
         **({} if memory is None else {"memory": memory}),
@@ -190,7 +191,7 @@ def _classifier(model: nn.Module, name: str | None, options: Options) -> nn.Line
     layer = site_modules(model)[name]
     assert isinstance(layer, nn.Linear)
     plain = nn.Linear(layer.in_features, layer.out_features, bias=layer.bias is not None, device="meta")
-    with reading_mode(model, options.mode):
+    with reading_mode(model, options.reading):
         plain.weight = nn.Parameter(layer.weight.detach().clone(), requires_grad=False)
         if layer.bias is not None:
             plain.bias = nn.Parameter(layer.bias.detach().clone(), requires_grad=False)
@@ -221,6 +222,7 @@ def _profile(
     mine = [states[seen.index_of(reading.name)] for reading in readings]
     return Profile(
         model=name,
+        reading=options.reading,
         classes=seen.classes,
         counts=tuple(reads[0].counts.tolist()),
         counts_test=tuple(reads[1].counts.tolist()) if len(reads) > 1 else None,
@@ -311,9 +313,9 @@ def _accuracy(read: Read) -> float | None:
 def _batch_notes(model: nn.Module, reads: Sequence[Read], options: Options) -> list[Note]:
     notes = []
     for read, what in zip(reads, SETS, strict=False):
-        if options.mode == "batch" and read.pure and batch_norms(model):
+        if options.reading == "mixed" and read.pure and batch_norms(model):
             text = (
-                f"{read.pure} of {read.batches} batches of the {what} data hold one class only: in `batch` mode BatchNorm "
+                f"{read.pure} of {read.batches} batches of the {what} data hold one class only: in the reading `mixed` BatchNorm "
                 "then normalizes classes away from each other. Read class-mixed batches."
             )
             notes.append(Note("pure-batches", text))

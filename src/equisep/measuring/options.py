@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from equisep.errors import InputError, did_you_mean
+from equisep.results import READINGS, Reading
 from equisep.separation import Center, Convention, Normalization, Weighting
-from equisep.taps import Calls, Mode, check_calls
+from equisep.taps import Calls, check_calls
 
 METRICS = ("fuzziness", "class_fuzziness", "null", "collapse", "cdnv", "ncc", "traces", "spectrum")
 Intervals = Literal["auto", "bootstrap", "jackknife", "none"]
@@ -26,7 +27,7 @@ class Options:
     sites: tuple[str, ...] | str = "auto"
     calls: Calls = "each"
     reduction: str = "flatten"
-    mode: Mode = "eval"
+    reading: Reading = "eval"
     metrics: tuple[str, ...] = METRICS
     classes: int | None = None
     classifier: str | None = None
@@ -44,10 +45,9 @@ class Options:
 
     def __post_init__(self) -> None:
         check_calls(self.calls)
-        if self.mode not in get_args(Mode):
-            raise InputError(
-                f"No reading mode `{self.mode}`.{did_you_mean(str(self.mode), get_args(Mode))} Known: eval, batch."
-            )
+        if self.reading not in READINGS:
+            hint = did_you_mean(str(self.reading), READINGS)
+            raise InputError(f"No reading `{self.reading}`.{hint} Known: {', '.join(READINGS)}.")
         if not isinstance(self.seed, int) or not 0 <= self.seed < 2**32:
             raise InputError(f"`seed` is a whole number, 0 ≤ seed < 2³²; found {self.seed!r}.")
         if not isinstance(self.memory, int):

@@ -195,7 +195,7 @@ def _changes(moved: float, *, steady: bool, what: str) -> list[Note]:
     if moved > DRIFT:
         text = (
             f"The {what} features changed between the two readings (class means moved by up to {moved:.2g} of the "
-            "within-class spread): the loader augments, or shuffles in `batch` mode. D is of both readings mixed."
+            "within-class spread): the loader augments, or shuffles in the reading `mixed`. D is of both readings mixed."
         )
         return [Note("changed", text)]
     if not steady:

@@ -109,7 +109,7 @@ def _probe(model: nn.Module, inputs: Inputs, sites: Sites, reduction: Reduction,
             model,
             choice.names,
             give=scout.take,
-            mode=options.mode,
+            reading=options.reading,
             calls=options.calls,
             reduction=reduction,
             spare=scout.spare,
@@ -148,7 +148,7 @@ def _choice(
         return choice, {"": choice.names}, ()
     calls = None
     if not declares_sites(model):
-        with reading_mode(model, options.mode), eager(), recorded_calls(model) as calls:
+        with reading_mode(model, options.reading), eager(), recorded_calls(model) as calls:
             run_model(inner(model), inputs, calling, what="the first batch")
     grains = grains_of(model, calls)
     notes = blocks_note(model, grains) if sites == "blocks" else ()
@@ -288,10 +288,10 @@ def check_finite(features: Tensor, *, site: str, where: str) -> None:
 
 
 def check_batch(model: nn.Module, size: int, options: Options, *, index: int, what: str) -> None:
-    """In `batch` mode a batch of one sample has no spread for BatchNorm to normalize by."""
-    if options.mode == "batch" and size == 1 and batch_norms(model):
+    """In the reading `mixed` a batch of one sample has no spread for BatchNorm to normalize by."""
+    if options.reading == "mixed" and size == 1 and batch_norms(model):
         raise InputError(
-            f"`batch` mode needs at least 2 samples a batch; batch {index} of the {what} data holds 1. "
+            f"The reading `mixed` needs at least 2 samples per batch; batch {index} of the {what} data holds 1. "
             "Use another batch size, or `drop_last=True`."
         )
 

@@ -121,7 +121,7 @@ def read(
                 take(place, subject.reduced(place, found.rows))
 
     with listening(
-        subject.model, state.names, give=give, mode=options.mode, calls=options.calls, reduction=subject.reduction,
+        subject.model, state.names, give=give, reading=options.reading, calls=options.calls, reduction=subject.reduction,
         stop=not scored and not whole, until=state.until, spare=state.spare,
     ):  # fmt: skip
         for index, (inputs, labels) in enumerate(feed):

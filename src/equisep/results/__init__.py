@@ -5,7 +5,9 @@ from equisep.results.profile import Profile
 from equisep.results.readings import READINGS, Reading, former_reading, reading_named
 from equisep.results.records import (
     Break,
+    ClassCosines,
     ClassifierReading,
+    ClassPair,
     Coordinates,
     GrainChoice,
     Interval,
@@ -20,6 +22,8 @@ from equisep.results.records import (
 __all__ = [
     "READINGS",
     "Break",
+    "ClassCosines",
+    "ClassPair",
     "ClassifierReading",
     "Coordinates",
     "GrainChoice",

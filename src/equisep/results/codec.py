@@ -14,8 +14,10 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from equisep.errors import NumericalError, ProfileError
 from equisep.files import encode, write_whole
 from equisep.results.profile import Profile
+from equisep.results.readings import former_reading
+from equisep.results.records import Interval
 
-SCHEMA = 2  # 2: `grains`
+SCHEMA = 3  # 2: `grains`; 3: `reading` for `mode`, class names, numbers per class
 KIND = "equisep profile"
 
 
@@ -94,13 +96,53 @@ def profile_from_dict(content: Mapping[str, Any], *, where: str = "profile") -> 
             "Upgrade equisep to read it."
         )
     body = {key: value for key, value in content.items() if key not in ("kind", "schema")}
+    if schema < SCHEMA:
+        body = _upgraded(body)
     profile = decode(Profile, body, where="profile")
     assert isinstance(profile, Profile)
     for law in (profile.law, *profile.laws.values()):
         _expect(law.rho is None or law.rho > 0, "law.rho", "above 0", law.rho)
-        _expect(len(law.loads) in (0, max(len(law.curve) - 1, 0)), "law.loads", "one a step of the curve", law.loads)
-        _expect(len(law.residuals) in (0, len(law.curve)), "law.residuals", "one a site of the curve", law.residuals)
+        _expect(len(law.loads) in (0, max(len(law.curve) - 1, 0)), "law.loads", "one per step of the curve", law.loads)
+        _expect(len(law.residuals) in (0, len(law.curve)), "law.residuals", "one per site of the curve", law.residuals)
+    _check_relations(profile)
     return profile
+
+
+def _check_relations(profile: Profile) -> None:
+    """What numbers must be to each other: limits of intervals, and as many entries as there are classes and sites."""
+    readings = (*profile.sites, *(profile.grains.others if profile.grains else ()))
+    for law in (profile.law, *profile.laws.values()):
+        for name, interval in law.intervals.items():
+            _check_interval(interval, f"law.intervals.{name}", positive=name in ("rho", "half_life"))
+    for site in readings:
+        _check_interval(site.fuzziness_interval, f"{site.name}.fuzziness_interval", positive=True)
+        _check_interval(site.fuzziness_corrected_interval, f"{site.name}.fuzziness_corrected_interval")
+        for field in ("class_fuzziness", "ncc_class_train", "ncc_class_test"):
+            values = getattr(site, field)
+            _expect(values is None or len(values) == profile.classes, f"{site.name}.{field}", "one per class", values)
+    _expect(len(profile.counts) == profile.classes, "counts", f"{profile.classes} numbers", profile.counts)
+    _expect(len(profile.law.curve) in (0, *_lengths(profile)), "law.curve", "one number per site", profile.law.curve)
+
+
+def _lengths(profile: Profile) -> set[int]:
+    """How long a curve over the sites may be: sites without D are left out."""
+    return {len(profile.sites), sum(site.fuzziness is not None for site in profile.sites)}
+
+
+def _check_interval(interval: Interval | None, where: str, *, positive: bool = False) -> None:
+    if interval is not None:
+        _expect(interval.low <= interval.high, where, "low ≤ high", interval)
+        _expect(not positive or interval.low >= 0, where, "no limit below 0", interval)
+
+
+def _upgraded(body: dict[str, Any]) -> dict[str, Any]:
+    """The body of an earlier schema: its reading stood among the settings, and was called `mode`."""
+    settings = body.get("settings")
+    if not isinstance(settings, dict) or not isinstance(settings.get("mode"), str):
+        return body
+    reading = former_reading(settings["mode"])
+    rest = {key: value for key, value in settings.items() if key != "mode"}
+    return {**body, "settings": {**rest, "reading": reading}, "reading": reading}
 
 
 def _refuse_constant(name: str) -> None:

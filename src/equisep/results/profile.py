@@ -24,7 +24,10 @@ class Profile:
 
     `law` is the law of D on the training data over `sites`; `laws` holds the others: `test`, `class 0` … of D_k, and where
     both grains were measured `layers` and `blocks`, with `grains` saying which of them `law` is and why.
-    `settings` are all choices that can change a number; `provenance` says what produced it.
+    `effective_depth` is the first layer from which on nearest-center training accuracy stays at 1 − ε or more,
+    `effective_depth_balanced` the same for the mean over classes, `network_depth` the first layer whose nearest centers come
+    within ε of the network's own accuracy (on test data where there are any). `settings` are all choices that can change a
+    number (ε among them); `provenance` says what produced it.
     """
 
     model: str
@@ -42,6 +45,12 @@ class Profile:
     settings: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
+    reading: str | None = None
+    class_names: tuple[str, ...] | None = None
+    effective_depth_balanced: int | None = None
+    network_depth: int | None = None
+    accuracy_class_train: tuple[float | None, ...] | None = None
+    accuracy_class_test: tuple[float | None, ...] | None = None
 
     def __getitem__(self, site: str | int) -> SiteReading:
         """The reading of one site, by name or index."""
@@ -124,7 +133,7 @@ class Profile:
         if law.r is not None:
             parts.append(f"r {law.r:.4f} ({law.verdict})")
         parts.append(f"effective depth {self.effective_depth}")
-        parts.append(f"`{self.settings.get('mode', '?')}` mode")
+        parts.append(f"reading `{self.reading or '?'}`")
         if self.notes:
             parts.append(f"{len(self.notes)} note{'s' if len(self.notes) > 1 else ''}")
         return f"<Profile of {self.model}: {', '.join(parts)}>"

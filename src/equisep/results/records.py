@@ -127,10 +127,35 @@ class Coordinates:
 
 
 @dataclass(frozen=True, slots=True)
+class ClassPair:
+    """Two classes and a number between them: samples of `first` taken for `second`, a distance, a cosine."""
+
+    first: int
+    second: int
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class ClassCosines:
+    """Cosines between the class means, centered on their mean: all of them, or of many classes the extremes.
+
+    `rows[i]` holds the cosines of class i + 1 with the classes before it (up to 100 classes), NaN-free: a class without
+    samples has `None`. The simplex ETF of neural collapse has −1/(K−1) everywhere.
+    """
+
+    mean: float
+    least: tuple[ClassPair, ...] = ()
+    greatest: tuple[ClassPair, ...] = ()
+    rows: tuple[tuple[float | None, ...], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SiteReading:
     """Everything measured at one site. Fields not asked for, or that do not exist there, are `None`.
 
-    Without a suffix a number is of the training data; `_test` marks the test data.
+    Without a suffix a number is of the training data; `_test` marks the test data. `null` is the chance level: D under
+    permuted labels. `confused` are the pairs of classes most often taken for each other by nearest centers, with the number
+    of samples; `nearest` those whose means are closest, with their distance.
     """
 
     index: int
@@ -156,22 +181,32 @@ class SiteReading:
     ncc_train: float | None = None
     ncc_test: float | None = None
     coordinates: Coordinates | None = None
+    fuzziness_corrected: float | None = None
+    fuzziness_corrected_interval: Interval | None = None
+    cdnv_directional: float | None = None
+    ncc_class_train: tuple[float | None, ...] | None = None
+    ncc_class_test: tuple[float | None, ...] | None = None
+    confused: tuple[ClassPair, ...] | None = None
+    confused_test: tuple[ClassPair, ...] | None = None
+    nearest: tuple[ClassPair, ...] | None = None
+    cosines: ClassCosines | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class GrainChoice:
-    """Which of two grains follows the law better, where both were measured (He & Su 2023, section 2C).
+    """Which grain the profile reports, and what the other one has, where both were measured.
 
-    `sites` are the names of each grain; `bic` judges each on the sites of both together (see `equisep.law.grains`), `gain`
-    is how much higher that of the other grain is: above 6 it decides, otherwise r does. `others` are the readings of sites
-    that the chosen grain does not have.
+    The choice follows the structure of the model, never how well a grain follows the law: `reason` says by what. `sites` are
+    the names of each grain; `others` the readings of sites that the chosen grain does not have. `gain` and `bic` stand in
+    profiles of earlier versions only, which chose by the fit.
     """
 
     chosen: str
-    gain: float | None
-    bic: Mapping[str, float]
     sites: Mapping[str, tuple[str, ...]]
     others: tuple[SiteReading, ...] = ()
+    reason: str = ""
+    gain: float | None = None
+    bic: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,3 +221,5 @@ class ClassifierReading:
     nc3: float | None = None
     nc4: float | None = None
     nc4_test: float | None = None
+    margins: tuple[float | None, ...] | None = None  # per class: mean own score less the largest other
+    margins_test: tuple[float | None, ...] | None = None

@@ -1,38 +1,37 @@
-"""How a model is read, `eval` or `batch`, and how it is left exactly as it was found."""
+"""How a model is read, `eval` or `mixed`, and how it is left exactly as it was found."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy
 import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from equisep.errors import InputError, did_you_mean
+from equisep.results import Reading, reading_named
 
 Mode = Literal["eval", "batch"]
 
 
 @contextmanager
-def reading_mode(model: nn.Module, mode: Mode) -> Iterator[None]:
+def reading_mode(model: nn.Module, reading: Reading) -> Iterator[None]:
     """Put a model in reading mode, without gradients, and give every flag back afterwards.
 
     eval   BatchNorm uses its running statistics; dropout off.
-    batch  BatchNorm uses the statistics of the batch being read, running statistics untouched; dropout off.
+    mixed  BatchNorm uses the statistics of the batch being read, running statistics untouched; dropout off.
            The figures of He & Su 2023 were read so, in batches of 100.
     """
-    if mode not in get_args(Mode):
-        raise InputError(f"No reading mode `{mode}`.{did_you_mean(str(mode), get_args(Mode))} Known: eval, batch.")
+    reading = reading_named(reading)
     training = [(module, module.training) for module in model.modules()]
     tracking = [(module, module.track_running_stats) for module in batch_norms(model)]
     try:
         for module, _ in training:  # not `eval()`: some modules override it, and merge weights there
             module.training = False
-        if mode == "batch":
+        if reading == "mixed":
             for norm, _ in tracking:
                 # torch passes no buffers to the kernel then: nothing is updated, not even by 0·NaN
                 norm.training, norm.track_running_stats = True, False

@@ -12,8 +12,9 @@ from typing import Any, Literal, get_args
 from torch import Tensor, nn
 
 from equisep.errors import InputError, did_you_mean
+from equisep.results import Reading, reading_named
 from equisep.shapes import Bool
-from equisep.taps.modes import Mode, random_state_kept, reading_mode
+from equisep.taps.modes import random_state_kept, reading_mode
 from equisep.taps.outputs import first_tensor
 from equisep.taps.reduce import Reduction, ReductionLike, Rows, UnfitError, padding_mask
 from equisep.taps.sites import Sites, resolve_sites
@@ -54,10 +55,11 @@ def tap(
     sites: Sites = "auto",
     *,
     consume: Consume,
-    mode: Mode = "eval",
+    reading: Reading = "eval",
     calls: Calls = "each",
     reduction: ReductionLike = "flatten",
     stop: bool = False,
+    mode: str | None = None,
 ) -> Iterator[tuple[str, ...]]:
     """Read activations of a model while the `with` lasts; run the model inside it as usual.
 
@@ -74,6 +76,7 @@ def tap(
     ones (DataParallel) are read inside the wrapper. Hooks come off, and flags and global random states are given back,
     whatever happens.
     """
+    reading = reading_named(reading, mode=mode)
     names, how = checked_tap(model, sites, calls=calls, reduction=reduction)
 
     def give(found: Activation) -> None:
@@ -82,7 +85,7 @@ def tap(
     def raw_input(site: str, error: UnfitError) -> bool:
         return site == INPUT  # nobody asked for it
 
-    with listening(model, names, give=give, mode=mode, calls=calls, reduction=how, stop=stop, spare=raw_input):
+    with listening(model, names, give=give, reading=reading, calls=calls, reduction=how, stop=stop, spare=raw_input):
         yield names
 
 
@@ -113,7 +116,7 @@ def listening(
     names: tuple[str, ...],
     *,
     give: Callable[[Activation], None],
-    mode: Mode,
+    reading: Reading,
     calls: str = "each",
     reduction: Reduction,
     stop: bool = False,
@@ -132,7 +135,7 @@ def listening(
         listener.until = listener.call_of(until, modules)
     with ExitStack() as stack:
         stack.enter_context(random_state_kept())
-        stack.enter_context(reading_mode(model, mode))
+        stack.enter_context(reading_mode(model, reading))
         stack.enter_context(eager())
         if stop:
             stack.enter_context(_ending_early(core, listener))

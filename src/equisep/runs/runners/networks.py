@@ -17,7 +17,7 @@ from equisep.figures.outcome import Curve, Curves, Outcome
 from equisep.measuring import measure
 from equisep.models import build
 from equisep.progress import Progress, silent
-from equisep.results import Profile
+from equisep.results import Profile, reading_named
 from equisep.runs.cell_data import material_of
 from equisep.runs.plan import FEED_FORWARD
 from equisep.runs.runners.classifiers import classifier_numbers
@@ -175,7 +175,7 @@ def curves_of(
 @torch.no_grad()
 def accuracy_of(network: nn.Module, x: Tensor, y: Tensor, *, mode: Mode) -> float:
     """The share of samples that the network names rightly, read in the batches of `measure`."""
-    with reading_mode(network, mode):
+    with reading_mode(network, reading_named("eval", mode=mode)):
         hits = sum(int((network(part).argmax(dim=1) == labels).sum()) for part, labels in Batches(x, y))
     return hits / len(y)
 
