@@ -11,7 +11,7 @@ from equisep.figures.catalogue import all_figures, figure_of
 from equisep.figures.evidence import gather
 from equisep.figures.figure import Figure
 from equisep.figures.judge import judge
-from equisep.figures.quantities import Quantity
+from equisep.figures.quantities import Query
 from equisep.figures.rules import check_claims
 
 # every experiment of the three papers; one that has no figure here would be forgotten
@@ -59,7 +59,7 @@ def test_a_figure_says_what_it_is_and_can_be_judged(figure: Figure) -> None:
     verdicts = judge(gather(figure, (), scale="paper"))
     assert [verdict.verdict for verdict in verdicts] == ["not run"] * len(figure.claims)
     for printed in figure.printed:
-        Quantity.of(printed.quantity)
+        Query.of(printed.quantity)
         assert printed.place, "a printed number has a place"
 
 

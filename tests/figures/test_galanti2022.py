@@ -9,7 +9,7 @@ from equisep.figures.cell import Cell
 from equisep.figures.figure import Figure
 from equisep.figures.outcome import Curves, Outcome
 from equisep.figures.papers.galanti2022 import BOUND, FIG1, FIG2, FIG3, FIG4, FIG5, FIG6, FIGURES
-from equisep.figures.quantities import Quantity, quantity
+from equisep.figures.quantities import Query, quantity
 from equisep.figures.rules import quantities_of
 from equisep.models import MODELS, build
 from equisep.training.recipe import Recipe
@@ -46,7 +46,7 @@ def test_every_figure_builds_its_cells_and_draws_every_series(figure: Figure) ->
     assert len({claim.text for claim in figure.claims}) == len(figure.claims)
     asked = [claim.quantity for claim in figure.claims] + [panel.y for panel in figure.panels]
     asked += [panel.x for panel in figure.panels if panel.x] + [printed.quantity for printed in figure.printed]
-    assert {Quantity.of(text).name for text in asked} <= KNOWN
+    assert {Query.of(text).name for text in asked} <= KNOWN
 
 
 def test_the_rate_falls_by_five_at_epochs_60_120_and_160() -> None:
@@ -65,7 +65,7 @@ def test_networks_have_as_many_sites_as_the_paper_counts_layers(figure: Figure) 
         layers = 10 if figure in (FIG3, FIG4) else int(name.rpartition("-")[2])
         assert len(sites) == layers, name
     for claim in figure.claims:
-        site = max(int(Quantity.of(text).ways.get("site", "0")) for text in quantities_of(claim))
+        site = max(int(Query.of(text).ways.get("site", "0")) for text in quantities_of(claim))
         for series in (series for pattern in claim.of for series in figure.named(pattern)):
             assert site <= (10 if figure in (FIG3, FIG4) else int(series.name.rpartition("-")[2]))
 

@@ -29,7 +29,7 @@ from equisep.figures.papers.he2023 import (
     REACTIVATE,
     TRANSFER,
 )  # fmt: skip
-from equisep.figures.quantities import Quantity
+from equisep.figures.quantities import Query
 from equisep.models import MODELS
 
 MAIN = tuple(f"fig{n}" for n in range(1, 11))
@@ -60,7 +60,7 @@ def test_every_figure_builds_its_cells_and_shows_or_compares_every_series(figure
         assert cell.problem == "" and cell.kind in ("train", "staged")
     for panel in figure.panels:
         for text in filter(None, (panel.x, panel.y)):
-            Quantity.of(text)
+            Query.of(text)
     assert {verdict.verdict for verdict in judge(gather(figure, (), scale="paper"))} == {"not run"}
 
 
@@ -162,7 +162,7 @@ def test_epochs_of_the_emergence_are_shares_so_that_shorter_trainings_have_them(
     texts = [panel.y for panel in FIG2.panels]
     assert texts == [f"fuzziness@epoch={epoch}/600" for epoch in (0, 10, 20, 30, 50, 100, 200, 300, 600)]
     read = cells(FIG2)["adam-20"].read_epochs
-    assert all(int(Quantity.of(text).ways["epoch"].split("/")[0]) in read for text in texts)
+    assert all(int(Query.of(text).ways["epoch"].split("/")[0]) in read for text in texts)
 
 
 def test_smoke_never_changes_what_is_run_at_paper_scale() -> None:

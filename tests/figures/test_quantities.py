@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import pytest
 
 from equisep.errors import InputError
-from equisep.figures.claim_parts import span_of, was_read
+from equisep.figures import quantities
+from equisep.figures.catalogue import all_figures
+from equisep.figures.figure import Claim, Panel
+from equisep.figures.judge import judge
 from equisep.figures.outcome import Curves, Outcome
-from equisep.figures.quantities import Quantity, curve, quantity
-from figures.synthetic_figures import law_curve, outcome
+from equisep.figures.quantities import (
+    CLAIMED,
+    Column,
+    Quantity,
+    Query,
+    curve,
+    quantity,
+    quantity_words,
+    register,
+    span_of,
+    was_read,
+)
+from equisep.figures.rules import quantities_of
+from equisep.report.figures.draw import draw_figure
+from equisep.report.figures.tables import figure_markdown
+from figures.synthetic_figures import evidence, figure, law_curve, outcome
 
 HALVED = tuple(64.0 * 0.5**site for site in range(7))
 NCC = (0.2, 0.5, 0.992, 0.98, 1.0)
@@ -181,17 +199,17 @@ def test_curves_by_name(rich: Outcome) -> None:
 @pytest.mark.parametrize("text", ["r@sight=3", "r@site", "r@"])
 def test_a_way_that_does_not_exist_is_refused(text: str) -> None:
     if text.endswith("@"):
-        assert Quantity.of(text).ways == {}
+        assert Query.of(text).ways == {}
         return
     with pytest.raises(InputError, match=r"Write NAME@key=value,…"):
-        Quantity.of(text)
+        Query.of(text)
 
 
 def test_another_quantity_read_the_same_way() -> None:
-    asked = Quantity.of("r@epoch=100,grain=blocks")
+    asked = Query.of("r@epoch=100,grain=blocks")
     assert asked.renamed("rho") == "rho@epoch=100,grain=blocks"
     assert asked.renamed("r", mode="eval") == "r@epoch=100,grain=blocks,mode=eval"
-    assert Quantity.of("r").renamed("bend") == "bend"
+    assert Query.of("r").renamed("bend") == "bend"
 
 
 def test_where_a_quantity_can_lie() -> None:
@@ -199,3 +217,81 @@ def test_where_a_quantity_can_lie() -> None:
     assert span_of("half_life") == (0.0, math.inf)
     assert span_of("ncc_test@site=3") == (0.0, 1.0)
     assert span_of("bend") == (-math.inf, math.inf)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("r", "r"),
+        ("rho", "ρ"),
+        ("minority_cosine", "minority cosine"),
+        ("rho@epoch=100/600", "ρ at epoch 100 of 600"),
+        ("r@class=7", "r of class 7"),
+        ("r@of=fuzziness_test", "r of D on test data"),
+        ("ncc@mode=eval,site=4", "NCC accuracy in eval mode at site 4"),
+        ("ncc@site=-1", "NCC accuracy at site −1 (the last)"),
+        ("r;class_r", "r and mean r of the classes"),
+        ("settled@site=1;settled@site=2;settled@site=3", "epoch of settling (at site 1 … 3)"),
+        ("r@from=10", "r from site 10 on"),
+    ],
+)
+def test_quantities_in_words(text: str, words: str) -> None:
+    assert quantity_words(text) == words
+
+
+def test_no_claim_of_the_catalogue_shows_its_syntax() -> None:
+    for known in all_figures():
+        for claim in known.claims:
+            for text in (claim.quantity, *quantities_of(claim)):
+                assert not {"@", ";", "=", "_"} & set(quantity_words(text)), (known.id, text)
+
+
+@pytest.fixture
+def toy() -> Iterator[str]:
+    """A quantity declared in one place: the range of D over the sites."""
+
+    def spread(outcome: Outcome, query: Query) -> float | None:
+        known = [value for value in curve(outcome, query.renamed("fuzziness")) if value is not None]
+        return max(known) - min(known) if known else None
+
+    name = "toy_spread"
+    register(
+        Quantity(
+            name,
+            words="range of D",
+            axis="greatest minus least D",
+            column=Column("range", CLAIMED + 1),
+            span=(0.0, math.inf),
+            log=False,
+            made_of="fuzziness",
+            of=spread,
+        )
+    )
+    yield name
+    quantities._REGISTRY.pop(name)
+
+
+def test_one_entry_is_all_that_a_new_quantity_takes(toy: str) -> None:
+    """Judge, table and drawing know it, and a misspelling of it finds it."""
+    made = figure(
+        Claim("The range is wide", "at least", ("a",), toy, 20.0),
+        names=("a",),
+        panels=(Panel("all"), Panel("range", kind="epochs", y=toy, series=("a",))),
+    )
+    seen = evidence(made, {"a": [outcome(HALVED), outcome(HALVED[:3]), outcome(HALVED[4:])]})
+    (verdict,) = judge(seen)
+    assert verdict.reason.startswith("a: mean range of D 38 [0, ")  # the interval is cut at the span
+    assert verdict.verdict == "not held" and quantity(seen.series["a"].chosen[0].outcome, toy) == 63.0
+    assert "| range |" in figure_markdown(seen, [verdict]) and "| 38.00 |" in figure_markdown(seen, [verdict])
+    axes = draw_figure(seen).axes[1]
+    assert axes.get_ylabel() == "greatest minus least D" and axes.get_yscale() == "linear"
+    slip = figure(Claim("A slip", "at least", ("a",), "toy_spred", 1.0))
+    with pytest.raises(InputError, match="Did you mean `toy_spread`"):
+        judge(evidence(slip, {"a": [outcome(HALVED)]}))
+
+
+def test_a_quantity_of_the_library_cannot_be_replaced_and_names_are_words() -> None:
+    with pytest.raises(InputError, match="`rho` is one of equisep's own"):
+        register(Quantity("rho"))
+    with pytest.raises(InputError, match="Use letters, digits and _"):
+        register(Quantity("my quantity@"))

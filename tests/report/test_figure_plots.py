@@ -259,7 +259,7 @@ def test_ways_tell_lines_apart() -> None:
 
     axes = one_panel(Panel("p", y="ncc; ncc_test"), make)
     assert legend_of(axes) == ["training data", "test data"]
-    assert axes.get_yscale() == "linear" and axes.get_ylabel() == "NCC accuracy"
+    assert axes.get_yscale() == "linear" and axes.get_ylabel() == "nearest class-center accuracy"
     assert all(tick <= 1 for tick in axes.get_yticks())
     assert legend_of(one_panel(Panel("p", y="ncc;ncc@mode=eval"), make)) == ["batch mode", "eval mode"]
     both = one_panel(Panel("p", y="ncc;ncc@mode=eval", series=("*",)), make, ["x", "y"])

@@ -10,7 +10,7 @@ from equisep.errors import InputError
 from equisep.figures.catalogue import all_figures, figure_of
 from equisep.figures.cell import CELL_FIELDS, Cell
 from equisep.figures.figure import Figure, Panel
-from equisep.figures.quantities import HALF
+from equisep.figures.query import HALF
 from equisep.runs.scale import EPOCHS, LARGEST, PER_CLASS, check_scale, rates_at, scaled, seeds_at
 
 FIGURES = all_figures()

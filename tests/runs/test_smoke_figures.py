@@ -18,7 +18,7 @@ from equisep.figures.catalogue import all_figures
 from equisep.figures.evidence import Evidence
 from equisep.figures.figure import Figure
 from equisep.figures.judge import judge
-from equisep.figures.quantities import KNOWN
+from equisep.figures.quantities import known_quantities
 from equisep.report.figures import draw as figure_plots
 from equisep.report.figures.summary import figure_json
 from equisep.runs import cell_data as material
@@ -105,7 +105,7 @@ def test_a_figure_runs_is_judged_and_drawn(
     for name, found in evidence.series.items():
         assert found.chosen, name
         assert found.rate in figure.rates_of(found.series)
-        assert all(set(entry.outcome.numbers) <= set(KNOWN) for entry in found.entries)
+        assert all(set(entry.outcome.numbers) <= set(known_quantities()) for entry in found.entries)
         assert all(entry.provenance["equisep"] and entry.provenance["wall_s"] >= 0 for entry in found.entries)
     check_stand_ins(figure, evidence)
     check_verdicts(evidence)

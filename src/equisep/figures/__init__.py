@@ -6,7 +6,8 @@ from equisep.figures.evidence import Entry, Evidence, gather
 from equisep.figures.figure import Claim, Figure, Panel, Printed, Series
 from equisep.figures.judge import Verdict, judge
 from equisep.figures.outcome import Curves, Outcome
-from equisep.figures.quantities import quantity
+from equisep.figures.quantities import Quantity, quantity, register
+from equisep.figures.query import Query, curve
 
 __all__ = [
     "Cell",
@@ -18,11 +19,15 @@ __all__ = [
     "Outcome",
     "Panel",
     "Printed",
+    "Quantity",
+    "Query",
     "Series",
     "Verdict",
     "all_figures",
+    "curve",
     "figure_of",
     "gather",
     "judge",
     "quantity",
+    "register",
 ]

@@ -5,25 +5,30 @@ from __future__ import annotations
 import re
 import runpy
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 
 from equisep.errors import InputError, ProfileError, did_you_mean
 from equisep.figures.cell import Cell
 from equisep.figures.figure import Figure
-from equisep.figures.papers import fang2021, galanti2022, he2023
 from equisep.figures.rules import check_claims
 
 _ID = re.compile(r"[A-Za-z0-9_-]+/[A-Za-z0-9_-]+")  # both parts name files, of the store and of the record
 _MODULE = "equisep_user_figures"  # the `__name__` under which a user's file runs
 
-_OF_PAPERS = (*he2023.FIGURES, *fang2021.FIGURES, *galanti2022.FIGURES)
+
+@cache
+def _of_papers() -> tuple[Figure, ...]:
+    """Those of the papers; they are declared, and checked, where they are asked for and not before."""
+    from equisep.figures.papers import fang2021, galanti2022, he2023
+
+    return (*he2023.FIGURES, *fang2021.FIGURES, *galanti2022.FIGURES)
 
 
 def all_figures(extra: Path | None = None) -> tuple[Figure, ...]:
     """Every figure, paper by paper; `extra` is a Python file with `FIGURES = (Figure(…), …)` or `FIGURE`: its code is run."""
-    if extra is None:
-        return _OF_PAPERS
-    return (*_OF_PAPERS, *_of_file(Path(extra), taken=[figure.id for figure in _OF_PAPERS]))
+    known = _of_papers()
+    return known if extra is None else (*known, *_of_file(Path(extra), taken=[figure.id for figure in known]))
 
 
 def figure_of(id: str, extra: Path | None = None) -> Figure:

@@ -10,32 +10,10 @@ import numpy as np
 
 from equisep.figures.evidence import Evidence, SeriesEvidence
 from equisep.figures.figure import Claim
-from equisep.figures.outcome import Outcome
-from equisep.figures.quantities import METRICS, OF_CURVE, Quantity, curve, quantity
+from equisep.figures.quantities import quantity_words
 from equisep.figures.rules import COMPARISONS, TRENDS, quantities_of, series_of
-from equisep.figures.spoken import spoken
 
 _Number = Callable[[Sequence[float], Sequence[float]], float]
-# the curve that a number is made of, where it has another name; numbers of a law are of D unless they say
-_MADE_OF = {
-    "load_gap": "fuzziness",
-    "load_difference": "fuzziness",
-    "settled": "fuzziness",
-    "effective_depth": "ncc",
-    "center_gap": "ncc_test",
-    "prediction_gain": "ncc",
-}
-
-
-# where a mean cannot lie outside of, so that its interval is cut there
-_SPANS = {"r": (-1.0, 1.0), "rho": (0.0, np.inf), "half_life": (0.0, np.inf)} | dict.fromkeys(
-    ("accuracy", "accuracy_test", "ncc", "ncc_test"), (0.0, 1.0)
-)
-
-
-def span_of(text: str) -> tuple[float, float]:
-    """Between which numbers a quantity lies."""
-    return _SPANS.get(Quantity.of(text).name, (-np.inf, np.inf))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +45,7 @@ def lines_of(evidence: Evidence, claim: Claim) -> Iterator[Line]:
     """The parts that the claim's rule looks at; only seeds that have every number are paired."""
     operands = _operands(evidence, claim, claim.of)
     groups = [_operands(evidence, claim, (pattern,)) for pattern in claim.of]
-    called = spoken(claim.quantity)
+    called = quantity_words(claim.quantity)
     if claim.rule in COMPARISONS:
         yield from _compared(claim, operands)
     elif claim.rule in TRENDS and len(groups) > 1 and all(len(group) > 1 for group in groups):
@@ -89,18 +67,7 @@ def lines_of(evidence: Evidence, claim: Claim) -> Iterator[Line]:
         yield _best(evidence, claim)
     else:
         for operand in operands:
-            yield Line(operand.name, spoken(operand.quantity), tuple(operand.values.values()), (operand,))
-
-
-def was_read(outcome: Outcome, text: str) -> bool:
-    """Whether `text` names something that was asked of this cell, be it that no such number exists."""
-    asked = Quantity.of(text)
-    if asked.name in outcome.numbers or quantity(outcome, text) is not None:
-        return True
-    if asked.name == "class_r":
-        return bool(curve(outcome, asked.renamed("class_fuzziness", **{"class": "0"})))
-    name = asked.ways.get("of", "fuzziness") if asked.name in OF_CURVE else _MADE_OF.get(asked.name, asked.name)
-    return name in METRICS and bool(curve(outcome, asked.renamed(name)))
+            yield Line(operand.name, quantity_words(operand.quantity), tuple(operand.values.values()), (operand,))
 
 
 def _operands(evidence: Evidence, claim: Claim, patterns: Sequence[str]) -> tuple[Operand, ...]:
@@ -122,7 +89,7 @@ def _operands(evidence: Evidence, claim: Claim, patterns: Sequence[str]) -> tupl
 def _name(each: SeriesEvidence, text: str, found: Sequence[SeriesEvidence], asked: Sequence[str]) -> str:
     if len(asked) == 1:
         return each.series.name
-    return spoken(text) if len(found) == 1 else f"{each.series.name} {spoken(text)}"
+    return quantity_words(text) if len(found) == 1 else f"{each.series.name} {quantity_words(text)}"
 
 
 def _compared(claim: Claim, operands: Sequence[Operand]) -> Iterator[Line]:
@@ -132,7 +99,7 @@ def _compared(claim: Claim, operands: Sequence[Operand]) -> Iterator[Line]:
         one, two = first.values, second.values
         both = [(one[seed], two[seed]) for seed in one if seed in two]
         a, b, of = first.name, second.name, (first, second)
-        called = spoken(first.quantity) if first.quantity == second.quantity else ""
+        called = quantity_words(first.quantity) if first.quantity == second.quantity else ""
         if to_first:
             yield Line(
                 f"{b} / {a}", f"ratio of {called}".removesuffix(" of "), tuple(y / x for x, y in both if x != 0), of
@@ -153,7 +120,9 @@ def _spread(claim: Claim, groups: Sequence[tuple[Operand, ...]]) -> Line:
         for seed in shared
     )
     name = f"within {', '.join(claim.of[half:])} − within {', '.join(claim.of[:half])}"
-    return Line(name, f"range of {spoken(claim.quantity)}", values, tuple(each for group in groups for each in group))
+    return Line(
+        name, f"range of {quantity_words(claim.quantity)}", values, tuple(each for group in groups for each in group)
+    )
 
 
 def _best(evidence: Evidence, claim: Claim) -> Line:
@@ -165,7 +134,7 @@ def _best(evidence: Evidence, claim: Claim) -> Line:
     ]
     greatest, smallest = _by_seed(rows[0], _place_of_greatest), _by_seed(rows[1], _place_of_least)
     values = tuple(abs(greatest[seed] - smallest[seed]) for seed in greatest if seed in smallest)
-    first, second = map(spoken, quantities_of(claim))
+    first, second = map(quantity_words, quantities_of(claim))
     called = f"places between the greatest {first} and the least {second}"
     return Line(", ".join(claim.of), called, values, (*rows[0], *rows[1]))
 

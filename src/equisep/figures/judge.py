@@ -9,10 +9,10 @@ from typing import Literal
 
 import numpy as np
 
-from equisep.figures.claim_parts import Line, lines_of, span_of, was_read
+from equisep.figures.claim_parts import Line, lines_of
 from equisep.figures.evidence import Evidence, SeriesEvidence
 from equisep.figures.figure import Claim, Figure
-from equisep.figures.quantities import Quantity
+from equisep.figures.quantities import Query, span_of, was_read
 from equisep.figures.rules import LAWS, check_claims, law_words, margin, meets, quantities_of, rule_words, series_of
 from equisep.law import seed_interval
 from equisep.results import Interval
@@ -193,7 +193,7 @@ def _part(claim: Claim, line: Line) -> Part:
 
 
 def _beside(found: SeriesEvidence, text: str) -> dict[str, float | None]:
-    asked = Quantity.of(text)
+    asked = Query.of(text)
     if asked.name not in _LAW_NUMBERS:
         return {}
     own = {name: found.values(asked.renamed(name)) for name in ("rho", "max_residual", "bend", "imbalance")}

@@ -1,12 +1,7 @@
-"""Quantities: single numbers of one outcome, by name, as claims and panels ask for them.
+"""Quantities: every number that claims, tables and drawings can ask for by name, each declared once, here.
 
-r                             of the law of D at the last epoch, read the first way
-r@epoch=100,mode=eval         … at another epoch, or read another way (`epoch`, `mode`, `grain`, `reduction`, `weighting`)
-accuracy_test                 of the whole network, as `accuracy` and `loss`: in eval mode where it was read, unless it says
-ncc@site=4                    a metric of one site (counted from 0, the input; -1 is the last)
-ncc_test@epoch=0,site=-1
-r@from=10                     the law of the sites from 10 on
-minority_cosine               a number of the outcome by its own name
+An entry says what a quantity is called in sentences, on an axis and at the head of a column, how its numbers are written,
+where they can lie, and how they are made of an outcome. See `equisep.figures.query` for the way one is asked for.
 """
 
 from __future__ import annotations
@@ -14,247 +9,271 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from typing import Literal
 
-from equisep.errors import InputError, did_you_mean
+from equisep.errors import InputError
+from equisep.figures import curve_numbers as numbers
+from equisep.figures.curve_numbers import FITTED, at_site, law_of
 from equisep.figures.outcome import Curve, Curves, Outcome
-from equisep.law import fit_law
-from equisep.results import LawFit
+from equisep.figures.query import BY_CLASS, WAYS, Query, curve, curve_of, reading_of
 
-METRICS = ("fuzziness", "cdnv", "ncc", "fuzziness_test", "cdnv_test", "ncc_test")
-WHOLE = ("loss", "accuracy", "accuracy_test")
-WAYS = ("epoch", "mode", "grain", "reduction", "weighting", "site", "from", "of", "class", "split")
-HALF = 0.5 + 1e-9  # of an epoch, to which shares of a shortened training are rounded
-SETTLED = 0.1
-FITTED = 0.99  # Galanti & Galanti 2022 take an accuracy above 99 % for perfect
+__all__ = [
+    "CLAIMED", "FITTED", "NEVER", "WAYS", "Column", "Quantity", "Query", "axis_label", "curve", "entry_of",
+    "known_quantities", "law_of", "quantity", "quantity_words", "register", "span_of", "standard_quantities", "was_read",
+]  # fmt: skip
+
+Make = Callable[[Outcome, Query], float | None]
+Style = Literal["number", "correlation", "share"]  # to four digits; to as many as show how far from ±1; in percent
+_EVERYWHERE = (-math.inf, math.inf)
+_POSITIVE, _SHARE = (0.0, math.inf), (0.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A quantity in the table of series: its heading, and when it leaves a narrow terminal (`NEVER`: it stays).
+
+    The lowest leave first; the numbers of single claims, which are told above the table, leave at `CLAIMED`.
+    """
+
+    title: str
+    leaves: float
+
+
+CLAIMED, NEVER = 5.0, math.inf
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A quantity's name and the way it is read."""
+    """One number by name.
+
+    words       in sentences and headings; by default its name. `axis`: as the label of an axis; by default its words.
+    column      where every series of a figure shows it, claims or none.
+    style       how a number of it is written. `span`: between which numbers it lies, so that intervals are cut there.
+    log         whether a panel may draw it on a logarithmic axis.
+    made_of     the curve of a reading that it needs; a run without that curve was not asked for it.
+    of          makes it of an outcome; without, it is a number that outcomes hold under its name.
+    """
 
     name: str
-    ways: Mapping[str, str]
+    words: str = ""
+    axis: str = ""
+    column: Column | None = None
+    style: Style = "number"
+    span: tuple[float, float] = _EVERYWHERE
+    log: bool = True
+    made_of: str = ""
+    of: Make | None = None
 
-    @staticmethod
-    def of(text: str) -> Quantity:
-        """From `NAME@key=value,…`."""
-        name, _, rest = text.partition("@")
-        ways: dict[str, str] = {}
-        for part in rest.split(",") if rest else ():
-            key, equals, value = part.partition("=")
-            if not equals or key not in WAYS:
-                raise InputError(
-                    f"The quantity `{text}` has `{part}`.{did_you_mean(key, WAYS)} Write NAME@key=value,…, with the keys "
-                    f"{', '.join(WAYS)}."
-                )
-            ways[key] = value
-        return Quantity(name, ways)
-
-    def renamed(self, name: str, **ways: str) -> str:
-        """Another quantity read the same way, but for the ways given, as text."""
-        wanted = {**self.ways, **ways}
-        return f"{name}@{','.join(f'{key}={value}' for key, value in wanted.items())}" if wanted else name
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "words", self.words or self.name.replace("_", " "))
+        object.__setattr__(self, "axis", self.axis or self.words)
 
 
 def quantity(outcome: Outcome, text: str) -> float | None:
     """The number that `text` names; None where it does not exist, as after a divergence."""
-    asked = Quantity.of(text)
-    if asked.name in outcome.numbers:
-        return outcome.numbers[asked.name]
-    if asked.name == "settled":
-        return _settled(outcome, asked)
-    reading = _reading(outcome, asked)
-    if reading is None:
-        return None
-    if asked.name in WHOLE:
-        found = [getattr(each, asked.name) for each in (_in_use(outcome, asked), reading) if each is not None]
-        return next((float(value) for value in found if value is not None), None)
-    if asked.name in METRICS:
-        return _site(_curve(reading, asked.name, asked), int(asked.ways.get("site", "-1")))
-    if asked.name in OF_CURVE:
-        return OF_CURVE[asked.name](_curve(reading, asked.ways.get("of", "fuzziness"), asked))
-    if asked.name in OF_SITE:
-        return OF_SITE[asked.name](reading, int(asked.ways.get("site", "-1")))
-    return _of_reading(reading, asked)
+    query = Query.of(text)
+    if query.name in outcome.numbers:
+        return outcome.numbers[query.name]
+    entry = _REGISTRY.get(query.name)
+    return None if entry is None or entry.of is None else entry.of(outcome, query)
 
 
-def _of_reading(reading: Curves, asked: Quantity) -> float | None:
-    """Numbers that take more than one curve of a reading."""
-    if asked.name in ("load_gap", "load_difference"):
-        gap = _load_gap(reading, int(asked.ways.get("split", "0")))
-        return gap if gap is None or asked.name == "load_gap" else abs(gap)
-    if asked.name == "class_r":
-        found = [_of_law("r")(own) for own in reading.class_fuzziness]
-        known = [r for r in found if r is not None]
-        return sum(known) / len(known) if known else None
-    return _effective_depth(reading) if asked.name == "effective_depth" else None
+def was_read(outcome: Outcome, text: str) -> bool:
+    """Whether `text` names something that was asked of this cell, be it that no such number exists."""
+    query = Query.of(text)
+    if query.name in outcome.numbers or quantity(outcome, text) is not None:
+        return True
+    entry = entry_of(query.name)
+    name = query.ways.get("of", entry.made_of) if entry.made_of == "fuzziness" else entry.made_of
+    return bool(name) and bool(curve(outcome, query.renamed(name, **({"class": "0"} if name == BY_CLASS else {}))))
 
 
-def curve(outcome: Outcome, text: str) -> Curve:
-    """A metric over sites, as `fuzziness`, `ncc@mode=eval`, `class_fuzziness@class=3`; empty where it was not read."""
-    asked = Quantity.of(text)
-    reading = _reading(outcome, asked)
-    return () if reading is None else _curve(reading, asked.name, asked)
+def entry_of(name: str) -> Quantity:
+    """What is known of a quantity; of a number that an outcome brings under a name of its own, nothing but that name."""
+    return _REGISTRY.get(name) or Quantity(name)
 
 
-def _reading(outcome: Outcome, asked: Quantity) -> Curves | None:
-    ways = asked.ways
-    epoch = _epoch(outcome, ways["epoch"]) if "epoch" in ways else None
-    if "epoch" in ways and epoch is None:
-        return None
-    return outcome.reading(
-        epoch=epoch,
-        mode=ways.get("mode"),
-        grain=ways.get("grain"),
-        reduction=ways.get("reduction"),
-        weighting=ways.get("weighting"),
-    )
+def register(entry: Quantity) -> Quantity:
+    """Make a quantity known: claims, tables and drawings then have it. One of the library's own cannot be replaced."""
+    if not entry.name.isidentifier():
+        raise InputError(
+            f"A quantity was named `{entry.name}`. Use letters, digits and _: claims write NAME@key=value."
+        )
+    if entry.name in _BUILT_IN:
+        raise InputError(f"The quantity `{entry.name}` is one of equisep's own. Give yours another name.")
+    _REGISTRY[entry.name] = entry
+    return entry
 
 
-def _in_use(outcome: Outcome, asked: Quantity) -> Curves | None:
-    """The reading in eval mode, unless another is asked for.
-
-    Answers of a network in batch mode depend on the company of a sample, so that test accuracy does on the shares of classes.
-    """
-    return None if "mode" in asked.ways else _reading(outcome, Quantity(asked.name, {**asked.ways, "mode": "eval"}))
+def known_quantities() -> tuple[str, ...]:
+    """The names of all quantities."""
+    return tuple(_REGISTRY)
 
 
-def _epoch(outcome: Outcome, text: str) -> int | None:
-    """An epoch by number, or as a share `a/b` of all: the one read within half an epoch of it."""
-    part, slash, whole = text.partition("/")
-    if not slash:
-        return int(part)
-    last = outcome.last_epoch
-    if last is None:
-        return None
-    wanted = int(part) / int(whole) * last
-    known = sorted({reading.epoch for reading in outcome.readings})
-    return next((epoch for epoch in known if abs(epoch - wanted) <= HALF), None)
+def standard_quantities() -> tuple[Quantity, ...]:
+    """Those that every series shows, in the order of their columns."""
+    return tuple(entry for entry in _REGISTRY.values() if entry.column is not None)
 
 
-def _settled(outcome: Outcome, asked: Quantity) -> float | None:
-    """The first epoch from which a site's D over that of the site before stays within 10 % of its last value."""
-    site, first = int(asked.ways.get("site", "1")), outcome.reading()
-    if first is None:
-        return None
-    along = [
-        (reading.epoch, after / before)
-        for reading in sorted(outcome.readings, key=lambda each: each.epoch)
-        if reading == outcome.reading(epoch=reading.epoch)
-        and (after := _site(reading.fuzziness, site)) is not None
-        and (before := _site(reading.fuzziness, site - 1))
-    ]
-    settled = None
-    for epoch, ratio in reversed(along):
-        if abs(ratio / along[-1][1] - 1) > SETTLED:
-            break
-        settled = float(epoch)
-    return settled
+def span_of(text: str) -> tuple[float, float]:
+    """Between which numbers a quantity lies."""
+    return entry_of(Query.of(text).name).span
 
 
-def _curve(reading: Curves, name: str, asked: Quantity) -> Curve:
-    if "class" in asked.ways:
-        label = int(asked.ways["class"])
-        found = reading.class_fuzziness[label] if label < len(reading.class_fuzziness) else ()
-    elif name in METRICS:
-        found = getattr(reading, name)
-    else:
-        raise InputError(f"No curve `{name}`.{did_you_mean(name, METRICS)} Known: {', '.join(METRICS)}.")
-    return found[int(asked.ways.get("from", "0")) :]
+def axis_label(name: str) -> str:
+    """A quantity as the label of an axis."""
+    return entry_of(name).axis
 
 
-def _site(values: Curve, site: int) -> float | None:
-    return values[site] if -len(values) <= site < len(values) else None
+_WAY_WORDS = {
+    "epoch": "at epoch {}",
+    "mode": "in {} mode",
+    "grain": "by {}",
+    "reduction": "with `{}`",
+    "weighting": "weighed by {}",
+    "site": "at site {}",
+    "from": "from site {} on",
+    "of": "of {}",
+    "class": "of class {}",
+    "split": "cut at site {}",
+}
 
 
-@lru_cache(maxsize=65536)
-def law_of(values: Curve) -> LawFit | None:
-    """The law of a curve; None where one of its numbers does not exist."""
-    plain = [value for value in values if value is not None and math.isfinite(value)]
-    return fit_law(plain) if plain and len(plain) == len(values) else None
+def quantity_words(text: str) -> str:
+    """`rho@epoch=100/600` is `ρ at epoch 100 of 600`; of several between `;` that differ in one way, the first and the last."""
+    each = [Query.of(part) for part in text.split(";")]
+    first, last = each[0], each[-1]
+    apart = [key for key in first.ways if first.ways[key] != last.ways.get(key)]
+    if len(each) > 2 and len(apart) == 1 and len({(one.name, tuple(one.ways)) for one in each}) == 1:
+        way = apart[0]
+        return f"{entry_of(first.name).words} ({' '.join(_way_words(first))} … {_way_value(way, last.ways[way])})"
+    return " and ".join(" ".join((entry_of(one.name).words, *_way_words(one))) for one in each)
 
 
-def _of_law(name: str) -> Callable[[Curve], float | None]:
-    def find(values: Curve) -> float | None:
-        law = law_of(values)
-        return None if law is None else getattr(law, name)
+def _way_words(query: Query) -> list[str]:
+    return [_WAY_WORDS[key].format(_way_value(key, value)) for key, value in query.ways.items()]
+
+
+def _way_value(key: str, value: str) -> str:
+    if key == "epoch":
+        return value.replace("/", " of ")
+    if key == "of":
+        return entry_of(value).words
+    return {"-1": "−1 (the last)"}.get(value, value) if key == "site" else value
+
+
+def _of_curve(make: Callable[[Curve], float | None]) -> Make:
+    """A number of one curve: of D, unless the query says of which."""
+
+    def find(outcome: Outcome, query: Query) -> float | None:
+        reading = reading_of(outcome, query)
+        return None if reading is None else make(curve_of(reading, query.ways.get("of", "fuzziness"), query))
 
     return find
 
 
-def _bend(values: Curve) -> float | None:
-    """How much a broken line lowers the BIC: above 6 the curve has two slopes."""
-    law = law_of(values)
-    return None if law is None or law.two_slopes is None else law.two_slopes.bic_one - law.two_slopes.bic_two
+def _of_law(name: str) -> Make:
+    def find(values: Curve) -> float | None:
+        law = law_of(values)
+        return None if law is None else getattr(law, name)
+
+    return _of_curve(find)
 
 
-def _log_last(values: Curve) -> float | None:
-    return math.log(values[-1]) if values and values[-1] is not None and values[-1] > 0 else None
+def _of_reading(make: Callable[[Curves, Query], float | None]) -> Make:
+    """A number that takes more than one curve of a reading."""
+
+    def find(outcome: Outcome, query: Query) -> float | None:
+        reading = reading_of(outcome, query)
+        return None if reading is None else make(reading, query)
+
+    return find
 
 
-def _ratio(values: Curve) -> float | None:
-    """R = D_{L−1}/D_0 (He & Su 2023, Proposition 1)."""
-    return values[-1] / values[0] if values and values[-1] is not None and values[0] else None
+def _of_site(outcome: Outcome, query: Query) -> float | None:
+    """A metric at one site."""
+    return at_site(curve(outcome, query.renamed(query.name)), query.number("site", -1))
 
 
-def _effective_depth(reading: Curves) -> float | None:
-    """The least site from 1 on whose training samples are separated by nearest class centers (> 99 %)."""
-    for site, share in enumerate(reading.ncc):
-        if site and share is not None and round(share, 6) > FITTED:  # 0.99 in float32 is above 0.99
-            return float(site)
-    return None
+def _of_network(outcome: Outcome, query: Query) -> float | None:
+    """A number of the whole network: in eval mode where it was read, unless another is asked for.
 
-
-def _load_gap(reading: Curves, split: int) -> float | None:
-    """Mean load of the layers above `split` (0: above the middle) minus that of the others, over the mean load."""
-    law = law_of(reading.fuzziness)
-    if law is None or len(law.loads) < 2:
+    Answers of a network in batch mode depend on the company of a sample, so that test accuracy does on the shares of classes.
+    """
+    if (reading := reading_of(outcome, query)) is None:
         return None
-    cut = split or len(law.loads) // 2
-    low, high = law.loads[:cut], law.loads[cut:]
-    mean = sum(law.loads) / len(law.loads)
-    return (sum(high) / len(high) - sum(low) / len(low)) / mean if mean and low and high else None
+    both = (reading_of(outcome, query, mode="eval"), reading)
+    values = (getattr(each, query.name) for each in both if each is not None)
+    return next((float(value) for value in values if value is not None), None)
 
 
-def _center_gap(reading: Curves, site: int) -> float | None:
-    """How far test accuracy by nearest class centers at a site is from that of the whole network."""
-    share, whole = _site(reading.ncc_test, site), reading.accuracy_test
-    return None if share is None or whole is None else abs(share - whole)
+def _load_difference(reading: Curves, query: Query) -> float | None:
+    gap = numbers.load_gap(reading, query.number("split", 0))
+    return None if gap is None else abs(gap)
 
 
-def _prediction_gain(reading: Curves, site: int) -> float | None:
-    """By how much nearer to test accuracy the training samples' nearest-center accuracy at a site is than train accuracy."""
-    share, fit, whole = _site(reading.ncc, site), reading.accuracy, reading.accuracy_test
-    return None if share is None or fit is None or whole is None else abs(fit - whole) - abs(share - whole)
+def _at(make: Callable[[Curves, int], float | None]) -> Make:
+    return _of_reading(lambda reading, query: make(reading, query.number("site", -1)))
 
 
-OF_CURVE: Mapping[str, Callable[[Curve], float | None]] = {
-    "r": _of_law("r"),
-    "rho": _of_law("rho"),
-    "half_life": _of_law("half_life"),
-    "imbalance": _of_law("imbalance"),
-    "max_residual": _of_law("max_residual"),
-    "bend": _bend,
-    "last": lambda values: _site(values, -1),
-    "log_last": _log_last,
-    "first": lambda values: _site(values, 0),
-    "ratio": _ratio,
-}
-OF_SITE: Mapping[str, Callable[[Curves, int], float | None]] = {
-    "center_gap": _center_gap,
-    "prediction_gain": _prediction_gain,
-}
-
-# numbers of outcomes under their own names: of any training; of noisy weights; of a classifier; of solved problems
-NUMBERS = (
-    "final_loss", "balance", "change", "change_matched", "minority_cosine", "majority_cosine", "minority_mean_cosine",
-    "minority_accuracy_test", "majority_accuracy_test", "value", "gap", "relative_gap", "stationarity", "value_error",
-    "cosine_error", "duality_error", "proven", "etf_value", "etf_advantage", "least_cosine", "largest_cosine",
-    "cosine_spread", "duality", "norm_error", "collapse_distance", "collapsed", "threshold", "vanishing", "first_cosine",
-    "first_cosine_error", "least_rise", "open_gap", "collapsed_error", "collapsed_distance", "limit_distance", "mean_gap",
-)  # fmt: skip
-KNOWN: tuple[str, ...] = (
-    *OF_CURVE, *OF_SITE, *METRICS, *WHOLE, *NUMBERS,
-    "class_fuzziness", "class_r", "effective_depth", "load_difference", "load_gap", "ratios", "settled",
-)  # fmt: skip
+_D = "fuzziness"
+_BUILT_IN: Mapping[str, Quantity] = {entry.name: entry for entry in (
+    # those with a column first, in their order there
+    Quantity("r", axis="correlation r", column=Column("r", NEVER), style="correlation", span=(-1.0, 1.0), log=False,
+             made_of=_D, of=_of_law("r")),
+    Quantity("rho", "ρ", "decay ratio ρ", Column("ρ", NEVER), span=_POSITIVE, log=False, made_of=_D, of=_of_law("rho")),
+    Quantity("half_life", "half-life", "half-life (layers)", Column("half-life", 1), span=_POSITIVE, log=False,
+             made_of=_D, of=_of_law("half_life")),
+    Quantity("last", "final D", "D at the last site", Column("last D", 7), made_of=_D,
+             of=_of_curve(lambda values: at_site(values, -1))),
+    Quantity("accuracy", "training accuracy", column=Column("train %", 3), style="share", span=_SHARE, log=False,
+             of=_of_network),
+    Quantity("accuracy_test", "test accuracy", column=Column("test %", 4), style="share", span=_SHARE, log=False,
+             of=_of_network),
+    Quantity("max_residual", "greatest residual", "greatest residual of ln D", Column("max\nresidual", 9), made_of=_D,
+             of=_of_law("max_residual")),
+    Quantity("bend", "BIC gain of two slopes", "two-slope BIC gain", Column("bend", 8), log=False, made_of=_D,
+             of=_of_curve(numbers.bend)),
+    Quantity("imbalance", "imbalance factor", column=Column("imbalance", 2), made_of=_D, of=_of_law("imbalance")),
+    # of the curve of D
+    Quantity("log_last", "ln of the final D", "ln D at the last site", log=False, made_of=_D, of=_of_curve(numbers.log_last)),
+    Quantity("first", "D at the input", made_of=_D, of=_of_curve(lambda values: at_site(values, 0))),
+    Quantity("ratio", "final D over D at the input", "$D_{L-1}/D_0$", made_of=_D, of=_of_curve(numbers.whole_ratio)),
+    Quantity("load_gap", axis="upper minus lower load, over the mean", log=False, made_of=_D,
+             of=_of_reading(lambda reading, query: numbers.load_gap(reading, query.number("split", 0)))),
+    Quantity("load_difference", "load gap, in size,", "load gap, in size", made_of=_D, of=_of_reading(_load_difference)),
+    Quantity("settled", "epoch of settling", made_of=_D,
+             of=lambda outcome, query: numbers.settled(outcome, query.number("site", 1))),
+    # metrics of one site, which are curves over all of them too
+    Quantity("fuzziness", "D", "separation fuzziness D", made_of=_D, of=_of_site),
+    Quantity("fuzziness_test", "D on test data", "separation fuzziness D on test data", made_of="fuzziness_test", of=_of_site),
+    Quantity("cdnv", "CDNV", made_of="cdnv", of=_of_site),
+    Quantity("cdnv_test", "CDNV on test data", made_of="cdnv_test", of=_of_site),
+    Quantity("ncc", "NCC accuracy", "nearest class-center accuracy", style="share", span=_SHARE, log=False, made_of="ncc",
+             of=_of_site),
+    Quantity("ncc_test", "NCC accuracy on test data", "nearest class-center accuracy on test data", style="share",
+             span=_SHARE, log=False, made_of="ncc_test", of=_of_site),
+    # of several curves, and of the whole network
+    Quantity("class_r", "mean r of the classes", made_of=BY_CLASS,
+             of=_of_reading(lambda reading, query: numbers.class_r(reading))),
+    Quantity("effective_depth", log=False, made_of="ncc", of=_of_reading(lambda reading, query: numbers.least_depth(reading))),
+    Quantity("center_gap", made_of="ncc_test", of=_at(numbers.center_gap)),
+    Quantity("prediction_gain", made_of="ncc", of=_at(numbers.prediction_gain)),
+    Quantity("loss", "training loss", of=_of_network),
+    # curves that panels draw
+    Quantity(BY_CLASS, "D by class", "class fuzziness $D_k$"),
+    Quantity("ratios", "D over D of the layer before", "$D_l/D_{l-1}$"),
+    # numbers of outcomes under their own names: of any training; of noisy weights; of a classifier; of solved problems
+    Quantity("final_loss", "training loss at the end"),
+    Quantity("change", "change of R under noise"),
+    Quantity("change_matched", "change of R under noise, over its least,", "change of R under noise, over its least"),
+    *map(Quantity, (
+        "balance", "minority_cosine", "majority_cosine", "minority_mean_cosine", "minority_accuracy_test",
+        "majority_accuracy_test", "value", "gap", "relative_gap", "stationarity", "value_error", "cosine_error",
+        "duality_error", "proven", "etf_value", "etf_advantage", "least_cosine", "largest_cosine", "cosine_spread",
+        "duality", "norm_error", "collapse_distance", "collapsed", "threshold", "vanishing", "first_cosine",
+        "first_cosine_error", "least_rise", "open_gap", "collapsed_error", "collapsed_distance", "limit_distance",
+        "mean_gap",
+    )),
+)}  # fmt: skip
+_REGISTRY: dict[str, Quantity] = dict(_BUILT_IN)

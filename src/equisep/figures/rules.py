@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from equisep.errors import InputError
 from equisep.figures.figure import Claim, Figure
-from equisep.figures.quantities import KNOWN, Quantity
+from equisep.figures.quantities import Query, known_quantities
 
 _ROUNDING = 1e-12  # a mean of equal numbers differs from them by a rounding
 ALIKE = 0.2  # "alike" and "near": within ±20 %
@@ -62,10 +62,11 @@ def check_claims(figure: Figure) -> None:
             )
 
 
-def _checked(text: str, where: str) -> Quantity:
+def _checked(text: str, where: str) -> Query:
     """The quantity, refused where its name is misspelled, or a place or an epoch in it is no number."""
-    asked = Quantity.of(text)
-    near = get_close_matches(asked.name, KNOWN, n=1, cutoff=_TYPO) if asked.name not in KNOWN else []
+    asked = Query.of(text)
+    known = known_quantities()
+    near = get_close_matches(asked.name, known, n=1, cutoff=_TYPO) if asked.name not in known else []
     if near:  # another name may be a number of the outcome, but one that is nearly a known one is a slip
         raise InputError(f"{where} asks for `{asked.name}`. Did you mean `{near[0]}`?")
     for key, value in asked.ways.items():

@@ -8,12 +8,12 @@ import numpy as np
 
 from equisep.figures.evidence import Evidence, SeriesEvidence
 from equisep.figures.figure import Series
-from equisep.figures.quantities import Quantity
+from equisep.figures.quantities import Query
 
 _SIGNS = {"r": "r", "rho": "ρ"}
 
 
-def law_words(found: SeriesEvidence, asked: Quantity) -> str:
+def law_words(found: SeriesEvidence, asked: Query) -> str:
     """`r = −0.997, ρ = 0.818`: means over seeds, to the digits that papers print; empty where there is no law."""
     parts = []
     for name, sign in _SIGNS.items():
@@ -23,7 +23,7 @@ def law_words(found: SeriesEvidence, asked: Quantity) -> str:
     return ", ".join(parts).replace("-", "−")
 
 
-def paper_words(evidence: Evidence, series: Series, asked: Quantity) -> str:
+def paper_words(evidence: Evidence, series: Series, asked: Query) -> str:
     """`paper r −0.997, ρ 0.818`; empty where the paper prints neither."""
     parts = [
         f"{sign} {value:g}" if name == "rho" else f"{sign} {value:.3f}"
@@ -33,20 +33,20 @@ def paper_words(evidence: Evidence, series: Series, asked: Quantity) -> str:
     return f"paper {', '.join(parts)}".replace("-", "−") if parts else ""
 
 
-def printed_of(evidence: Evidence, series: Series, text: str, *, free: str = "") -> list[tuple[Quantity, float]]:
+def printed_of(evidence: Evidence, series: Series, text: str, *, free: str = "") -> list[tuple[Query, float]]:
     """What the paper prints of a quantity of a series, as it names it; the way `free` may be any."""
-    asked = Quantity.of(text)
+    asked = Query.of(text)
     own = {key: value for key, value in asked.ways.items() if key != free}
     found = []
     for printed in evidence.figure.printed:
-        other = Quantity.of(printed.quantity)
+        other = Query.of(printed.quantity)
         same = other.name == asked.name and own == {key: value for key, value in other.ways.items() if key != free}
         if same and fnmatchcase(series.name, printed.series):
             found.append((other, printed.value))
     return found
 
 
-def site_marks(evidence: Evidence, series: Series, asked: Quantity, end: int) -> tuple[tuple[float, float], ...]:
+def site_marks(evidence: Evidence, series: Series, asked: Query, end: int) -> tuple[tuple[float, float], ...]:
     """Values of single sites that the paper prints, as `cdnv@site=4`, at their site; negative ones count from `end`."""
     marks = []
     for other, value in printed_of(evidence, series, asked.renamed(asked.name), free="site"):
@@ -56,6 +56,6 @@ def site_marks(evidence: Evidence, series: Series, asked: Quantity, end: int) ->
     return tuple(marks)
 
 
-def _law_text(name: str, asked: Quantity) -> str:
+def _law_text(name: str, asked: Query) -> str:
     """A number of the law of that curve; the law of D on training data goes without saying."""
     return asked.renamed(name, **({"of": asked.name} if asked.name == "fuzziness_test" else {}))

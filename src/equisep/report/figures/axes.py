@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from equisep.figures.figure import Panel
-from equisep.figures.quantities import Quantity
+from equisep.figures.quantities import Quantity, Query, entry_of
 from equisep.report.figures.curves import Line, asked_of
 from equisep.report.figures.labels import x_words, y_words
 from equisep.report.figures.ticks import log_number, log_ticks, plain_ticks, tick_x
@@ -24,8 +24,6 @@ from equisep.report.plots import CLASS_COLORS, LINE_COLORS
 
 GREY = "0.45"
 SMALL = 7.0  # points: the size of legends and ticks
-_LINEAR = ("r", "rho", "half_life", "bend", "log_last", "effective_depth", "load_gap")
-_SHARES = ("ncc", "ncc_test", "accuracy", "accuracy_test")
 _READ = ("sites", "epochs", "sweep")  # panels whose x are those that were read
 _MARKERS = "os^Dv*Ph"
 _MOST_MARKERS = 60  # points a line may have and still show each
@@ -58,7 +56,7 @@ def draw_panel(axes: Axes, panel: Panel, lines: Sequence[Line], *, title: str, s
     if not any(line.drawn for line in lines):
         return _empty(axes, panel, lines)
     log_y = _is_log(panel, lines)
-    grain = Quantity.of(asked_of(panel)[0]).ways.get("grain", "") if panel.kind == "sites" else ""
+    grain = Query.of(asked_of(panel)[0]).ways.get("grain", "") if panel.kind == "sites" else ""
     across = plain(panel.x_label) or x_words(panel.kind, panel.x, grain)
     up = plain(panel.y_label) or y_words(asked_of(panel))
     axes.set_xlabel(_wrapped(across, wide * 16), fontsize=SMALL + 0.5)
@@ -97,7 +95,7 @@ def tick_y(drawn: Drawn) -> None:
         return
     low, high = axes.get_ylim()
     if not drawn.log_y:
-        shares = all(Quantity.of(text).name in _SHARES for text in asked_of(drawn.panel))
+        shares = all(entry.style == "share" for entry in _entries(drawn.panel))
         values = [value for line in drawn.lines for sample in line.samples for value in sample]
         axes.yaxis.set_major_locator(FixedLocator(plain_ticks(values, low, high, shares=shares)))
         return
@@ -223,9 +221,11 @@ def _is_alone(values: np.ndarray, place: int) -> bool:
 
 def _is_log(panel: Panel, lines: Sequence[Line]) -> bool:
     values = [value for line in lines for sample in line.samples for value in sample]
-    names = {Quantity.of(text).name for text in asked_of(panel)}
-    bounded = bool(names & {*_LINEAR, *_SHARES})
-    return panel.log_y and not bounded and min(values) >= 0 and max(values) > 0
+    return panel.log_y and all(entry.log for entry in _entries(panel)) and min(values) >= 0 and max(values) > 0
+
+
+def _entries(panel: Panel) -> list[Quantity]:
+    return [entry_of(Query.of(text).name) for text in asked_of(panel)]
 
 
 def _places(panel: Panel, lines: Sequence[Line]) -> dict[float, float]:

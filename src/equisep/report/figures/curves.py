@@ -12,7 +12,7 @@ import numpy as np
 from equisep.figures.evidence import Entry, Evidence, SeriesEvidence
 from equisep.figures.figure import Panel, Series
 from equisep.figures.outcome import Curve
-from equisep.figures.quantities import Quantity, curve, law_of, quantity
+from equisep.figures.quantities import Query, curve, law_of, quantity
 from equisep.report.figures.annotations import law_words, paper_words, printed_of, site_marks
 from equisep.report.figures.labels import common_label, own_labels, way_words
 from equisep.results import LawFit
@@ -81,7 +81,7 @@ def asked_of(panel: Panel) -> list[str]:
 
 def _over_sites(evidence: Evidence, panel: Panel) -> Iterable[Line]:
     for place, (found, text, label) in enumerate(_pairs(evidence, panel)):
-        asked = Quantity.of(text)
+        asked = Query.of(text)
         curves = [curve(entry.outcome, text) for entry in found.chosen.values()]
         start = int(asked.ways.get("from", "0"))
         length = max((len(values) for values in curves), default=0)
@@ -101,7 +101,7 @@ def _over_sites(evidence: Evidence, panel: Panel) -> Iterable[Line]:
 
 
 def _over_epochs(evidence: Evidence, panel: Panel) -> Iterable[Line]:
-    if any(Quantity.of(text).name == "ratios" for text in asked_of(panel)):
+    if any(Query.of(text).name == "ratios" for text in asked_of(panel)):
         yield from _layer_ratios(evidence, panel)
         return
     for place, (found, text, label) in enumerate(_pairs(evidence, panel)):

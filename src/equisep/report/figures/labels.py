@@ -8,58 +8,32 @@ from itertools import takewhile
 
 from equisep.figures.cell import Cell
 from equisep.figures.evidence import Evidence
-from equisep.figures.quantities import WAYS, Quantity
+from equisep.figures.quantities import WAYS, Query, axis_label, entry_of
 
-_NAMES = {
-    "fuzziness": "separation fuzziness D",
-    "fuzziness_test": "D on test data",
-    "class_fuzziness": "class fuzziness $D_k$",
-    "cdnv": "CDNV",
-    "cdnv_test": "CDNV on test data",
-    "ncc": "NCC accuracy",
-    "ncc_test": "NCC accuracy on test data",
-    "loss": "training loss",
-    "accuracy": "training accuracy",
-    "accuracy_test": "test accuracy",
-    "r": "correlation r",
-    "rho": "decay ratio ρ",
-    "half_life": "half-life (layers)",
-    "imbalance": "imbalance factor",
-    "max_residual": "greatest residual of ln D",
-    "bend": "two-slope BIC gain",
-    "last": "D at the last site",
-    "log_last": "ln D at the last site",
-    "first": "D at the input",
-    "ratio": "$D_{L-1}/D_0$",
-    "ratios": "$D_l/D_{l-1}$",
-    "effective_depth": "effective depth",
-    "load_gap": "upper minus lower load, over the mean",
-}
-_SHORT = {"fuzziness": "D", "class_fuzziness": "D by class"}
 _AXIS = {"epochs": "epoch", "array": "index"}
 _UNSAID = {"epoch": "last epoch", "site": "last site", "class": "all classes", "from": "all sites", "of": "D"}
 
 
-def quantity_words(text: str) -> str:
-    """A quantity as the label of an axis: `ncc@site=4` is `NCC accuracy at site 4`."""
-    asked = Quantity.of(text)
-    words = _NAMES.get(asked.name, asked.name.replace("_", " "))
+def axis_words(text: str) -> str:
+    """A quantity as the label of an axis: `cdnv@site=4` is `CDNV at site 4`."""
+    asked = Query.of(text)
+    words = axis_label(asked.name)
     return f"{words} at {_way_word('site', asked.ways['site'])}" if "site" in asked.ways else words
 
 
 def y_words(asked: Sequence[str]) -> str:
     """The label of an axis that several quantities share: what they have in common."""
-    stems = list(dict.fromkeys(Quantity.of(text).name.removesuffix("_test") for text in asked))
+    stems = list(dict.fromkeys(Query.of(text).name.removesuffix("_test") for text in asked))
     if len(asked) == 1 or not stems:
-        return quantity_words(asked[0]) if asked else ""
-    return " · ".join(_NAMES.get(stem, stem.replace("_", " ")) for stem in stems)
+        return axis_words(asked[0]) if asked else ""
+    return " · ".join(axis_label(stem) for stem in stems)
 
 
 def x_words(kind: str, x: str, grain: str) -> str:
     """The label of the axis across."""
     if kind == "sites":
         return "block" if grain == "blocks" else "site"
-    return quantity_words(x) if x else _AXIS.get(kind, "")
+    return axis_words(x) if x else _AXIS.get(kind, "")
 
 
 def way_words(asked: Sequence[str], unsaid: Mapping[str, str]) -> list[str]:
@@ -69,7 +43,7 @@ def way_words(asked: Sequence[str], unsaid: Mapping[str, str]) -> list[str]:
     """
     if len(asked) < 2:
         return ["" for _ in asked]
-    quantities = [Quantity.of(text) for text in asked]
+    quantities = [Query.of(text) for text in asked]
     names = _name_words([found.name for found in quantities])
     keys = [key for key in WAYS if len({found.ways.get(key) for found in quantities}) > 1]
     words = []
@@ -147,8 +121,7 @@ def _name_words(names: Sequence[str]) -> list[str]:
         return ["" for _ in names]
     if len({name.removesuffix("_test") for name in names}) == 1:
         return ["test data" if name.endswith("_test") else "training data" for name in names]
-    words = [_SHORT.get(name, _NAMES.get(name, name.replace("_", " "))) for name in names]
-    return [re.sub(r"[${}]", "", word) for word in words]  # labels are plain text
+    return [entry_of(name).words for name in names]
 
 
 def _way_word(key: str, value: str) -> str:

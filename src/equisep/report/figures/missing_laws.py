@@ -10,9 +10,8 @@ from equisep.figures.claim_parts import Operand, lines_of
 from equisep.figures.evidence import Entry, Evidence, SeriesEvidence, gather
 from equisep.figures.judge import Verdict, judge
 from equisep.figures.papers.he2023 import CODE_RATES
-from equisep.figures.quantities import FITTED, Quantity, curve, law_of
+from equisep.figures.quantities import FITTED, Query, curve, law_of, quantity_words
 from equisep.figures.rules import LAWS, law_words
-from equisep.figures.spoken import spoken
 from equisep.report.figures.tables import escaped, markdown_table
 from equisep.report.formatting import TWO_SLOPES_GAIN, correlation, number, percent
 
@@ -24,7 +23,7 @@ def law_parts(evidence: Evidence, verdicts: Sequence[Verdict]) -> Iterator[str]:
     """Markdown for each claim of a law that did not hold: its series seed by seed, and a sentence on what differs."""
     for verdict in verdicts:
         claim = verdict.claim
-        if verdict.verdict != "not held" or claim.rule not in _RULES or Quantity.of(claim.quantity).name != "r":
+        if verdict.verdict != "not held" or claim.rule not in _RULES or Query.of(claim.quantity).name != "r":
             continue
         yield f"**Not held: {escaped(claim.text)}.** What differs, seed by seed at the chosen rate:"
         for line, part in zip(lines_of(evidence, claim), verdict.parts, strict=True):
@@ -87,13 +86,13 @@ def _law_cells(found: SeriesEvidence) -> list[str]:
 
 def _heading(operand: Operand) -> str:
     rate = "" if operand.found.rate is None else f" at the rate {operand.found.rate:g}"
-    what = "" if operand.quantity == "r" else f", {spoken(operand.quantity)}"
+    what = "" if operand.quantity == "r" else f", {quantity_words(operand.quantity)}"
     return f"`{operand.found.series.name}`{rate}{what}:"
 
 
 def _differences(operand: Operand, rule: str) -> Iterator[str]:
     """Sentences on how the curves of one series depart from what the rule asks for, and what does not explain it."""
-    found, asked = operand.found, Quantity.of(operand.quantity)
+    found, asked = operand.found, Query.of(operand.quantity)
     own = operand.values
     if not own:
         yield _absent(found, asked)
@@ -114,7 +113,7 @@ def _differences(operand: Operand, rule: str) -> Iterator[str]:
         yield f"The network does not fit its training data at this rate: accuracy {percent(fit)} %."
 
 
-def _other_readings(found: SeriesEvidence, asked: Quantity, own: Mapping[int, float]) -> Iterator[str]:
+def _other_readings(found: SeriesEvidence, asked: Query, own: Mapping[int, float]) -> Iterator[str]:
     """The same in eval mode, and with each seed at the rate that suits it best."""
 
     def words(r: Mapping[int, float], rho: Mapping[int, float]) -> str:
@@ -135,7 +134,7 @@ def _other_readings(found: SeriesEvidence, asked: Quantity, own: Mapping[int, fl
         yield f"With each seed at its own best rate (optimistic), {words(best_r, best_rho)}"
 
 
-def _farthest(found: SeriesEvidence, asked: Quantity) -> Iterator[str]:
+def _farthest(found: SeriesEvidence, asked: Query) -> Iterator[str]:
     """Where the mean curve is farthest from its line."""
     laws = [law_of(_curve(entry, asked)) for entry in found.chosen.values()]
     known = [law.residuals for law in laws if law is not None and law.residuals]
@@ -147,7 +146,7 @@ def _farthest(found: SeriesEvidence, asked: Quantity) -> Iterator[str]:
         yield f"ln D lies farthest from its line at site {place}: {number(abs(float(mean[site])), 3)} {side} it."
 
 
-def _absent(found: SeriesEvidence, asked: Quantity) -> str:
+def _absent(found: SeriesEvidence, asked: Query) -> str:
     """Why there is no r."""
     curves = [_curve(entry, asked) for entry in found.chosen.values()]
     missing = [[site for site, value in enumerate(values) if value is None] for values in curves]
@@ -165,7 +164,7 @@ def _absent(found: SeriesEvidence, asked: Quantity) -> str:
 
 def _seeds_table(operand: Operand) -> str:
     """One row a seed, and their means."""
-    found, asked = operand.found, Quantity.of(operand.quantity)
+    found, asked = operand.found, Query.of(operand.quantity)
     texts = {
         "r": asked.renamed("r"),
         "r, eval mode": asked.renamed("r", mode="eval"),
@@ -209,7 +208,7 @@ def _weightings(evidence: Evidence) -> str:
     return "The weightings of D agree: all classes have as many samples, so that weighting by samples or by classes is one."
 
 
-def _curve(entry: Entry, asked: Quantity) -> tuple[float | None, ...]:
+def _curve(entry: Entry, asked: Query) -> tuple[float | None, ...]:
     return curve(entry.outcome, asked.renamed(asked.ways.get("of", "fuzziness")))
 
 

@@ -7,18 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from equisep.figures.claim_parts import span_of
 from equisep.figures.evidence import Evidence, SeriesEvidence
 from equisep.figures.judge import LEVEL, WORDS, Part, Verdict
 from equisep.figures.papers.galanti2022 import BOUND
 from equisep.figures.papers.galanti2022_bound import estimates
+from equisep.figures.quantities import span_of, standard_quantities
 from equisep.figures.rules import quantities_of
 from equisep.files import encode
 from equisep.law import seed_interval
 from equisep.results import Interval
 
-# of every series, where it has them: mean over seeds at the chosen rate
-STANDARD = ("r", "rho", "half_life", "last", "accuracy", "accuracy_test", "max_residual", "bend", "imbalance")
 LIBRARIES = ("equisep", "torch", "numpy", "python")
 
 
@@ -102,7 +100,7 @@ def _ends(interval: Interval | None) -> list[float] | None:
 def series_rows(evidence: Evidence) -> list[dict[str, Any]]:
     """One row a series: the chosen rate, the law and what stands beside r, and the numbers that the claims are of."""
     asked = [text for claim in evidence.figure.claims for text in quantities_of(claim)]
-    names = tuple(dict.fromkeys((*STANDARD, *asked)))
+    names = tuple(dict.fromkeys((*(entry.name for entry in standard_quantities()), *asked)))
     return [_series_row(found, names) for found in evidence.series.values()]
 
 

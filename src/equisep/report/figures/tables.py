@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -11,11 +12,11 @@ from rich.text import Text
 
 from equisep.figures.evidence import Evidence
 from equisep.figures.judge import Verdict
+from equisep.figures.quantities import CLAIMED, NEVER, Column, entry_of, quantity_words, standard_quantities
 from equisep.figures.rules import LAWS
-from equisep.figures.spoken import spoken
 from equisep.report.figures.cost_table import duration
 from equisep.report.figures.spelled import spelled
-from equisep.report.figures.summary import LIBRARIES, STANDARD, figure_json, state_of
+from equisep.report.figures.summary import LIBRARIES, figure_json, state_of
 from equisep.report.formatting import UNICODE, Glyphs, correlation, number, one_line
 from equisep.report.tables import GAP, plain_table, room_beside
 from equisep.report.terminal import View
@@ -34,26 +35,24 @@ __all__ = [
 ]
 
 VERDICT_STYLES = {"held": "bold green", "not held": "bold red", "indicated": "bold yellow", "not run": "dim"}
-# columns of the table of series, by the names of their quantities
-TITLES = {
-    "rate": "rate",
-    "n": "n",
-    "r": "r",
-    "rho": "ρ",
-    "half_life": "half-life",
-    "last": "last D",
-    "accuracy": "train %",
-    "accuracy_test": "test %",
-    "max_residual": "max\nresidual",
-    "bend": "bend",
-    "imbalance": "imbalance",
-    "r_eval": "r eval",
-    "r_optimistic": "r\noptimistic",
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of the table of series."""
+
+    title: str
+    leaves: float
+    cells: list[str]
+
+
+# what a series has beside its quantities: a heading, and when it leaves a narrow terminal
+_BESIDE = {
+    "rate": Column("rate", 10),
+    "n": Column("n", 11),
+    "r_eval": Column("r eval", 0),
+    "r_optimistic": Column("r\noptimistic", 6),
 }
-_SHARES = ("accuracy", "accuracy_test")  # shown in percent
-# on a narrow terminal what stands beside r gives way before r does; the numbers of single claims, told above, go in between
-_FIRST_TO_GO = ("r_eval", "half_life", "imbalance", *_SHARES)
-_NEXT_TO_GO = ("r_optimistic", "last", "bend", "max_residual", "rate", "n")
 
 
 def render_figure(evidence: Evidence, verdicts: Sequence[Verdict], *, recorded: bool = False) -> RenderableType:
@@ -92,11 +91,10 @@ def claims_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
 def series_markdown(content: Mapping[str, Any]) -> str:
     """The table of series; nothing where none was run."""
     columns = _series_columns(content, UNICODE)
-    return (
-        markdown_table(list(columns), zip(*columns.values(), strict=True), left=("series",))
-        if columns["series"]
-        else ""
-    )
+    if not columns[0].cells:
+        return ""
+    rows = zip(*(column.cells for column in columns), strict=True)
+    return markdown_table([column.title for column in columns], rows, left=("series",))
 
 
 def seeds_markdown(content: Mapping[str, Any]) -> str:
@@ -146,10 +144,10 @@ def _blocks(content: Mapping[str, Any], glyphs: Glyphs, width: int) -> Iterable[
     if content["claims"]:
         yield _claims_table(content["claims"], glyphs)
         yield _reasons(content["claims"])
-    columns = _series_columns(content, glyphs)
-    if columns["series"]:
+    series = _series_columns(content, glyphs)
+    if series[0].cells:
         yield Text("\nSeries, means over seeds at the chosen rate", style="bold")
-        yield _series_table(columns, glyphs, width)
+        yield _series_table(series, glyphs, width)
     if content["printed"]:
         yield Text("\nBeside the paper", style="bold")
         titles = ("series", "quantity", "paper", "ours", "n", "95 % interval", "place")
@@ -218,7 +216,7 @@ def _printed_cells(row: Mapping[str, Any], glyphs: Glyphs) -> list[str]:
     name = row["quantity"]
     return [
         row["series"],
-        spelled(spoken(name), glyphs),
+        spelled(quantity_words(name), glyphs),
         f"{row['paper']:g}",
         _shown(name, row["ours"], glyphs),
         str(row["n"]),
@@ -227,34 +225,37 @@ def _printed_cells(row: Mapping[str, Any], glyphs: Glyphs) -> list[str]:
     ]
 
 
-def _series_table(columns: dict[str, list[str]], glyphs: Glyphs, width: int) -> Table:
+def _series_table(columns: Sequence[_Column], glyphs: Glyphs, width: int) -> Table:
     """As many columns as there is room for: a number is shown whole or not at all."""
-    standard = {"series", *(title.replace(UNICODE.rho, glyphs.rho) for title in TITLES.values())}
-    asked = [title for title in columns if title not in standard]
-    going = [*(TITLES[name] for name in _FIRST_TO_GO), *reversed(asked), *(TITLES[name] for name in _NEXT_TO_GO)]
-    shown = dict(columns)
-    for title in going:
-        if room_beside(shown, width) >= -GAP:  # none more has to fit
+    shown = {column.title: column.cells for column in columns}
+    # of the columns that leave together, the last goes first
+    for _, column in sorted(enumerate(columns), key=lambda at: (at[1].leaves, -at[0])):
+        if column.leaves == NEVER or room_beside(shown, width) >= -GAP:  # none more has to fit
             break
-        shown.pop(title, None)
+        del shown[column.title]
     return plain_table(list(shown), zip(*shown.values(), strict=True), glyphs, left=("series",))
 
 
-def _series_columns(content: Mapping[str, Any], glyphs: Glyphs) -> dict[str, list[str]]:
-    """The cells of each column, of the series that were run; columns that no series fills are left out."""
+def _series_columns(content: Mapping[str, Any], glyphs: Glyphs) -> list[_Column]:
+    """The columns of the series that were run, their names first; columns that no series fills are left out."""
     rows = [row for row in content["series"] if row["n"]]
-    asked = [text for claim in content["claims"] for text in claim["quantity"].split(";") if text not in STANDARD]
-    columns = {"series": [row["series"] for row in rows]}
-    for name in dict.fromkeys((*TITLES, *asked)):
+    standard = {entry.name: entry.column for entry in standard_quantities() if entry.column is not None}
+    heads = {"rate": _BESIDE["rate"], "n": _BESIDE["n"], **standard, **_BESIDE}
+    asked = [text for claim in content["claims"] for text in claim["quantity"].split(";")]
+    heads |= {text: Column(quantity_words(text), CLAIMED) for text in asked if text not in heads}
+    columns = [_Column("series", NEVER, [row["series"] for row in rows])]
+    for name, head in heads.items():
         cells = [_in_column(name, row[name], glyphs) for row in rows]
         if name == "n" or any(cell != glyphs.missing for cell in cells):
-            columns[spelled(TITLES.get(name) or spoken(name), glyphs)] = cells
+            columns.append(_Column(spelled(head.title, glyphs), head.leaves, cells))
     return columns
 
 
 def _in_column(name: str, value: float | None, glyphs: Glyphs) -> str:
-    """A number under its title, which says percent of accuracies."""
-    return _shown(name, value, glyphs) if value is None or name not in _SHARES else f"{100 * value:.2f}"
+    """A number under its heading, which says percent of accuracies."""
+    entry = entry_of(name.partition("@")[0])
+    percent = value is not None and entry.column is not None and entry.style == "share"
+    return f"{100 * value:.2f}" if percent and value is not None else _shown(name, value, glyphs)
 
 
 def _shown(name: str, value: float | None, glyphs: Glyphs) -> str:
@@ -264,7 +265,7 @@ def _shown(name: str, value: float | None, glyphs: Glyphs) -> str:
     bare = name.partition("@")[0]
     if bare in ("rate", "n"):
         return f"{value:g}"
-    if bare in ("r", "r_eval", "r_optimistic"):
+    if bare in ("r_eval", "r_optimistic") or entry_of(bare).style == "correlation":
         return correlation(value)
     return number(value, 4)
 

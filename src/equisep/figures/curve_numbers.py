@@ -1,0 +1,98 @@
+"""Single numbers of the curves of one reading: of the law, of the loads, of nearest class centers."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+from equisep.figures.outcome import Curve, Curves, Outcome
+from equisep.law import fit_law
+from equisep.results import LawFit
+
+SETTLED = 0.1
+FITTED = 0.99  # Galanti & Galanti 2022 take an accuracy above 99 % for perfect
+
+
+@lru_cache(maxsize=65536)
+def law_of(values: Curve) -> LawFit | None:
+    """The law of a curve; None where one of its numbers does not exist."""
+    plain = [value for value in values if value is not None and math.isfinite(value)]
+    return fit_law(plain) if plain and len(plain) == len(values) else None
+
+
+def at_site(values: Curve, site: int) -> float | None:
+    """The value at a site (-1 is the last); None where there is no such site."""
+    return values[site] if -len(values) <= site < len(values) else None
+
+
+def bend(values: Curve) -> float | None:
+    """How much a broken line lowers the BIC: above 6 the curve has two slopes."""
+    law = law_of(values)
+    return None if law is None or law.two_slopes is None else law.two_slopes.gain
+
+
+def log_last(values: Curve) -> float | None:
+    """Ln D at the last site."""
+    return math.log(values[-1]) if values and values[-1] is not None and values[-1] > 0 else None
+
+
+def whole_ratio(values: Curve) -> float | None:
+    """R = D_{L−1}/D_0 (He & Su 2023, Proposition 1)."""
+    return values[-1] / values[0] if values and values[-1] is not None and values[0] else None
+
+
+def class_r(reading: Curves) -> float | None:
+    """The mean r of the laws of the single classes."""
+    laws = [law_of(own) for own in reading.class_fuzziness]
+    known = [law.r for law in laws if law is not None and law.r is not None]
+    return sum(known) / len(known) if known else None
+
+
+def least_depth(reading: Curves) -> float | None:
+    """Galanti's effective depth: the least site from 1 on whose training samples nearest centers separate (> 99 %)."""
+    for site, share in enumerate(reading.ncc):
+        if site and share is not None and round(share, 6) > FITTED:  # 0.99 in float32 is above 0.99
+            return float(site)
+    return None
+
+
+def load_gap(reading: Curves, split: int) -> float | None:
+    """Mean load of the layers above `split` (0: above the middle) minus that of the others, over the mean load."""
+    law = law_of(reading.fuzziness)
+    if law is None or len(law.loads) < 2:
+        return None
+    cut = split or len(law.loads) // 2
+    low, high = law.loads[:cut], law.loads[cut:]
+    mean = sum(law.loads) / len(law.loads)
+    return (sum(high) / len(high) - sum(low) / len(low)) / mean if mean and low and high else None
+
+
+def center_gap(reading: Curves, site: int) -> float | None:
+    """How far test accuracy by nearest class centers at a site is from that of the whole network."""
+    share, whole = at_site(reading.ncc_test, site), reading.accuracy_test
+    return None if share is None or whole is None else abs(share - whole)
+
+
+def prediction_gain(reading: Curves, site: int) -> float | None:
+    """By how much nearer to test accuracy the training samples' nearest-center accuracy at a site is than train accuracy."""
+    share, fit, whole = at_site(reading.ncc, site), reading.accuracy, reading.accuracy_test
+    return None if share is None or fit is None or whole is None else abs(fit - whole) - abs(share - whole)
+
+
+def settled(outcome: Outcome, site: int) -> float | None:
+    """The first epoch from which a site's D over that of the site before stays within 10 % of its last value."""
+    if outcome.reading() is None:
+        return None
+    along = [
+        (reading.epoch, after / before)
+        for reading in sorted(outcome.readings, key=lambda each: each.epoch)
+        if reading == outcome.reading(epoch=reading.epoch)
+        and (after := at_site(reading.fuzziness, site)) is not None
+        and (before := at_site(reading.fuzziness, site - 1))
+    ]
+    first = None
+    for epoch, ratio in reversed(along):
+        if abs(ratio / along[-1][1] - 1) > SETTLED:
+            break
+        first = float(epoch)
+    return first
