@@ -4,7 +4,8 @@ The rival `plain` is a fair loop: data resident as tensors, batches by index, to
 one and two threads. `ensemble` is `train_ensemble` with 15 members of depth 8, all of its set-up included. Losers stay in
 the record: `torch_threads` stacks the same way but lets torch split every operation over its threads; `compiled` has the
 forward and backward passes compiled by inductor. On a CPU nothing is compiled by default, so that `ratio_eager` is
-`ratio`, and a full run needs no time to compile. With a CUDA device the grid of Fig. 1 is timed from process start.
+`ratio`, and a full run needs no time to compile. With a CUDA device the grid of Fig. 1 is timed from process start,
+and `train` of single convolutional networks with graphs and without.
 """
 
 from __future__ import annotations
@@ -25,13 +26,20 @@ from torch import Tensor, nn
 from _record import finish, interleaved
 from equisep.data import load_data, prepare_split
 from equisep.measuring import measure
-from equisep.training import Member, Recipe, Shape, Watch, train, train_ensemble
+from equisep.models import build
+from equisep.training import Engine, Member, Recipe, Shape, Watch, train, train_ensemble
 from equisep.training.ensemble import stepper as stepping
 
 MEMBERS, DEPTH = 15, 8
 EPOCHS, REPEATS, WHOLE = 50, 5, 600
 PAIRED_SEEDS = range(10)
 UNREAD = Watch(sites=False)
+CONVOLUTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("resnet-2-layer", {"colors": 1}),
+    ("pure-cnn", {"channels": 16, "colors": 3}),
+    ("vgg11", {"colors": 1}),
+    ("resnet18", {"colors": 3}),
+)
 
 
 def plain(member: Member, x: Tensor, y: Tensor, *, epochs: int, nudged: bool = False) -> nn.Module:
@@ -161,7 +169,7 @@ def _law(model: nn.Module, x: Tensor, y: Tensor) -> tuple[float, float]:
 
 
 def gpu_grid() -> dict[str, Any]:
-    """Fig. 1's grid from process start, with one and with ten seeds; the plain loop beside it; convolutions stacked."""
+    """Fig. 1's grid from process start, with one and with ten seeds; the plain loop beside it; graphs of one network."""
     found: dict[str, Any] = {}
     for seeds in (1, 10):
         begun = time.perf_counter()
@@ -193,59 +201,22 @@ def gpu_grid() -> dict[str, Any]:
     torch.cuda.reset_peak_memory_stats()
     train_ensemble(thousand, x, y, device="cuda")
     found["bytes_per_member_of_1000_depth_20"] = torch.cuda.max_memory_allocated() / 1000
-    found["convolutions"] = [stacked_convolutions(channels, 8) for channels in (16, 64)]
+    found["one_network"] = [one_network(name, options) for name, options in CONVOLUTIONS]
     return found
 
 
-def stacked_convolutions(channels: int, members: int) -> dict[str, Any]:
-    """Forward and backward of conv-norm-relu ×4 at 32×32, batch 128: one grouped network against one after the other."""
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+def one_network(name: str, options: dict[str, Any]) -> dict[str, Any]:
+    """`train` of one convolutional network on 1000 images of 32 × 32: steps replayed from graphs against eager ones."""
+    generator = torch.Generator("cpu").manual_seed(0)
+    x = torch.randn(1000, options["colors"], 32, 32, generator=generator).cuda()
+    y = (torch.arange(1000) % 10).cuda()
+    recipe = Recipe(epochs=20, milestones=())
 
-    def tower(width: int, groups: int) -> nn.Sequential:
-        layers: list[nn.Module] = []
-        for _ in range(4):
-            convolution = nn.Conv2d(width, width, 3, padding=1, groups=groups, bias=False)
-            layers += [convolution, nn.BatchNorm2d(width), nn.ReLU()]
-        return nn.Sequential(*layers).to(device)
+    def trained(engine: Engine) -> Callable[[], Any]:
+        return lambda: train(build(name, seed=0, **options).cuda(), x, y, recipe=recipe, engine=engine)
 
-    def pass_through(networks: list[nn.Sequential], x: Tensor) -> None:
-        for network in networks:
-            network(x).square().mean().backward()
-        if x.is_cuda and not torch.cuda.is_current_stream_capturing():
-            torch.cuda.synchronize()
-
-    grouped, single = tower(channels * members, members), [tower(channels, 1) for _ in range(members)]
-    wide = torch.randn(128, channels * members, 32, 32, device=device)
-    narrow = torch.randn(128, channels, 32, 32, device=device)
-    contestants: dict[str, Callable[[], Any]] = {
-        "stacked": lambda: pass_through([grouped], wide),
-        "one_after_the_other": lambda: pass_through(single, narrow),
-    }
-    if device == "cuda":
-        contestants |= {
-            "stacked_captured": captured(lambda: pass_through([grouped], wide)),
-            "one_after_the_other_captured": captured(lambda: pass_through(single, narrow)),
-        }
-    seconds = interleaved(contestants, repeats=10)
-    return {"channels": channels, "members": members, "seconds": seconds}
-
-
-def captured(work: Callable[[], None]) -> Callable[[], None]:
-    """The work as one CUDA graph."""
-    side = torch.cuda.Stream()
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            work()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        work()
-
-    def replay() -> None:
-        graph.replay()
-        torch.cuda.synchronize()
-
-    return replay
+    seconds = interleaved({"graphs": trained("graphs"), "eager": trained("eager")}, repeats=2)
+    return {"network": name, "options": options, "ratio": seconds["eager"] / seconds["graphs"], "seconds": seconds}
 
 
 def main() -> None:

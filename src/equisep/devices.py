@@ -1,19 +1,17 @@
-"""Where and how numbers are computed: the one device check, captured graphs or not, the precision of products, provenance."""
+"""Where and how numbers are computed: the one device check, the precision of products, provenance."""
 
 from __future__ import annotations
 
 import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy
 import torch
 
 from equisep._version import __version__
-from equisep.errors import InputError, did_you_mean
-
-Engine = Literal["auto", "eager", "graphs"]
+from equisep.errors import InputError
 
 
 def usable_device(device: str | int | torch.device | None, *, asked: str) -> torch.device:
@@ -38,20 +36,6 @@ def _reason(device: object, error: Exception) -> str:
     if isinstance(error, TypeError):
         return f"a device is a name, and this is a {type(device).__name__}"
     return str(error).split("\n")[0].split(". ")[0].rstrip(".")
-
-
-def captures(engine: str, device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether steps are replayed from captured CUDA graphs, whose optimizers read rates in float32."""
-    if engine not in get_args(Engine):
-        raise InputError(f"No engine `{engine}`.{did_you_mean(engine, get_args(Engine))} Known: auto, eager, graphs.")
-    if dtype not in (torch.float32, torch.float64):
-        raise InputError(f"Networks train side by side in float32 or float64; found {dtype}.")
-    possible = device.type == "cuda" and dtype is torch.float32
-    if engine == "graphs" and not possible:
-        raise InputError(
-            f"Captured graphs need a CUDA device and float32; found {device} and {dtype}. Use `engine='auto'`."
-        )
-    return possible and engine != "eager"
 
 
 @contextmanager

@@ -10,7 +10,8 @@
     ├── ProfileError             2   a saved profile that cannot be read
     ├── StoreError               2   a store or a record of results that cannot be read or written
     ├── MissingExtraError        2   an optional package that is not installed (also an ImportError)
-    └── NumericalError           3   a computation that failed: training diverged, a solver stopped early
+    └── NumericalError           3   a computation that failed: a solver stopped early, memory ran out
+        └── DivergenceError      3   training whose loss or weights are no longer finite
 
 A message has three parts: what was asked, what was found with the numbers, what to do.
 """
@@ -77,6 +78,12 @@ class NumericalError(EquisepError):
     """A computation that failed, as opposed to one that was asked wrongly."""
 
     exit_code = 3
+
+
+class DivergenceError(NumericalError):
+    """Training whose loss or weights are no longer finite; `epoch`, counted from 1, is the first where they are not."""
+
+    epoch: int | None = None
 
 
 def did_you_mean(wrong: str, known: Iterable[str], *, most: int = 3) -> str:

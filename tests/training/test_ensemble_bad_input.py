@@ -125,7 +125,7 @@ def trained(members: list[Member] | None = None, data: Any = None, **options: An
         (
             None,
             {"engine": "graphs"},
-            "Captured graphs need a CUDA device and float32; found cpu and torch.float32. Use `engine='auto'`.",
+            "`engine='graphs'` replays captured CUDA graphs, but the device is cpu. Use `engine='auto'`.",
         ),
         (None, {"dtype": torch.float16}, "Networks train side by side in float32 or float64; found torch.float16."),
         (None, {"chunk": 0}, "`chunk` was 0; at least one member has to train at a time."),

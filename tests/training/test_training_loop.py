@@ -1,6 +1,7 @@
 """The training loop does what a loop written by hand does, to the bit."""
 
 import inspect
+import math
 import re
 from itertools import chain
 
@@ -8,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from equisep.errors import EquisepError, InputError, NumericalError
+from equisep.errors import DivergenceError, EquisepError, FeatureError, InputError, NumericalError
 from equisep.models import Fnn
 from equisep.training import Recipe, train
 from training.small_loop import data, equal, fresh
@@ -151,12 +152,56 @@ def test_divergence_is_a_numerical_error_with_rate_and_epoch() -> None:
     ) as caught:
         train(model, *data(), recipe=Recipe(optimizer="sgd", rate=1e30, epochs=9))
     assert caught.value.exit_code == 3
+    assert isinstance(caught.value, DivergenceError) and f"epoch {caught.value.epoch} " in str(caught.value)
+
+
+def test_a_last_step_that_goes_wrong_is_divergence_too() -> None:
+    """Losses are those before each step, so that the last one says nothing of the weights that are left."""
+    model, told = nn.Sequential(nn.Linear(6, 3)), []
+    x, y = data()
+    with pytest.raises(DivergenceError) as caught:
+        train(
+            model, 1e5 * x, y, recipe=Recipe("sgd", 3e38, epochs=1, batch_size=70), after_epoch=told.append
+        )  # fmt: skip
+    assert str(caught.value) == (
+        "Training with sgd at rate 3e+38 diverged: `0.weight` is not finite after epoch 1. Lower the rate."
+    )
+    assert caught.value.epoch == 1 and told == [0]
+
+
+def test_training_works_where_gradients_are_off() -> None:
+    one, two = fresh(), fresh()
+    with torch.no_grad():
+        history = train(one, *data(), recipe=Recipe(epochs=2))
+        assert not torch.is_grad_enabled()
+    assert history == train(two, *data(), recipe=Recipe(epochs=2)) and equal(one, two)
+
+
+def test_memory_that_runs_out_is_told() -> None:
+    def short(*_: object) -> None:
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 4000 bytes.")
+
+    model = fresh()
+    model.register_forward_pre_hook(short)
+    with pytest.raises(NumericalError) as caught:
+        train(model, *data(), recipe=Recipe(batch_size=16))
+    assert str(caught.value) == (
+        "Memory ran out on cpu for one `Fnn` with batches of 16. Use another device, a smaller network or smaller batches."
+    )
+    assert not isinstance(caught.value, DivergenceError)
+
+
+def test_samples_that_are_not_finite_are_refused_before_training() -> None:
+    x, y = data()
+    x[3, 2], x[9, 0] = math.nan, math.inf
+    with pytest.raises(FeatureError, match=r"^The samples hold 2 numbers that are NaN or infinite\. Clean them before"):
+        train(fresh(), x, y)
 
 
 def test_samples_and_labels_must_be_as_many() -> None:
     x, y = data()
     unchecked = inspect.unwrap(train)  # the shape check of these tests would refuse it first
-    with pytest.raises(InputError, match="one label a sample and at least one sample; found 70 and 69"):
+    with pytest.raises(InputError, match="one label per sample and at least one sample; found 70 and 69"):
         unchecked(fresh(), x, y[:-1])
     with pytest.raises(InputError, match="found 0 and 0"):
         train(fresh(), x[:0], y[:0])
@@ -177,7 +222,7 @@ def test_a_batch_of_one_sample_is_fine_without_batchnorm() -> None:
     ("x", "y", "sentence"),
     [
         (torch.randn(8, 3), torch.arange(8), "Labels must lie in 0 … 1 (`Fnn` has 2 outputs)"),
-        (torch.randn(8, 3), torch.zeros(8), "`train` takes one integer label a sample; found torch.float32"),
+        (torch.randn(8, 3), torch.zeros(8), "`train` takes one integer label per sample; found torch.float32"),
         (torch.randn(8, 3), torch.zeros(8, device="meta", dtype=torch.int64), "y on meta. Move them to one device."),
     ],
 )

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from equisep.errors import InputError, LabelError, NumericalError
+from equisep.devices import out_of_memory
+from equisep.errors import DivergenceError, FeatureError, InputError, LabelError, NumericalError
 from equisep.labels import check_range
 from equisep.progress import Progress, silent
-from equisep.shapes import Float, Shaped
+from equisep.shapes import Float, Int, Shaped
+from equisep.training.captured import Engine, ModelSteps, hooked, replays
 from equisep.training.recipe import Recipe
 
 Augment = Callable[[Tensor, torch.Generator], Tensor]
@@ -32,6 +35,7 @@ def train(
     y: Shaped[Tensor, " n"],
     *,
     recipe: Recipe | None = None,
+    engine: Engine = "auto",
     class_weights: Sequence[float] | None = None,
     augment: Augment | None = None,
     after_epoch: Callable[[int], None] | None = None,
@@ -42,44 +46,38 @@ def train(
     The batch order comes from a CPU generator of its own, one `randperm` an epoch, so that it depends on the seed
     alone; the last smaller batch is kept. The model is left in training mode, as torch's own loops leave it.
 
+    engine           `graphs`: steps are replayed from captured CUDA graphs; `eager`; or `auto`: graphs on a GPU wherever
+                     they give the same numbers, which hooks, augmentation and a forward pass that needs the host forbid.
     class_weights    factors of the loss by class; the sum over a batch is still divided by its size.
     augment          changes each batch of samples before it is seen, by a generator of its own.
     after_epoch      called with the number of epochs done, 0 before the first; the model may be read there, and is set
                      back to training.
+    progress         called as `progress("training", epochs done, epochs)` after each epoch.
     """
     recipe = recipe or Recipe()
     _check(model, x, y, recipe)
-    optimizer = recipe.make_optimizer(model.parameters())
+    obstacle = "batches are augmented on the host" if augment is not None else hooked(model)
+    replayed = replays(engine, x.device, obstacle=obstacle)
+    step = _Step(model, x, y, recipe, class_weights=class_weights, augment=augment, capturable=replayed)
+    graphs = ModelSteps(step, model, device=x.device, required=engine == "graphs") if replayed else None
     order = torch.Generator("cpu").manual_seed(recipe.seed)
-    chance = torch.Generator("cpu").manual_seed(recipe.seed)
-    weights = None if class_weights is None else torch.tensor(class_weights, device=x.device, dtype=x.dtype)
     losses: list[float] = []
     accuracies: list[float] = []
     if after_epoch is not None:
         after_epoch(0)
     model.train()
     for epoch in range(recipe.epochs):
-        for group in optimizer.param_groups:
-            group["lr"] = recipe.rate_at(epoch)
-        loss_sum = torch.zeros((), device=x.device)
-        hits = torch.zeros((), dtype=torch.int64, device=x.device)
-        for batch in torch.randperm(len(y), generator=order, device="cpu").to(x.device).split(recipe.batch_size):
-            logits = model(x[batch] if augment is None else augment(x[batch], chance))
-            if epoch == 0:
-                check_range(y[batch], logits.shape[1], owner=f"`{type(model).__name__}` has {logits.shape[1]} outputs")
-            loss = _loss(logits, y[batch], weights)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            loss_sum += loss.detach() * len(batch)
-            hits += (logits.detach().argmax(dim=1) == y[batch]).sum()
-        losses.append(float(loss_sum) / len(y))
-        accuracies.append(int(hits) / len(y))
-        if not math.isfinite(losses[-1]):
-            raise NumericalError(
-                f"Training with {recipe.optimizer} at rate {recipe.rate:g} diverged: the loss of epoch {epoch + 1} "
-                f"is {losses[-1]}. Lower the rate."
-            )
+        step.begin_epoch(rate=recipe.rate_at(epoch))
+        batches = torch.randperm(len(y), generator=order, device="cpu").to(x.device).split(recipe.batch_size)
+        with _memory_told(model, x.device, recipe):
+            if graphs is not None:
+                graphs.epoch(batches, rate=recipe.rate_at(epoch))
+            else:
+                for rows in batches:
+                    step(rows)
+        losses.append(float(step.loss) / len(y))
+        accuracies.append(int(step.hits) / len(y))
+        _check_finite(model, losses, recipe)
         if after_epoch is not None:
             after_epoch(epoch + 1)
             model.train()
@@ -87,10 +85,84 @@ def train(
     return History(loss=tuple(losses), accuracy=tuple(accuracies))
 
 
-def _loss(logits: Tensor, y: Tensor, weights: Tensor | None) -> Tensor:
-    if weights is None:
-        return nn.functional.cross_entropy(logits, y)
-    return nn.functional.cross_entropy(logits, y, weight=weights, reduction="sum") / len(y)
+class _Step:
+    """One step on one batch. `loss` and `hits` collect what an epoch saw: Σ loss·batch, the number of right answers."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        x: Tensor,
+        y: Tensor,
+        recipe: Recipe,
+        *,
+        class_weights: Sequence[float] | None,
+        augment: Augment | None,
+        capturable: bool,
+    ) -> None:
+        self.model, self.x, self.y = model, x, y
+        self.loss = torch.zeros((), device=x.device)
+        self.hits = torch.zeros((), dtype=torch.int64, device=x.device)
+        self._optimizer = recipe.make_optimizer(model.parameters(), capturable=capturable)
+        self._weights = None if class_weights is None else torch.tensor(class_weights, device=x.device, dtype=x.dtype)
+        self._augment = augment
+        self._chance = torch.Generator("cpu").manual_seed(recipe.seed)
+        self._labels_checked = False
+
+    def begin_epoch(self, *, rate: float) -> None:
+        """Nothing seen yet, at this rate."""
+        for group in self._optimizer.param_groups:
+            group["lr"] = rate
+        self.loss.zero_()
+        self.hits.zero_()
+
+    @torch.enable_grad()
+    def __call__(self, rows: Int[Tensor, " b"]) -> None:
+        """Scores, loss, gradients, optimizer."""
+        x, y = self.x[rows], self.y[rows]
+        logits = self.model(x if self._augment is None else self._augment(x, self._chance))
+        if not self._labels_checked:
+            owner = f"`{type(self.model).__name__}` has {logits.shape[1]} outputs"
+            check_range(self.y, logits.shape[1], owner=owner)
+            self._labels_checked = True
+        loss = self._mean_loss(logits, y)
+        self._optimizer.zero_grad()
+        loss.backward()
+        self._optimizer.step()
+        self.loss += loss.detach() * len(rows)
+        self.hits += (logits.detach().argmax(dim=1) == y).sum()
+
+    def _mean_loss(self, logits: Tensor, y: Tensor) -> Tensor:
+        if self._weights is None:
+            return nn.functional.cross_entropy(logits, y)
+        return nn.functional.cross_entropy(logits, y, weight=self._weights, reduction="sum") / len(y)
+
+
+def _check_finite(model: nn.Module, losses: Sequence[float], recipe: Recipe) -> None:
+    """Refuse to go on from a loss that is not finite, or to end with weights that are not."""
+    what = None if math.isfinite(losses[-1]) else f"the loss of epoch {len(losses)} is {losses[-1]}"
+    if what is None and len(losses) == recipe.epochs:
+        bad = [name for name, value in model.named_parameters() if not bool(torch.isfinite(value).all())]
+        what = f"`{bad[0]}` is not finite after epoch {len(losses)}" if bad else None
+    if what is not None:
+        error = DivergenceError(
+            f"Training with {recipe.optimizer} at rate {recipe.rate:g} diverged: {what}. Lower the rate."
+        )
+        error.epoch = len(losses)
+        raise error
+
+
+@contextmanager
+def _memory_told(model: nn.Module, device: torch.device, recipe: Recipe) -> Iterator[None]:
+    """One sentence where memory runs out."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if not out_of_memory(error):
+            raise
+        raise NumericalError(
+            f"Memory ran out on {device} for one `{type(model).__name__}` with batches of {recipe.batch_size}. "
+            "Use another device, a smaller network or smaller batches."
+        ) from error
 
 
 def _check(model: nn.Module, x: Tensor, y: Tensor, recipe: Recipe) -> None:
@@ -99,17 +171,16 @@ def _check(model: nn.Module, x: Tensor, y: Tensor, recipe: Recipe) -> None:
             f"`train` takes tensors; found {type(x).__name__} and {type(y).__name__}. Use `torch.as_tensor`."
         )
     if y.ndim != 1 or y.is_floating_point():
-        raise LabelError(f"`train` takes one integer label a sample; found {y.dtype} of shape {tuple(y.shape)}.")
+        raise LabelError(f"`train` takes one integer label per sample; found {y.dtype} of shape {tuple(y.shape)}.")
     home = next((parameter.device for parameter in model.parameters()), x.device)
     if x.device != home or y.device != home:
         raise InputError(
             f"`train` found the model on {home}, x on {x.device} and y on {y.device}. Move them to one device."
         )
     if len(x) != len(y) or len(y) == 0:
-        raise InputError(f"`train` needs one label a sample and at least one sample; found {len(x)} and {len(y)}.")
+        raise InputError(f"`train` needs one label per sample and at least one sample; found {len(x)} and {len(y)}.")
+    if bad := int((~torch.isfinite(x)).sum()):
+        raise FeatureError(f"The samples hold {bad} numbers that are NaN or infinite. Clean them before training.")
     normalized = any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.modules())
-    if normalized and (recipe.batch_size == 1 or len(y) % recipe.batch_size == 1):
-        raise InputError(
-            f"{len(y)} samples in batches of {recipe.batch_size} leave a last batch of one, which BatchNorm cannot "
-            "normalize. Change `batch_size` or the number of samples."
-        )
+    if normalized:
+        recipe.check_normalized(len(y))

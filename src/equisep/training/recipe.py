@@ -57,9 +57,18 @@ class Recipe:
         passed = sum(epoch >= share * self.epochs for share in self.milestones)
         return self.rate * self.factor**passed
 
-    def make_optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        """Torch's own optimizer, with weight decay on every parameter."""
+    def check_normalized(self, n: int) -> None:
+        """Refuse a number of samples of which one is left for the last batch, where BatchNorm needs two."""
+        if self.batch_size == 1 or n % self.batch_size == 1:
+            raise InputError(
+                f"{n} samples in batches of {self.batch_size} leave a last batch of one, which BatchNorm cannot "
+                "normalize. Change `batch_size` or the number of samples."
+            )
+
+    def make_optimizer(self, parameters: Iterable[nn.Parameter], *, capturable: bool = False) -> torch.optim.Optimizer:
+        """Torch's own optimizer, with weight decay on every parameter; `capturable` if its steps become a CUDA graph."""
+        decay = self.weight_decay
         if self.optimizer == "adam":
-            return torch.optim.Adam(parameters, lr=self.rate, weight_decay=self.weight_decay, fused=True)
+            return torch.optim.Adam(parameters, lr=self.rate, weight_decay=decay, fused=True, capturable=capturable)
         momentum = self.momentum if self.optimizer == "momentum" else 0.0
-        return torch.optim.SGD(parameters, lr=self.rate, momentum=momentum, weight_decay=self.weight_decay, fused=True)
+        return torch.optim.SGD(parameters, lr=self.rate, momentum=momentum, weight_decay=decay, fused=True)

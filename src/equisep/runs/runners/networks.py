@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from equisep.data import Batches
 from equisep.devices import precision, provenance, usable_device
-from equisep.errors import InputError, NumericalError
+from equisep.errors import DivergenceError, InputError
 from equisep.figures.cell import Cell
 from equisep.figures.outcome import Curve, Curves, Outcome
 from equisep.measuring import measure
@@ -23,7 +23,7 @@ from equisep.runs.plan import FEED_FORWARD
 from equisep.runs.runners.classifiers import classifier_numbers
 from equisep.runs.runners.ensembles import coordinates_of, dtype_of, recipe_of, shape_of, weighed
 from equisep.taps import Mode, reading_mode
-from equisep.training import train, train_stacked
+from equisep.training import train
 from equisep.training.augment import augment
 
 METRICS = ("fuzziness", "cdnv", "ncc")
@@ -48,8 +48,7 @@ def run_single(
         network = network_of(cell, x, classes=material.classes).to(place, dtype)
         reader = _Reader(cell, network, (x.to(dtype), y), (x_test.to(dtype), y_test))
         with precision(tf32=cell.tf32):
-            network, loss, diverged = _trained(cell, network, x.to(dtype), y, reader, place, progress)
-            reader.network = network
+            loss, diverged = _trained(cell, network, x.to(dtype), y, reader, progress)
             if diverged is None:
                 reader.read(cell.epochs)
                 reader.curves += weighed(cell, network, x.to(dtype), y)
@@ -93,35 +92,22 @@ def network_of(cell: Cell, x: Tensor, *, classes: int) -> nn.Module:
 
 
 def _trained(
-    cell: Cell, network: nn.Module, x: Tensor, y: Tensor, reader: _Reader, place: torch.device, progress: Progress
-) -> tuple[nn.Module, float | None, int | None]:
-    """The trained network, its last loss, and the epoch at which it diverged.
-
-    On a GPU captured graphs are faster, but cannot be read on the way; so they train what is read at the end alone.
-    """
-    recipe = recipe_of(cell)
-    plain = cell.augment or cell.class_weights is not None or any(epoch < cell.epochs for epoch in cell.read_epochs)
-    if place.type == "cuda" and not plain:
-        done = train_stacked(
-            [recipe], x, y, network=[network], device=place, dtype=x.dtype, tf32=cell.tf32, progress=progress
-        )
-        losses = done.histories[0].loss
-        return done.network(0).to(place), (losses[-1] if losses else None), done.diverged[0]
-    epochs_done = [0]
+    cell: Cell, network: nn.Module, x: Tensor, y: Tensor, reader: _Reader, progress: Progress
+) -> tuple[float | None, int | None]:
+    """Train the cell's network in place: its last loss, and the epoch at which it diverged."""
 
     def after(epoch: int) -> None:
-        epochs_done[0] = epoch
         if epoch in cell.read_epochs and epoch < cell.epochs:
             reader.read(epoch)
 
     try:
         history = train(
-            network, x, y, recipe=recipe, class_weights=cell.class_weights, augment=augment if cell.augment else None,
-            after_epoch=after, progress=progress,
+            network, x, y, recipe=recipe_of(cell), class_weights=cell.class_weights,
+            augment=augment if cell.augment else None, after_epoch=after, progress=progress,
         )  # fmt: skip
-    except NumericalError:
-        return network, None, epochs_done[0] + 1
-    return network, (history.loss[-1] if history.loss else None), None
+    except DivergenceError as error:
+        return None, error.epoch
+    return (history.loss[-1] if history.loss else None), None
 
 
 class _Reader:

@@ -84,30 +84,22 @@ class Optimizers:
         return _Piece(parameter, members, stretch)
 
     def _add(self, member: int, parameters: list[nn.Parameter]) -> None:
-        """A group of parameters that are set as `member` is."""
-        recipe = self.recipes[member]
-        group = added_group(self._optimizers, recipe, parameters, capturable=self._capturable)
-        self._groups.append((group, member))
-
-
-def added_group(
-    optimizers: dict[bool, torch.optim.Optimizer], recipe: Recipe, parameters: list[nn.Parameter], *, capturable: bool
-) -> dict[str, Any]:
-    """A new group of parameters, set as `recipe` says, in the optimizer of its kind (True: Adam, False: SGD)."""
-    adam = recipe.optimizer == "adam"
-    # a rate that captured kernels read has to live on the device, where the fused ones take float32
-    home = parameters[0].device
-    rate = torch.tensor(recipe.rate, dtype=torch.float32, device=home) if capturable else recipe.rate
-    group: dict[str, Any] = {"params": parameters, "lr": rate, "weight_decay": recipe.weight_decay}
-    if not adam:
-        group["momentum"] = recipe.momentum if recipe.optimizer == "momentum" else 0.0
-    group["capturable"] = capturable  # SGD does not know the word, but capturing asks every group for it
-    if adam in optimizers:
-        optimizers[adam].add_param_group(group)
-    else:
-        make = torch.optim.Adam if adam else torch.optim.SGD
-        optimizers[adam] = make([group], lr=recipe.rate, fused=True)
-    return optimizers[adam].param_groups[-1]
+        """A group of parameters that are set as `member` is, in the optimizer of its kind (True: Adam, False: SGD)."""
+        recipe, optimizers = self.recipes[member], self._optimizers
+        adam = recipe.optimizer == "adam"
+        # a rate that captured kernels read has to live on the device, where the fused ones take float32
+        home, capturable = parameters[0].device, self._capturable
+        rate = torch.tensor(recipe.rate, dtype=torch.float32, device=home) if capturable else recipe.rate
+        group: dict[str, Any] = {"params": parameters, "lr": rate, "weight_decay": recipe.weight_decay}
+        if not adam:
+            group["momentum"] = recipe.momentum if recipe.optimizer == "momentum" else 0.0
+        group["capturable"] = capturable  # SGD does not know the word, but capturing asks every group for it
+        if adam in optimizers:
+            optimizers[adam].add_param_group(group)
+        else:
+            make = torch.optim.Adam if adam else torch.optim.SGD
+            optimizers[adam] = make([group], lr=recipe.rate, fused=True)
+        self._groups.append((optimizers[adam].param_groups[-1], member))
 
 
 def setting(recipe: Recipe) -> str:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from equisep.shapes import Float, Int
+from equisep.training.captured import CapturedSteps
 from equisep.training.ensemble.batch_order import Orders
 from equisep.training.ensemble.cpu_passes import CpuPasses
 from equisep.training.ensemble.member import Member, Stage
@@ -62,7 +63,7 @@ class Stepper:
         """Train epoch by epoch; after each, its mean loss and accuracy of every member, on the device."""
         starts = range(0, self.samples.n, self.batch_size)
         norms = [layer for layer in range(len(self.stack.running_mean)) if not self.plan.held[layer]]
-        graphs: dict[int, _Captured] = {}
+        graphs = CapturedSteps(self.step)
         for epoch, order in enumerate(self.orders.epochs(self.stage.epochs)):
             self.optimizers.set_epoch(epoch)
             self.loss.zero_()
@@ -71,13 +72,9 @@ class Stepper:
             labels = self.samples.labels.gather(1, order).t().contiguous()  # n m
             for start in starts:
                 batch = slice(start, start + self.batch_size)
-                if self.captured and epoch > 0:  # the first epoch runs eagerly: optimizers make their state in it
-                    size = len(rows[batch])
-                    if size not in graphs:
-                        graphs[size] = _Captured(self, size, beside=next(iter(graphs.values()), None))
-                    graphs[size].replay(rows[batch], labels[batch])
-                else:
-                    self.step(rows[batch], labels[batch])
+                # the first epoch runs eagerly: optimizers make their state in it
+                step = graphs if self.captured and epoch > 0 else self.step
+                step(rows[batch], labels[batch])
             self.stack.tracked[norms] += len(starts)
             yield self.loss / self.samples.n, self.hits / self.samples.n
 
@@ -119,22 +116,3 @@ class Stepper:
         self.loss += losses.sum(dim=(0, 2))
         self.hits += (guess == own).sum(dim=(0, 2))
         return slope
-
-
-class _Captured:
-    """One step of a fixed batch size as a CUDA graph: hundreds of kernels for the price of one launch."""
-
-    def __init__(self, stepper: Stepper, size: int, *, beside: _Captured | None) -> None:
-        device = stepper.stack.theta.device
-        self.rows = torch.zeros(size, stepper.stack.members, dtype=torch.int64, device=device)
-        self.labels = torch.zeros_like(self.rows)
-        self.graph = torch.cuda.CUDAGraph()
-        # graphs that never run at the same time can share their memory
-        with torch.cuda.graph(self.graph, pool=None if beside is None else beside.graph.pool()):
-            stepper.step(self.rows, self.labels)
-
-    def replay(self, rows: Int[Tensor, "b m"], labels: Int[Tensor, "b m"]) -> None:
-        """The step on this batch."""
-        self.rows.copy_(rows)
-        self.labels.copy_(labels)
-        self.graph.replay()

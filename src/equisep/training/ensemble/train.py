@@ -16,11 +16,12 @@ import torch
 from torch import Tensor
 
 from equisep._version import __version__
-from equisep.devices import captures, out_of_memory, precision, usable_device
+from equisep.devices import out_of_memory, precision, usable_device
 from equisep.errors import EquisepError, InputError, NumericalError
 from equisep.files import encode
 from equisep.models import Fnn
 from equisep.progress import Progress, silent
+from equisep.training.captured import replays
 from equisep.training.ensemble.chunks import Task, train_chunk
 from equisep.training.ensemble.member import Member, Stage, check_members
 from equisep.training.ensemble.memory import SHARE, bytes_per_member, free_bytes
@@ -75,7 +76,11 @@ def train_ensemble(
     shape, given = check_members(members, stages)
     place = usable_device(device, asked="train_ensemble")
     stages = given or (Stage(epochs=members[0].recipe.epochs),)
-    captured = captures(engine, place, dtype)
+    if dtype not in (torch.float32, torch.float64):
+        raise InputError(f"Networks train side by side in float32 or float64; found {dtype}.")
+    # rates that captured kernels read live on the device, where the fused optimizers take float32
+    obstacle = None if dtype is torch.float32 else f"rates on the device are float32, and members train in {dtype}"
+    captured = replays(engine, place, obstacle=obstacle)
     weights = _weights(members, shape, starts)
     drawn = draw_samples(members, x, y, per_class=per_class, sizes=sizes, given=samples)
     held = None if test is None else (flat_pool(*test, shape, what="test samples"), test[1].cpu().to(torch.int64))
@@ -196,13 +201,9 @@ def _weights(members: Sequence[Member], shape: Shape, starts: Sequence[Fnn | Wei
 
 
 def _check_batches(member: Member, n: int, tested: int | None, watch: Watch, stages: Sequence[Stage]) -> None:
-    size = member.recipe.batch_size
     normalized = member.shape.norm and bool(member.shape.widths)
-    if normalized and (size == 1 or n % size == 1):
-        raise InputError(
-            f"{n} samples in batches of {size} leave a last batch of one, which BatchNorm cannot normalize. "
-            "Change `batch_size` or the number of samples."
-        )
+    if normalized:
+        member.recipe.check_normalized(n)
     if normalized and tested == 1 and "batch" in watch.modes:
         raise InputError(
             "BatchNorm cannot normalize the one test sample in `batch` mode. Give more, or read in `eval` mode."
