@@ -34,7 +34,7 @@ RANKS = [
 RANK = {name: rank for rank, names in enumerate(RANKS) for name in names}
 NO_TORCH = ("errors", "progress", "files", "results", "law", "findings", "figures", "report")
 # methods that import what they need when called: a profile draws and tabulates itself
-EXCEPTIONS = {("results", "report"): {"plot", "__rich_console__", "_repr_html_"}}
+EXCEPTIONS = {("results", "report"): {"plot", "to_frame", "__rich_console__", "_repr_html_"}}
 FRAMEWORKS = (
     "torch",
     "numpy",

@@ -307,7 +307,7 @@ def test_a_line_beyond_all_numbers_is_still_drawn(place: Path, tmp_path: Path) -
     (tmp_path / "made.json").write_text(json.dumps(content))
     printed = io.StringIO()
     Console(file=printed, width=80).print(library.Profile.load(tmp_path / "made.json"))
-    assert "D over depth" in printed.getvalue()
+    assert "D by layer" in printed.getvalue()
 
 
 def test_one_hot_labels_in_a_file_are_noted(place: Path, tmp_path: Path) -> None:

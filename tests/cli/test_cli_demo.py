@@ -74,7 +74,7 @@ def test_the_same_seed_gives_the_same_numbers(smoke: tuple[Path, str, str], tmp_
 def test_text_shows_table_law_curve_and_what_to_try_next(tmp_path: Path) -> None:
     done = equisep_process("demo", "--smoke", folder=tmp_path)
     assert done.returncode == 0
-    for words in ("site", "NCC", "CDNV", "NC1", "Law of equi-separation", "half-life", "D over depth"):
+    for words in ("layer", "NCC", "CDNV", "NC1", "Law of equi-separation", "half-life", "D by layer"):
         assert words in done.stdout
     assert "Try next" in done.stderr
     assert "\x1b[" not in done.stdout + done.stderr  # no terminal, no escapes

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 from report_profiles import bare_profile, full_profile, without_intervals, zero_profile
 
@@ -22,12 +24,16 @@ class Reader(HTMLParser):
         self.open: list[str] = []
         self.tags: set[str] = set()
         self.words: list[str] = []
+        self.titles: dict[str, str] = {}
+        self.head = ""
         self.feed(text)
         self.close()
         assert self.open == []
 
     def handle_starttag(self, tag, attrs) -> None:
         self.tags.add(tag)
+        if tag == "th":
+            self.head = dict(attrs)["title"]
         if tag != "br":
             self.open.append(tag)
 
@@ -36,6 +42,8 @@ class Reader(HTMLParser):
 
     def handle_data(self, data) -> None:
         self.words.append(data)
+        if self.open[-1:] == ["th"]:
+            self.titles.setdefault(data, self.head)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +53,21 @@ class Reader(HTMLParser):
 )
 def test_every_profile_is_well_formed(profile) -> None:
     reader = Reader(profile_html(profile))
-    assert reader.tags <= {"div", "span", "strong", "br", "table", "thead", "tbody", "tr", "th", "td", "ul", "li"}
+    assert reader.tags <= {
+        "div",
+        "span",
+        "strong",
+        "br",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "ul",
+        "li",
+        "code",
+    }
     assert "None" not in " ".join(reader.words)
 
 
@@ -55,11 +77,13 @@ def test_the_numbers_are_there() -> None:
         "ρ 0.5149 [0.506, 0.524]",
         "r -0.9998",
         "greatest residual 0.067",
-        "imbalance 1.001",
-        "BIC gain 0.32",
+        "evenness 1.001",
+        "kink: none (BIC gain 0.32; clear above 6)",
+        "law",
+        "(r -0.9998, at most -0.996)",
     ):
         assert words in text
-    for words in ("27.24", "D interval", "NCC % test", "Effective depth: site 6", "80.5 % test", "8 directions of 9"):
+    for words in ("27.24", "D from", "Effective depth: layer 6 of 7", "80.5 % test", "8 directions of 9"):
         assert words in text
     assert full_profile()._repr_html_() == profile_html(full_profile())
 
@@ -92,3 +116,25 @@ def test_colors_are_the_themes() -> None:
     assert "currentColor" in text
     assert "background:#" not in text
     assert "http" not in text
+
+
+def test_backticks_are_code() -> None:
+    text = profile_html(replace(full_profile(), notes=(Note("x", "Set `a < b` or `c`."),)))
+    assert "`" not in text
+    assert ">a &lt; b</code> or <code" in text
+
+
+def test_heads_explain_themselves() -> None:
+    reader = Reader(profile_html(full_profile()))
+    assert reader.titles["D"].startswith("separation fuzziness D: spread within classes")
+    assert "nearest to the mean" in reader.titles["NCC %"]
+    assert all(reader.titles.values())
+
+
+def test_a_bar_per_layer_follows_ln_d() -> None:
+    widths = [int(width) for width in re.findall(r"width:(\d+)px", profile_html(full_profile()))]
+    assert len(widths) == 8
+    assert widths == sorted(widths, reverse=True)
+    assert widths[0] == 90
+    assert np.ptp(np.diff(widths)) < 5  # a law: equal steps
+    assert not re.findall(r"width:\d+px", profile_html(bare_profile()))

@@ -37,29 +37,63 @@ def test_a_full_profile_at_80_columns() -> None:
         "Fnn(depth=8, width=100)",
         "1000 samples, 100 per class, 10 classes; 10000 test samples",
         "reading `mixed`, weighting `sample`",
-        "Law of equi-separation: law",
+        "Law of equi-separation: law (r -0.9998, at most -0.996)",
+        "0.5149 [0.506, 0.524]: what each layer leaves of D",
         "half-life",
         "greatest residual",
-        "imbalance",
-        "two slopes",
+        "evenness",
+        "kink               none (BIC gain 0.32; clear above 6)",
         "95 %, bootstrap of 200 resamples",
         "on test data",
         "r -0.9998 to -0.9979 over 2 classes",
-        "Effective depth  site 6 of 7",
+        "Effective depth  layer 6 of 7 (all training samples nearest to their class mean)",
         "Accuracy  100.0 % train · 80.5 % test",
-        "NC2 norms 0.050, angles 0.10 · simplex 0.30 · NC3 0.40 · NC4 0",
+        "NC2  spread of norms 0.050, of angles 0.10, distance from a simplex 0.30",
+        "NC3  0.40: classifier against class means",
         "Note  blocks.6.relu: The class means span 8 directions of 9.",
     ):
         assert words in text
     (row,) = (line for line in text.splitlines() if "blocks.3.relu" in line)
-    assert row.split() == ["4", "blocks.3.relu", "100", "1.759", "0.72", "90.0", "74.0", "0.195", "0.176", "920"]
+    assert row.split() == ["4", "blocks.3.relu", "1.759", "15", "3.37", "90.0", "74.0", "0.195", "0.176"]
     assert "…" not in text
     assert text.count("●") == 8
 
 
-def test_wide_terminals_show_d_on_test_data() -> None:
-    assert "D test" not in printed(full_profile(), 80)
-    assert "D test" in printed(full_profile(), 110)
+def test_columns_without_room_are_named() -> None:
+    text = " ".join(printed(full_profile(), 80).split())
+    assert "No room for chance, dim: 87 columns show all, as do --json and to_frame()." in text
+    wide = printed(full_profile(), 87)
+    assert "No room" not in wide
+    assert "920  100" in wide
+    narrow = " ".join(printed(full_profile(), 60).split())
+    assert "No room for CDNV, NC1, chance, dim: 87 columns" in narrow
+
+
+def test_tables_and_curves_number_sites_alike() -> None:
+    """As in a profile of token sequences, whose raw input is no site."""
+    profile = full_profile()
+    profile = replace(profile, sites=tuple(replace(site, index=site.index + 1) for site in profile.sites))
+    kinked = replace(profile.law, two_slopes=Break(3, (0.5, 0.9), 20.0, 0.0))
+    lines = printed(replace(profile, law=kinked)).splitlines()
+    assert [line.split()[0] for line in lines if "relu" in line and "Note" not in line] == [str(n) for n in range(2, 9)]
+    assert any(line.split() == [str(n) for n in range(1, 9)] for line in lines)
+    assert "at layer 4" in "\n".join(lines)
+
+
+def test_words_are_whole_at_80_columns() -> None:
+    long = (
+        "The features of the last layer of this network have more dimensions than there are samples to span them. " * 2
+    )
+    profile = replace(full_profile(), notes=(Note("x", long.strip()),))
+    words = printed(profile).split()
+    assert set(long.split()) <= set(words)
+
+
+def test_blocks_are_called_blocks() -> None:
+    profile = full_profile()
+    text = printed(replace(profile, settings={**profile.settings, "grain": "blocks"}))
+    assert "block  name" in text
+    assert "D by block" in text
 
 
 def test_without_utf8_everything_is_ascii() -> None:
@@ -84,7 +118,7 @@ def test_other_widths(width: int) -> None:
 def test_a_bare_profile() -> None:
     text = printed(bare_profile())
     assert "Law of equi-separation: not fitted" in text
-    for words in ("NCC", "CDNV", "NC1", "null", "load", "Effective", "Accuracy", "Classifier", "Note", "●"):
+    for words in ("NCC", "CDNV", "NC1", "chance", "work", "Effective", "Accuracy", "Classifier", "Note", "●"):
         assert words not in text
     assert "not fitted" in printed(bare_profile(sites=0))
 
@@ -103,8 +137,8 @@ def test_a_profile_without_intervals() -> None:
 
 def test_long_names_keep_their_numbers() -> None:
     text = printed(full_profile(name="model.encoder.layers.{}.feed_forward.activation"))
-    assert "…3.feed" in text
-    assert "…4.feed" in text
+    assert "…3.feed_forward… " in text
+    assert "…4.feed_forward… " in text
 
 
 def test_names_are_never_markup() -> None:
@@ -114,15 +148,27 @@ def test_names_are_never_markup() -> None:
         sites=(SiteReading(index=0, name="[bold]x", dim=1, fuzziness=1.0),),
         notes=(Note("x", "[link=a]b"),),
         classifier=ClassifierReading("[i]head", 0.1, 0.1, 0.1, 0.1),
-        settings={"reading": "[b]"},
+        reading="[b]",
+        settings={},
     )
     text = printed(profile)
-    for words in ("[red]Net[/red]�[31m", "[bold]x", "[link=a]b", "[i]head", "`[b]`", "NC3 – · NC4 –"):
+    for words in ("[red]Net[/red]�[31m", "[bold]x", "[link=a]b", "[i]head", "`[b]`", "NC3  –:"):
         assert words in text
 
 
 def test_no_separable_site_is_said() -> None:
-    assert "none: no site after the input is separable" in printed(replace(full_profile(), effective_depth=None))
+    text = " ".join(printed(replace(full_profile(), effective_depth=None)).split())
+    assert "none (no layer has all training samples nearest to their class mean)" in text
+
+
+def test_depths_are_said_with_their_threshold() -> None:
+    profile = replace(full_profile(), effective_depth_balanced=7, network_depth=5, settings={"epsilon": 0.01})
+    text = " ".join(printed(profile).split())
+    words = (
+        "layer 6 of 7 (99 % or more of the training samples nearest to their class mean); 7 with every class weighing"
+    )
+    assert f"Effective depth {words}" in text
+    assert "As good as the network layer 5 of 7 (nearest class means reach its accuracy to 1 %)" in text
 
 
 @pytest.mark.parametrize("curve", [[], [1.0], [4.0, 1.0], [1.0, 1.0, 1.0], [1.0, 2.0, 4.5], [4.0, 2.0, 0.0]])
@@ -135,7 +181,8 @@ def test_laws_with_parts_missing(curve: list[float]) -> None:
 
 def test_a_law_of_two_slopes() -> None:
     law = replace(fit_law([8.0, 4.0, 2.0, 1.0, 0.9, 0.8]), two_slopes=Break(3, (0.5, 0.9), 20.0, 0.0))
-    assert "yes (BIC gain 20): ρ 0.500, from site 3 on 0.900" in printed(render_law(law))
+    words = "at layer 3: D falls to 0.500 of itself per layer before, to 0.900 after (BIC gain 20)"
+    assert words in " ".join(printed(render_law(law)).split())
 
 
 def test_comparison_of_profiles() -> None:
@@ -151,7 +198,7 @@ def test_comparison_of_profiles() -> None:
     assert "blocks.6.relu" in text
     assert "[2.57, 3.59]" in text
     assert "different `reading`" in text
-    assert "Clear: the interval excludes no change" in " ".join(text.split())
+    assert "clear: the interval does not hold zero change" in " ".join(text.split())
 
 
 def test_comparison_with_everything_missing() -> None:

@@ -12,14 +12,16 @@ from equisep.report.formatting import (
     correlation,
     data_words,
     interval_words,
+    kink_words,
     limits,
     number,
     one_line,
     percent,
     reading_words,
     samples_words,
+    shortened,
     shortened_names,
-    slopes_words,
+    verdict_words,
 )
 from equisep.results import Break, Interval, LawFit
 
@@ -71,12 +73,41 @@ def test_intervals_in_words() -> None:
     assert interval_words(replace(interval, kind="seeds", n=3, level=0.9)) == "90 %, over 3 seeds"
 
 
-def test_slopes_in_words() -> None:
-    assert slopes_words(fit_law([4.0, 2.0, 1.1])) == "not asked of fewer than 5 sites"
-    assert slopes_words(fit_law([0.5**site for site in range(8)])).startswith("no (BIC gain -4.2; yes above 6)")
+def test_kinks_in_words() -> None:
+    assert kink_words(fit_law([4.0, 2.0, 1.1])) == "not asked of fewer than 5 layers"
+    assert kink_words(fit_law([0.5**site for site in range(8)])).startswith("none (BIC gain -4.2; clear above 6)")
     law = LawFit(curve=(1.0,) * 6, two_slopes=Break(at=3, rhos=(0.4, 0.8), bic_one=10.0, bic_two=-2.0))
-    assert slopes_words(law, "rho") == "yes (BIC gain 12): rho 0.400, from site 3 on 0.800"
-    assert slopes_words(LawFit(curve=(1.0,) * 6)) == "not known"
+    words = "D falls to 0.400 of itself per layer before, to 0.800 after (BIC gain 12)"
+    assert kink_words(law) == f"at layer 3: {words}"
+    assert kink_words(law, first=1) == f"at layer 4: {words}"
+    assert kink_words(LawFit(curve=(1.0,) * 6)) == "not known"
+
+
+def test_a_kink_does_not_contradict_the_law() -> None:
+    law = replace(fit_law([0.5**site for site in range(8)]), two_slopes=Break(2, (0.4, 0.51), 10.0, -2.0))
+    assert law.verdict == "law"
+    assert kink_words(law).endswith("(BIC gain 12); one line still fits")
+
+
+@pytest.mark.parametrize(
+    ("law", "words"),
+    [
+        (LawFit(curve=(1.0,) * 6, rho=0.5, r=-0.9981), ("law", "r -0.9981, at most -0.996")),
+        (
+            LawFit(curve=(1.0,) * 6, rho=0.5, r=-0.98),
+            ("between law and none", "r -0.9800, between -0.996 and -0.971"),
+        ),
+        (LawFit(curve=(1.0,) * 6, rho=0.5, r=-0.9), ("no law", "r -0.9000, above -0.971")),
+        (LawFit(curve=(1.0,) * 6, rho=1.2, r=0.99), ("no law", "D does not fall from layer to layer")),
+        (
+            LawFit(curve=(1.0,) * 2, rho=0.5, r=-1.0),
+            ("undetermined", "2 of at least 3 layers: two points always lie on a line"),
+        ),
+        (LawFit(curve=(1.0,) * 6, rho=1.0), ("undetermined", "r is not known")),
+    ],
+)
+def test_verdicts_come_with_their_reason(law: LawFit, words: tuple[str, str]) -> None:
+    assert verdict_words(law) == words
 
 
 def test_the_data_in_words() -> None:
@@ -102,6 +133,7 @@ def test_names_keep_what_tells_them_apart() -> None:
     assert len(set(short)) == len(names)
     assert max(map(len, short)) <= 12
     assert shortened_names(names, 40) == names
-    assert shortened_names(["abcdefghij"], 5) == ["…ghij"]
-    assert shortened_names(["a.b.longlonglong1", "a.b.longlonglong2"], 6) == ["…long1", "…long2"]
+    assert shortened_names(["abcdefghij"], 5) == ["ab…ij"]
+    assert shortened_names(["a.b.longlonglong1", "a.b.longlonglong2"], 6) == ["lo…ng1", "lo…ng2"]
+    assert shortened("equisep.models:Fnn", 11) == "equis…s:Fnn"
     assert shortened_names([], 6) == []

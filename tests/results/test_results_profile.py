@@ -2,12 +2,12 @@
 
 import subprocess
 import sys
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError, fields, replace
 
 import pytest
 
 from equisep.errors import InputError, MissingExtraError
-from equisep.results import LawFit, Note, Profile, SiteReading
+from equisep.results import Interval, LawFit, Note, Profile, SiteReading
 from equisep.results.profile import CURVES
 
 
@@ -101,14 +101,30 @@ def test_the_table_has_a_row_a_site_and_a_column_a_number() -> None:
     frame = profile().to_frame()
     assert list(frame.index) == [0, 1, 2]
     assert frame.index.name == "site"
-    assert set(frame.columns) == {
-        "name", "dim", "load", "rank", "trace_within", "trace_between", "norm_spread", "angle_spread", "angle_gap",
-        "etf_distance", *CURVES,
-    }  # fmt: skip
+    numbers = {entry.name for entry in fields(SiteReading) if entry.type in ("int", "int | None", "float | None")}
+    assert (numbers | {"name", "load", "share"}) - {"index", "cut"} <= set(frame.columns)
+    assert set(CURVES) <= set(frame.columns)
+    assert list(frame.columns)[:4] == ["name", "fuzziness", "fuzziness_low", "fuzziness_high"]
+    assert frame["share"].tolist()[1:] == [0.5, 0.5]
     assert list(frame["fuzziness"]) == [8.0, 4.0, 2.0]
     assert list(frame["name"]) == ["input", "blocks.0", "blocks.1"]
     assert frame["load"].isna().tolist() == [True, False, False]
     assert frame["load"].tolist()[1:] == [0.69, 0.69]
+
+
+def test_the_table_has_intervals_and_on_request_every_class() -> None:
+    pytest.importorskip("pandas")
+    interval = Interval(6.0, 9.0, 0.95, "jackknife", 10)
+    first, *others = profile().sites
+    sites = (replace(first, fuzziness_interval=interval, class_fuzziness=(1.0, None, 3.0)), *others)
+    named = profile(sites=sites, class_names=("cat", "dog", "owl"))
+    frame = named.to_frame(classes=True)
+    assert frame["fuzziness_low"].tolist()[0] == 6.0
+    assert frame["fuzziness_high"].tolist()[0] == 9.0
+    assert frame["fuzziness of owl"].tolist()[0] == 3.0
+    assert frame["fuzziness of dog"].isna().all()
+    assert not {"fuzziness of owl"} & set(named.to_frame().columns)
+    assert "fuzziness of 2" in profile(sites=sites).to_frame(classes=True).columns
 
 
 def test_the_table_of_a_profile_without_law_has_no_loads() -> None:

@@ -8,7 +8,16 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from equisep.compare import Difference, LawDifference, ProfileDifference, Ratio, SiteDifference
-from equisep.report.formatting import Glyphs, interval_words, limits, number, one_line, percent, shortened_names
+from equisep.report.formatting import (
+    Glyphs,
+    interval_words,
+    limits,
+    number,
+    one_line,
+    percent,
+    shortened,
+    shortened_names,
+)
 from equisep.report.tables import plain_table, room_beside
 
 _CLEAR = {True: ("clear", "bold green"), False: ("unclear", "yellow"), None: ("", "")}
@@ -32,7 +41,7 @@ def law_comparison(difference: LawDifference, glyphs: Glyphs) -> Group:
     known += [] if difference.last.interval is None else [difference.last.interval]
     if not known:
         return Group(table)
-    words = f"Intervals {interval_words(known[0])}. Clear: the interval excludes no change."
+    words = f"Intervals {interval_words(known[0])}; clear: the interval does not hold zero change."
     return Group(table, Text(words, style="dim"))
 
 
@@ -47,15 +56,10 @@ def profile_comparison(difference: ProfileDifference, glyphs: Glyphs, width: int
     if difference.settings:
         room = max(_LEAST_SETTING, (width - max(len(entry.name) for entry in difference.settings) - 8) // 2)
         rows = [
-            [entry.name, *(_shortened(str(part), room, glyphs) for part in (entry.a, entry.b))]
+            [entry.name, *(shortened(one_line(str(part)), room, glyphs.ellipsis) for part in (entry.a, entry.b))]
             for entry in difference.settings
         ]
         yield plain_table(("setting", "a", "b"), rows, glyphs, left=("setting", "a", "b"))
-
-
-def _shortened(text: str, room: int, glyphs: Glyphs) -> str:
-    line = one_line(text)
-    return line if len(line) <= room else line[: room - 1] + glyphs.ellipsis
 
 
 def _whole_table(difference: ProfileDifference, glyphs: Glyphs) -> RenderableType:

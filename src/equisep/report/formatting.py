@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from equisep.results import Interval, LawFit, Profile, former_reading
+from equisep.results import ClassifierReading, Interval, LawFit, Profile
+from equisep.results.records import LAW_R, LEAST_SITES, NO_LAW_R
 
 TWO_SLOPES_GAIN = 6.0  # in BIC; strong evidence (Kass & Raftery 1995)
 _KIND_WORDS = {
     "bootstrap": "bootstrap of {n} resamples",
     "jackknife": "jackknife over {n} folds",
     "seeds": "over {n} seeds",
-    "combined": "joined from both, as of independent samples",
+    "combined": "treating the two samples as independent",
 }
 
 
@@ -72,15 +73,36 @@ def interval_words(interval: Interval) -> str:
     return f"{100 * interval.level:g} %, {_KIND_WORDS[interval.kind].format(n=interval.n)}"
 
 
-def slopes_words(law: LawFit, rho: str = UNICODE.rho, *, first: int = 0) -> str:
-    """Whether two slopes describe the curve better than one, with the BIC gain; `first` is the number of its first site."""
-    found = law.two_slopes
-    if found is None:
-        return "not asked of fewer than 5 sites" if len(law.curve) < 5 else "not known"
-    gain = f"BIC gain {number(found.gain, 2)}"
-    if found.gain <= TWO_SLOPES_GAIN:
-        return f"no ({gain}; yes above {TWO_SLOPES_GAIN:g})"
-    return f"yes ({gain}): {rho} {number(found.rhos[0], 3)}, from site {first + found.at} on {number(found.rhos[1], 3)}"
+def verdict_words(law: LawFit) -> tuple[str, str]:
+    """The word for a law as it is read aloud, and why it is this one: `law`, `r -0.9981, at most -0.996`."""
+    if law.verdict == "undetermined":
+        few = len(law.curve) < LEAST_SITES
+        why = (
+            f"{len(law.curve)} of at least {LEAST_SITES} layers: two points always lie on a line"
+            if few
+            else "r is not known"
+        )
+        return "undetermined", why
+    r = f"r {correlation(law.r)}"
+    if law.verdict == "no law":
+        falls = law.rho is not None and law.rho < 1
+        return "no law", f"{r}, above {NO_LAW_R}" if falls else "D does not fall from layer to layer"
+    if law.verdict == "law":
+        return "law", f"{r}, at most {LAW_R}"
+    return "between law and none", f"{r}, between {LAW_R} and {NO_LAW_R}"
+
+
+def kink_words(law: LawFit, *, first: int = 0) -> str:
+    """Whether two slopes describe the curve better than one; `first` is the number of its first site."""
+    kink = law.two_slopes
+    if kink is None:
+        return "not asked of fewer than 5 layers" if len(law.curve) < 5 else "not known"
+    gain = f"BIC gain {number(kink.gain, 2)}"
+    if kink.gain <= TWO_SLOPES_GAIN:
+        return f"none ({gain}; clear above {TWO_SLOPES_GAIN:g})"
+    before, after = (number(rho, 3) for rho in kink.rhos)
+    words = f"at layer {first + kink.at}: D falls to {before} of itself per layer before, to {after} after ({gain})"
+    return f"{words}; one line still fits" if law.verdict == "law" else words
 
 
 def samples_words(counts: Sequence[int]) -> str:
@@ -99,7 +121,7 @@ def data_words(profile: Profile) -> str:
 def reading_words(profile: Profile) -> str:
     """How it was read: reading, weighting, grain and reduction, which change every number; the papers' `flatten` goes unsaid."""
     settings = profile.settings
-    words = f"reading `{one_line(reading_of(profile) or '?')}`"
+    words = f"reading `{one_line(profile.reading or '?')}`"
     if "weighting" in settings:
         words += f", weighting `{one_line(str(settings['weighting']))}`"
     if settings.get("grain"):
@@ -109,18 +131,47 @@ def reading_words(profile: Profile) -> str:
     return words
 
 
-def reading_of(profile: Profile) -> str | None:
-    """How BatchNorm and batches were used, by its name of today; a profile of an earlier version calls it its mode."""
-    settings = profile.settings
-    if "reading" in settings:
-        return str(settings["reading"])
-    return former_reading(str(settings["mode"])) if "mode" in settings else None
-
-
 def class_labels(profile: Profile) -> list[str]:
     """What the classes are called: their names where they are known, else their numbers."""
-    names = getattr(profile, "class_names", None) or map(str, range(profile.classes))
+    names = profile.class_names or map(str, range(profile.classes))
     return [one_line(name) for name in names]
+
+
+def depth_words(profile: Profile) -> Iterator[tuple[str, str]]:
+    """From which layer on nearest class means tell the training samples apart, and do as well as the network itself."""
+    if all(site.ncc_train is None for site in profile.sites):
+        return
+    epsilon, last = float(profile.settings.get("epsilon", 0.0)), profile.sites[-1].index
+    share = "all training samples" if epsilon == 0 else f"{100 * (1 - epsilon):g} % or more of the training samples"
+    if profile.effective_depth is None:
+        yield "Effective depth", f"none (no layer has {share} nearest to their class mean)"
+    else:
+        balanced = profile.effective_depth_balanced
+        other = (
+            "" if balanced in (None, profile.effective_depth) else f"; {balanced} with every class weighing the same"
+        )
+        yield (
+            "Effective depth",
+            f"layer {profile.effective_depth} of {last} ({share} nearest to their class mean){other}",
+        )
+    if profile.network_depth is not None:
+        near = "" if epsilon == 0 else f" to {100 * epsilon:g} %"
+        yield (
+            "As good as the network",
+            f"layer {profile.network_depth} of {last} (nearest class means reach its accuracy{near})",
+        )
+
+
+def classifier_rows(reading: ClassifierReading, *, missing: str = UNICODE.missing) -> list[tuple[str, str]]:
+    """Neural collapse of the last linear layer, number by number."""
+    nc2 = (reading.norm_spread, reading.angle_spread, reading.etf_distance)
+    words = ("spread of norms", "of angles", "distance from a simplex")
+    test = "" if reading.nc4_test is None else f", on test data {number(reading.nc4_test, 2)}"
+    return [
+        ("NC2", ", ".join(f"{word} {number(value, 2)}" for word, value in zip(words, nc2, strict=True))),
+        ("NC3", f"{number(reading.nc3, 2, missing=missing)}: classifier against class means"),
+        ("NC4", f"{number(reading.nc4, 2, missing=missing)}{test}: share that nearest class means decide otherwise"),
+    ]
 
 
 def passed_words(profile: Profile) -> str:
@@ -137,12 +188,20 @@ def shortened_names(names: Sequence[str], width: int, mark: str = UNICODE.ellips
     """Names of at most `width` characters: too long ones lose the dotted parts that they share, in front then behind.
 
     >>> shortened_names(["input", "model.layers.0.mlp.relu", "model.layers.1.mlp.relu"], 10)
-    ['input', '…0.mlp.re…', '…1.mlp.re…']
+    ['input', '…0.mlp…', '…1.mlp…']
     """
     long = [name.split(".") for name in names if len(name) > width]
     head = _shared(long)
     tail = _shared([parts[head:][::-1] for parts in long])
     return [name if len(name) <= width else _cut(name.split("."), head, tail, width, mark) for name in names]
+
+
+def shortened(text: str, width: int, mark: str = UNICODE.ellipsis) -> str:
+    """A text of at most `width` characters, cut in its middle where it is longer."""
+    if len(text) <= width:
+        return text
+    behind = width // 2
+    return text[: width - behind - len(mark)] + mark + text[len(text) - behind :]
 
 
 def _shared(lists: Sequence[Sequence[str]]) -> int:
@@ -153,12 +212,11 @@ def _shared(lists: Sequence[Sequence[str]]) -> int:
 
 
 def _cut(parts: Sequence[str], head: int, tail: int, width: int, mark: str) -> str:
-    """A name without its shared beginning, and without its end where what tells it apart lies before."""
+    """A name without its shared beginning, and without as many shared parts at its end as it takes; never half a part."""
     before = mark if head else ""
-    whole = before + ".".join(parts[head:])
-    apart = before + ".".join(parts[head : len(parts) - tail])
-    if len(whole) <= width:
-        return whole
-    if tail and len(apart) < width:
-        return whole[: width - 1] + mark
-    return mark + whole[len(whole) - width + 1 :]
+    for dropped in range(tail + 1):
+        kept = ".".join(parts[head : len(parts) - dropped])
+        text = before + kept + (mark if dropped else "")
+        if kept and len(text) <= width:
+            return text
+    return shortened(".".join(parts[head : len(parts) - tail]) or ".".join(parts), width, mark)

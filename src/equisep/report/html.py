@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+import re
+from collections.abc import Iterable, Sequence
 from html import escape
 
+from equisep.report.columns import Column, chosen
 from equisep.report.formatting import (
+    UNICODE,
+    classifier_rows,
     correlation,
     data_words,
+    depth_words,
     interval_words,
+    kink_words,
     limits,
     number,
     one_line,
+    passed_words,
     percent,
     reading_words,
-    slopes_words,
+    verdict_words,
 )
 from equisep.results import LawFit, Profile
 
 # Colors are the theme's own, only fainter or stronger, so that the table is readable on any background.
 _TABLE = "border-collapse:collapse;font-variant-numeric:tabular-nums;margin:.5em 0;color:inherit;background:none"
-_CELL = "padding:.15em .7em;text-align:{side};border:0;background:none;color:inherit"
+_CELL = "padding:.15em .7em;text-align:{side};border:0;background:none;color:inherit;white-space:nowrap"
 _HEAD = _CELL + ";border-bottom:1px solid currentColor;font-weight:600;vertical-align:bottom"
+_CODE = '<code style="color:inherit;background:none">{}</code>'
+_BAR = '<span style="display:inline-block;height:.6em;width:{}px;background:currentColor;opacity:.35"></span>'
+_BAR_WIDTH = 90  # pixels of the greatest D
 _VERDICT_COLORS = {"law": "#2e8b57", "between": "#b8860b", "no law": "#cd5c5c", "undetermined": "#808080"}
+_SHOWN = (
+    *("site", "name", "fuzziness", "fuzziness_low", "fuzziness_high", "share", "fuzziness_test"),
+    *("ncc_train", "ncc_test", "cdnv", "nc1", "null", "dim"),
+)
+_LEFT = ("name", "bar")
+_BARS = Column("bar", "", "D on a logarithmic scale, from its least value to its greatest", lambda profile: ())
 
 
 def profile_html(profile: Profile) -> str:
@@ -30,81 +47,113 @@ def profile_html(profile: Profile) -> str:
     lines = [_paragraph(line) for line in _summary(profile)]
     notes = dict.fromkeys((*profile.notes, *profile.law.notes))
     if notes:
-        items = "".join(f"<li>{escape(one_line(str(note)))}</li>" for note in notes)
+        items = "".join(f"<li>{_marked(str(note))}</li>" for note in notes)
         lines.append(f'<ul style="margin:.3em 0;padding-left:1.4em;opacity:.8">{items}</ul>')
     model = f"<strong>{escape(one_line(profile.model))}</strong>"
-    words = escape(f"{data_words(profile)}; {reading_words(profile)}")
+    words = _marked(f"{data_words(profile)}; {reading_words(profile)}")
     head = f'<div>{model}<br><span style="opacity:.7">{words}</span></div>'
-    return f'<div class="equisep-profile">{head}{_site_table(profile)}{_law_line(profile.law)}{"".join(lines)}</div>'
+    law = _law_line(profile)
+    return f'<div class="equisep-profile">{head}{_site_table(profile)}{law}{"".join(lines)}</div>'
 
 
 def _site_table(profile: Profile) -> str:
-    columns = {title: cells for title, cells in _columns(profile).items() if any(cell != "–" for cell in cells)}
-    sides = {title: "left" if title == "name" else "right" for title in columns}
-    titles = "".join(f'<th style="{_HEAD.format(side=sides[title])}">{escape(title)}</th>' for title in columns)
+    columns = dict(_columns(profile))
+    titles = "".join(_head(column, profile) for column in columns)
+    sides = ["left" if column.name in _LEFT else "right" for column in columns]
     rows = zip(*columns.values(), strict=True)
-    body = "".join(f"<tr>{''.join(_cells(row, sides.values()))}</tr>" for row in rows)
+    body = "".join(f"<tr>{''.join(_cells(row, sides))}</tr>" for row in rows)
     return f'<table style="{_TABLE}"><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def _columns(profile: Profile) -> Iterable[tuple[Column, list[str]]]:
+    """The columns that some site fills, as HTML, with the bars beside D."""
+    for column in chosen(_SHOWN):
+        cells = column.cells(profile)
+        if any(cell != UNICODE.missing for cell in cells):
+            yield column, [escape(cell) for cell in cells]
+            bars = _bars(profile.curve("fuzziness"))
+            if column.name == "fuzziness" and any(bars):
+                yield _BARS, bars
+
+
+def _head(column: Column, profile: Profile) -> str:
+    """The head of a column, which says what it is to whoever points at it."""
+    side = "left" if column.name in _LEFT else "right"
+    title = passed_words(profile).removesuffix("s") if column.name == "site" else column.title
+    words = escape(column.words, quote=True)
+    return f'<th style="{_HEAD.format(side=side)}" title="{words}">{escape(title).replace(chr(10), "<br>")}</th>'
 
 
 def _cells(row: Iterable[str], sides: Iterable[str]) -> Iterable[str]:
     for cell, side in zip(row, sides, strict=True):
-        yield f'<td style="{_CELL.format(side=side)}">{escape(cell)}</td>'
+        yield f'<td style="{_CELL.format(side=side)}">{cell}</td>'
 
 
-def _columns(profile: Profile) -> dict[str, list[str]]:
-    sites, law = profile.sites, profile.law
-    loads = (None, *law.loads) if len(law.loads) == len(sites) - 1 else (None,) * len(sites)
-    return {
-        "site": [str(site.index) for site in sites],
-        "name": [one_line(site.name) for site in sites],
-        "dim": [str(site.dim) for site in sites],
-        "D": [number(site.fuzziness) for site in sites],
-        "D interval": [limits(site.fuzziness_interval).strip() or "–" for site in sites],
-        "load": ["–" if load is None else f"{load:.2f}" for load in loads],
-        "D test": [number(site.fuzziness_test) for site in sites],
-        "NCC % train": [percent(site.ncc_train) for site in sites],
-        "NCC % test": [percent(site.ncc_test) for site in sites],
-        "CDNV": [number(site.cdnv, 3) for site in sites],
-        "NC1": [number(site.nc1, 3) for site in sites],
-        "null": [number(site.null, 3) for site in sites],
-    }
+def _bars(curve: Sequence[float | None]) -> list[str]:
+    """A bar per site, as long as ln D lies above its least value; none where there are not two values to compare."""
+    logs = [math.log(value) if value else None for value in curve]
+    known = [log for log in logs if log is not None]
+    low, high = min(known, default=0.0), max(known, default=0.0)
+    if low == high:
+        return [""] * len(curve)
+    shares = [None if log is None else (log - low) / (high - low) for log in logs]
+    return ["" if share is None else _BAR.format(round(3 + (_BAR_WIDTH - 3) * share)) for share in shares]
 
 
-def _law_line(law: LawFit) -> str:
-    """ρ, half-life and r, then what stands beside r; the verdict in color and in words."""
+def _law_line(profile: Profile) -> str:
+    """The verdict in color and in words, ρ, half-life and r, then what stands beside r."""
+    law = profile.law
     if law.rho is None:
-        return _paragraph("Law: not fitted")
-    known = law.intervals
+        return _paragraph("Law of equi-separation: not fitted")
     color = _VERDICT_COLORS[law.verdict]
-    verdict = f'<strong style="color:{color}">{escape(law.verdict)}</strong>'
-    numbers = (
-        f"ρ {number(law.rho)}{limits(known.get('rho'))} · half-life {number(law.half_life, 3)}"
-        f"{limits(known.get('half_life'))} · r {correlation(law.r)}{limits(known.get('r'), 4)}"
+    word, why = verdict_words(law)
+    verdict = f'<strong style="color:{color}">{escape(word)}</strong> <span style="opacity:.8">({escape(why)})</span>'
+    lines = " · ".join(_law_numbers(law, passed_words(profile))), " · ".join(_beside(profile))
+    return f'<div>Law of equi-separation: {verdict}<br>{lines[0]}<br><span style="opacity:.8">{lines[1]}</span></div>'
+
+
+def _law_numbers(law: LawFit, passed: str) -> Iterable[str]:
+    known = law.intervals
+    each = passed.removesuffix("s")
+    yield _said(f"ρ {number(law.rho)}{limits(known.get('rho'))}", f"what each {each} leaves of D")
+    unit = "" if law.half_life is None else f" {passed}"
+    half = f"half-life {number(law.half_life, 3)}{unit}{limits(known.get('half_life'))}"
+    yield _said(half, f"{passed} until D has halved")
+    yield _said(
+        f"r {correlation(law.r)}{limits(known.get('r'), 4)}", "correlation of ln D with depth: -1 is a straight line"
     )
-    beside = (
-        f"R² {number(law.r2)} · greatest residual {number(law.max_residual, 2)} · "
-        f"imbalance {number(law.imbalance)} · two slopes: {slopes_words(law)}"
-    )
-    if "rho" in known:
-        beside += f" · intervals {interval_words(known['rho'])}"
-    return f'<div>{verdict}: {escape(numbers)}<br><span style="opacity:.8">{escape(beside)}</span></div>'
+
+
+def _beside(profile: Profile) -> Iterable[str]:
+    law = profile.law
+    yield _said(f"R² {number(law.r2)}", "share of the variance of ln D that the line explains")
+    yield _said(f"greatest residual {number(law.max_residual, 2)}", "in ln D, of the layer farthest from the line")
+    yield _said(f"evenness {number(law.imbalance)}", "1: every layer takes the same share of the work")
+    kink = f"kink: {kink_words(law, first=profile.sites[0].index if profile.sites else 0)}"
+    yield _said(kink, "whether two slopes describe D better than one")
+    if "rho" in law.intervals:
+        yield escape(f"intervals {interval_words(law.intervals['rho'])}")
 
 
 def _summary(profile: Profile) -> Iterable[str]:
-    if any(site.ncc_train is not None for site in profile.sites):
-        depth = profile.effective_depth
-        yield f"Effective depth: {'none' if depth is None else f'site {depth}'}"
+    yield from (f"{label}: {words}" for label, words in depth_words(profile))
     shares = {"train": profile.accuracy_train, "test": profile.accuracy_test}
     parts = [f"{percent(share)} % {name}" for name, share in shares.items() if share is not None]
     if parts:
         yield f"Accuracy: {', '.join(parts)}"
     if profile.classifier is not None:
-        reading = profile.classifier
-        yield (
-            f"Classifier {one_line(reading.name)}: NC2 norms {number(reading.norm_spread, 3)}, angles "
-            f"{number(reading.angle_spread, 3)}, NC3 {number(reading.nc3, 3)}, NC4 {number(reading.nc4, 3)}"
-        )
+        rows = " · ".join(f"{label} {words}" for label, words in classifier_rows(profile.classifier))
+        yield f"Classifier {one_line(profile.classifier.name)}: {rows}"
+
+
+def _said(text: str, meaning: str) -> str:
+    """A text that says what it means to whoever points at it."""
+    return f'<span title="{escape(meaning, quote=True)}">{escape(text)}</span>'
+
+
+def _marked(text: str) -> str:
+    """Escaped text in which `backticks` have become code."""
+    return re.sub(r"`([^`]+)`", lambda found: _CODE.format(found[1]), escape(one_line(text)))
 
 
 def _paragraph(text: str) -> str:

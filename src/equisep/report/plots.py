@@ -16,7 +16,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 
 from equisep.errors import InputError, did_you_mean
 from equisep.report.columns import BY_NAME, work_shares
-from equisep.report.formatting import class_labels, correlation, limits, number, one_line, passed_words, reading_of
+from equisep.report.formatting import class_labels, correlation, limits, number, one_line, passed_words
 from equisep.report.legends import add_legend, root_figure
 from equisep.results import Interval, LawFit, Profile
 from equisep.results.profile import CURVES
@@ -173,8 +173,7 @@ def _distinct(name: str, axes: Axes) -> str:
 
 def _caption(profile: Profile) -> str:
     """What was measured, and how it was read: it stands beside every number."""
-    reading = reading_of(profile)
-    words = profile.model if reading is None else f"{profile.model}, {reading} reading"
+    words = profile.model if profile.reading is None else f"{profile.model}, {profile.reading} reading"
     reduction = profile.settings.get("reduction", "flatten")
     return words if reduction == "flatten" else f"{words}, features as {reduction}"
 

@@ -24,7 +24,7 @@ def plain_table(
     # The box has a column of its own between two cells, so the padding is one less than the gap.
     table = Table(box=_PLAIN_BOX if glyphs is ASCII else _FINE_BOX, padding=(0, GAP - 1, 0, 0), pad_edge=False)
     words = set(left)
-    styles = {"site": "dim", "D": "bold"}
+    styles = {"site": "dim", "layer": "dim", "block": "dim", "D": "bold"}
     for title in titles:
         justify: Literal["left", "right"] = "left" if title in words else "right"
         table.add_column(Text(title), justify=justify, style=styles.get(title), no_wrap=True, vertical="bottom")

@@ -90,31 +90,15 @@ class Profile:
 
         return profile_to_dict(self)
 
-    def to_frame(self) -> pandas.DataFrame:
-        """One row a site, one column a number (needs the extra `frame`)."""
+    def to_frame(self, *, classes: bool = False) -> pandas.DataFrame:
+        """One row per site, one column per number (needs the extra `frame`); with `classes` also D of every class."""
+        from equisep.report.columns import frame_values
+
         try:
             import pandas
         except ImportError as error:
             raise MissingExtraError(needed_for="`Profile.to_frame`", package="pandas", extra="frame") from error
-        loads = (None, *self.law.loads) if self.law.loads else (None,) * len(self.sites)
-        rows = [
-            {
-                "site": site.index,
-                "name": site.name,
-                "dim": site.dim,
-                "load": load,
-                "rank": site.rank,
-                "trace_within": site.trace_within,
-                "trace_between": site.trace_between,
-                "norm_spread": site.norm_spread,
-                "angle_spread": site.angle_spread,
-                "angle_gap": site.angle_gap,
-                "etf_distance": site.etf_distance,
-                **{metric: getattr(site, metric) for metric in CURVES},
-            }
-            for site, load in zip(self.sites, loads, strict=True)
-        ]
-        return pandas.DataFrame(rows).set_index("site")
+        return pandas.DataFrame(frame_values(self, classes=classes)).set_index("site")
 
     def plot(self, ax: Axes | str | Path | None = None, **options: Any) -> Axes:
         """Draw D against depth with the fitted law, onto `ax` or into a file; see `equisep.report.plots.plot_law`."""
