@@ -6,23 +6,19 @@ import errno
 import json
 import math
 import os
-import re
 import shutil
-import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
-from itertools import count
 from numbers import Integral, Real
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, BinaryIO, Literal
 
 from equisep.errors import StoreError
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
-PART = re.compile(r"\..+\.(?P<pid>\d+)-\d+@(?P<host>.*)\.part")
 NonFinite = Literal["keep", "null", "text"]
-_turns = count()
 
 
 def encode(value: Any, *, nonfinite: NonFinite = "keep") -> Any:
@@ -149,35 +145,8 @@ def sync_folder(folder: Path) -> None:
 
 
 def part_of(target: Path) -> Path:
-    """A temporary sibling, named by the process that writes it."""
-    return target.with_name(f".{target.name}.{os.getpid()}-{next(_turns)}@{_host()}.part")
-
-
-def remove_dead_part(path: Path) -> None:
-    """Remove a temporary sibling if its process was one of this machine and has ended."""
-    named = PART.fullmatch(path.name)
-    if named is None or named["host"] != _host() or _alive(int(named["pid"])):
-        return
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
-
-
-def _host() -> str:
-    return socket.gethostname().replace("/", "-")
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OverflowError:  # no process has such a number
-        return False
-    except PermissionError:
-        return True
-    return True
+    """A temporary sibling of a name that no other writer has."""
+    return target.with_name(f".{target.name}.{token_hex(4)}.part")
 
 
 @contextmanager

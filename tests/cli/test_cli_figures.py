@@ -178,14 +178,14 @@ def test_a_smoke_run_is_listed_as_such_and_claims_nothing(place: Path) -> None:
 def test_a_damaged_cell_is_told_of_by_every_command_and_run_again(place: Path) -> None:
     words = ("mine/depths", "--from", "mine.py", "--store", "damaged")
     before = read(equisep("figures", "run", *words, "--json", folder=place))
-    path = min((place / "damaged" / "cells").rglob("outcome.json"))
+    path = min((place / "damaged" / "cells").rglob("*.json"))
     path.write_text(path.read_text()[:100])
-    key = path.parent.name
+    key = path.stem
     listed = equisep("figures", "list", *words[1:], folder=place)
     assert f"Cell {key} is damaged and does not count" in listed.stderr
     assert f"Cell {key} is damaged and does not count" in equisep("figures", "show", *words, folder=place).stderr
     again = equisep("figures", "run", *words, "--json", folder=place)
-    assert f"Cell {key} was damaged" in again.stderr and "will be run again" in again.stderr
+    assert f"Cell {key} is damaged and does not count" in again.stderr
     after = read(again)
     assert [row["r_by_seed"] for row in after["series"]] == [row["r_by_seed"] for row in before["series"]]
 

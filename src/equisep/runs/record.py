@@ -28,7 +28,7 @@ from equisep.figures.evidence import Entry, gather
 from equisep.figures.figure import Figure
 from equisep.figures.outcome import Curves, Outcome
 from equisep.files import json_text, parse_json, plain, write_whole, writing
-from equisep.runs.store import own_fields
+from equisep.runs.cell_files import own_fields
 
 KIND, SCHEMA = "equisep record", 1
 DIGITS, POINT_DIGITS = 7, 4

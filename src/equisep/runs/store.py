@@ -1,24 +1,21 @@
-"""Store: one folder a cell, whole or not there, never overwritten; and which cells belong to which figure. No torch.
+"""Store: one file per cell, whole or not there; and which cells belong to which figure. No torch.
 
     store.json                              kind and schema
-    cells/3f/3ff67d9e…/cell.json            the fields that differ from their defaults, and checksums of the other two
-                      /outcome.json
-                      /provenance.json
+    cells/3f/3ff67d9e….json                 the checksum of what follows it; the fields of the cell that differ from their
+                                            defaults; what made it; its outcome
     figures/he2023/fig1.paper.json          the series and cells that runs of a figure asked for
-    broken/3ff67d9e…-0/                     what was found damaged
 
-Several processes may write to one store: a cell is renamed into place, and manifests are merged under a lock.
+Several processes may write to one store: all that is written is written under one lock, beside its name, and then renamed.
+Stores are joined by copying one's `cells` over the other's. Version 0.1 kept a folder of three files per cell, which is read.
 """
 
 from __future__ import annotations
 
-import errno
-import hashlib
-import json
 import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,25 +25,12 @@ from equisep.errors import EquisepError, InputError, StoreError
 from equisep.figures.cell import Cell
 from equisep.figures.evidence import Entry
 from equisep.figures.outcome import Outcome
-from equisep.files import (
-    json_text,
-    locked,
-    parse_json,
-    part_of,
-    plain,
-    read_json,
-    remove_dead_part,
-    sync_folder,
-    write_synced,
-    write_whole,
-    writing,
-)
+from equisep.files import json_text, locked, parse_json, plain, read_json, write_whole, writing
+from equisep.runs.cell_files import cell_text, key_of, own_fields, read_cell
 
-KIND, SCHEMA = "equisep store", 1
-CELL, OUTCOME, PROVENANCE = "cell.json", "outcome.json", "provenance.json"
+KIND, SCHEMA = "equisep store", 2  # 1: a folder per cell
 KEY = re.compile(r"[0-9a-f]{32}")
 NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
-TAKEN = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,92 +63,75 @@ class Store:
     def open(path: str | Path, create: bool = True) -> Store:
         """The store in a folder, for writing; with `create=False` for reading, and it has to be there.
 
-        Opened for writing, what processes that died left behind is removed and damaged cells are moved aside.
+        Opened for writing, what processes that died left behind is removed.
         """
         store = Store(Path(path))
-        _check_root(store.root, create=create)
+        schema = _schema_of(store.root, create=create)
         if create:
-            with writing("A first file", store.root):
-                store.root.mkdir(parents=True, exist_ok=True)
+            with store._writing("A first file"):
                 with tempfile.TemporaryFile(dir=store.root):  # asks the disk itself; permissions alone do not tell
                     pass
-            with writing("`store.json`", store.root):
-                if not (store.root / "store.json").exists():
+                # whoever writes holds the lock, so nobody is writing these
+                for part in [*store.root.glob(".*.part"), *store.root.glob("*/**/.*.part")]:
+                    if part.is_dir():  # of version 0.1
+                        shutil.rmtree(part, ignore_errors=True)
+                    else:
+                        part.unlink(missing_ok=True)
+            if schema < SCHEMA:
+                with store._writing("`store.json`"):
                     head = {"kind": KIND, "schema": SCHEMA, "equisep": __version__}
                     write_whole(store.root / "store.json", json_text(head, indent=1) + "\n")
-            store._clean()
         return store
 
     def done(self, keys: Iterable[str]) -> set[str]:
-        """Those of the keys whose cells are finished and whole."""
-        found = set()
-        for key in dict.fromkeys(keys):
-            reason = self._damage(key)
-            if reason is None:
-                found.add(key)
-            elif reason:
-                self._note(f"Cell {key} is damaged and does not count: {reason}.")
-        return found
+        """Those of the keys whose cells are finished and whole; one that is damaged is noted."""
+        return {key for key in dict.fromkeys(keys) if self._content(key) is not None}
 
     def get(self, key: str) -> Stored:
         """One finished cell."""
-        reason = self._damage(key)
-        if reason == "":
+        path = self._path(key)
+        try:
+            content = self._checked(path)
+        except ValueError as error:
+            raise StoreError(f"Cell {key} in `{self.root}` is damaged: {error}. Run its figure again.") from error
+        if content is None:
             raise StoreError(f"No cell {key} in `{self.root}`. It was not run, or in another store.")
-        if reason:
-            raise StoreError(f"Cell {key} in `{self.root}` is damaged: {reason}. Run its figure again.")
-        return self._read(key)
+        return self._stored(key, content)
 
     def put(self, cell: Cell, outcome: Outcome, provenance: Mapping[str, Any]) -> bool:
         """Store a finished cell; False where it is there already, which is left as it is."""
-        target = self._folder(cell.key)
-        texts = {OUTCOME: json_text(outcome), PROVENANCE: json_text(provenance, indent=1)}
         own = own_fields(cell)
-        if _key_of(plain(own)) != cell.key:
+        if key_of(plain(own)) != cell.key:
             raise InputError(f"A cell with a number that is not finite cannot be stored: {own}.")
-        head = {"cell": own, "sha256": {name: _sha256(text.encode()) for name, text in texts.items()}}
-        part = part_of(target)
-        with writing(f"Cell {cell.key}", self.root):
-            try:
-                part.mkdir(parents=True)
-                for name, text in {**texts, CELL: json_text(head, indent=1)}.items():
-                    write_synced(part / name, text)
-                sync_folder(part)
-                while True:
-                    try:
-                        part.rename(target)
-                    except OSError as error:
-                        if error.errno not in TAKEN:
-                            raise
-                        if self._damage(cell.key) is None:
-                            return False
-                        self._set_aside(cell.key)
-                    else:
-                        sync_folder(target.parent)
-                        return True
-            finally:
-                shutil.rmtree(part, ignore_errors=True)
+        text = cell_text(own, outcome, provenance)
+        path = self._path(cell.key)
+        with self._writing(f"Cell {cell.key}"):
+            if self._content(cell.key) is not None:
+                return False
+            if path.is_dir():
+                shutil.rmtree(path)
+            write_whole(path, text)
+        return True
 
     def add_manifest(
         self, figure: str, scale: str, entries: Sequence[tuple[str, Cell]], settings: Mapping[str, Any]
     ) -> Manifest:
         """Join what a run asks for to what earlier runs of the figure asked for; later settings replace earlier ones."""
         path = self._manifest_path(figure, scale)
-        with writing(f"The manifest of `{figure}`", self.root):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with locked(self.root / ".lock"):
-                try:
-                    before = self._read_manifest(path, figure, scale)
-                except ValueError as error:
-                    aside = self._free_name(path.name)
-                    path.rename(aside)
-                    self._note(f"The manifest of `{figure}` was damaged ({error}); it was moved to `{aside}`.")
-                    before = None
-                old = before or Manifest(figure, scale)
-                both = tuple(dict.fromkeys((*old.entries, *entries)))
-                merged = Manifest(figure, scale, both, {**old.settings, **plain(settings)})
-                if merged != before:
-                    write_whole(path, _manifest_text(merged))
+        with self._writing(f"The manifest of `{figure}`"):
+            try:
+                before = self._read_manifest(path, figure, scale)
+            except ValueError as error:
+                self._note(
+                    f"The manifest of `{figure}` was damaged ({error}). It is made anew from this run; finished cells of "
+                    "earlier runs, with more seeds say, are kept and count again once they are asked for."
+                )
+                before = None
+            old = before or Manifest(figure, scale)
+            both = tuple(dict.fromkeys((*old.entries, *entries)))
+            merged = Manifest(figure, scale, both, {**old.settings, **plain(settings)})
+            if merged != before:
+                write_whole(path, _manifest_text(merged))
         return merged
 
     def manifest(self, figure: str, scale: str) -> Manifest | None:
@@ -188,7 +155,8 @@ class Store:
         if manifest is None:
             return []
         keys = [cell.key for _, cell in manifest.entries]
-        read = {key: self._read(key) for key in self.done(keys)}
+        contents = {key: self._content(key) for key in dict.fromkeys(keys)}
+        read = {key: self._stored(key, content) for key, content in contents.items() if content is not None}
         return [
             Entry(series, cell, read[key].outcome, read[key].provenance)
             for (series, cell), key in zip(manifest.entries, keys, strict=True)
@@ -201,41 +169,46 @@ class Store:
         paths = sorted(path.relative_to(folder) for path in folder.rglob("[!.]*.*.json"))
         return [(str(path.parent / path.name.split(".")[0]), path.name.split(".")[-2]) for path in paths]
 
-    def _folder(self, key: str) -> Path:
+    def _path(self, key: str) -> Path:
         if not KEY.fullmatch(key):
             raise InputError(f"`{key}` is no key of a cell, which has 32 hexadecimal digits.")
-        return self.root / "cells" / key[:2] / key
+        return self.root / "cells" / key[:2] / f"{key}.json"
 
-    def _damage(self, key: str) -> str | None:
-        """What is wrong with a cell's folder, in a clause; "" where there is none, None where it is whole."""
-        folder = self._folder(key)
+    def _content(self, key: str) -> dict[str, Any] | None:
+        """What is stored of a cell; None where nothing is, or what is there is damaged, which is noted."""
+        path = self._path(key)
         try:
-            head = read_json(folder / CELL)
-            if _key_of(head.get("cell")) != key:
-                return f"`{CELL}` is of another cell"
-            sums = head.get("sha256")
-            for name in (OUTCOME, PROVENANCE):
-                if not isinstance(sums, dict) or _sha256((folder / name).read_bytes()) != sums.get(name):
-                    return f"`{name}` is truncated or was changed"
-        except FileNotFoundError as error:
-            return f"`{Path(error.filename).name}` is missing" if folder.exists() else ""
-        except (NotADirectoryError, IsADirectoryError) as error:
-            return f"`{Path(error.filename).name}` is not what it should be ({error.strerror})"
+            return self._checked(path)
         except ValueError as error:
-            return str(error)
-        except OSError as error:  # says nothing about the cell: too many open files, a server that is away
-            raise StoreError(f"`{folder}` cannot be read: {error.strerror or error}. Try again.") from error
-        return None
+            self._note(f"Cell {key} is damaged and does not count: {error}. `equisep figures run` makes it anew.")
+            return None
 
-    def _read(self, key: str) -> Stored:
-        folder = self._folder(key)
+    def _checked(self, path: Path) -> dict[str, Any] | None:
+        """What is stored of a cell, None where nothing is; a ValueError says in a clause how it is damaged."""
         try:
-            cell = Cell.from_dict(read_json(folder / CELL)["cell"])
-            return Stored(cell, Outcome.from_dict(read_json(folder / OUTCOME)), read_json(folder / PROVENANCE))
-        except (EquisepError, ValueError, OSError) as error:
+            content = read_cell(path)
+        except OSError as error:  # says nothing about the cell: too many open files, a server that is away
+            raise StoreError(f"`{path}` cannot be read: {error.strerror or error}. Try again.") from error
+        if content is not None and key_of(content.get("cell")) != path.stem:
+            raise ValueError(f"`{path.name}` is of another cell")
+        return content
+
+    def _stored(self, key: str, content: Mapping[str, Any]) -> Stored:
+        try:
+            cell, outcome = Cell.from_dict(content["cell"]), Outcome.from_dict(content["outcome"])
+            return Stored(cell, outcome, dict(content["provenance"]))
+        except (EquisepError, ValueError, KeyError) as error:
             raise StoreError(
                 f"Cell {key} in `{self.root}` cannot be read by this version: {error} If a newer equisep wrote it, upgrade."
             ) from error
+
+    @contextmanager
+    def _writing(self, what: str) -> Iterator[None]:
+        """One writer at a time, and a sentence where the disk refuses."""
+        with writing(what, self.root):
+            self.root.mkdir(parents=True, exist_ok=True)
+            with locked(self.root / ".lock"):
+                yield
 
     def _manifest_path(self, figure: str, scale: str) -> Path:
         parts = figure.split("/")
@@ -263,53 +236,9 @@ class Store:
                 f"The manifest `{path}` cannot be read by this version: {error} If a newer equisep wrote it, upgrade."
             ) from error
 
-    def _clean(self) -> None:
-        with writing("The order of the store", self.root):
-            for part in [*self.root.glob(".*.part"), *self.root.glob("*/**/.*.part")]:
-                remove_dead_part(part)
-            for key in self._present():
-                if self._damage(key):
-                    self._set_aside(key)
-
-    def _present(self) -> Iterator[str]:
-        for path in sorted((self.root / "cells").glob("*/*")):
-            if KEY.fullmatch(path.name) and path.parent.name == path.name[:2]:
-                yield path.name
-
-    def _set_aside(self, key: str) -> None:
-        with locked(self.root / ".lock"):
-            reason = self._damage(key)  # asked again: another process may have put a whole one there
-            if reason:
-                aside = self._free_name(key)
-                self._folder(key).rename(aside)
-                self._note(f"Cell {key} was damaged ({reason}); it was moved to `{aside}` and will be run again.")
-
-    def _free_name(self, name: str) -> Path:
-        broken = self.root / "broken"
-        broken.mkdir(exist_ok=True)
-        n = 0
-        while (broken / f"{name}-{n}").exists():
-            n += 1
-        return broken / f"{name}-{n}"
-
     def _note(self, sentence: str) -> None:
         if sentence not in self.notes:
             self.notes.append(sentence)
-
-
-def own_fields(cell: Cell) -> dict[str, Any]:
-    """The fields that differ from their defaults, which is what the key is made of."""
-    defaults = Cell().to_dict()
-    return {name: value for name, value in cell.to_dict().items() if value != defaults[name]}
-
-
-def _key_of(own: Any) -> str:
-    """The key of stored fields, also of those that only a newer version knows; see `Cell.key`."""
-    return _sha256(json.dumps(own, sort_keys=True).encode())[:32]
-
-
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 def _manifest_text(manifest: Manifest) -> str:
@@ -319,8 +248,8 @@ def _manifest_text(manifest: Manifest) -> str:
     return f'{json_text(head)[:-1]},\n"settings":{json_text(manifest.settings)},\n"entries":[\n{lines}\n]}}\n'
 
 
-def _check_root(root: Path, *, create: bool) -> None:
-    """A store of this version, an empty folder, or nothing yet; otherwise one sentence."""
+def _schema_of(root: Path, *, create: bool) -> int:
+    """The schema of the store in a folder; 0 where there is none yet, and may be; otherwise one sentence."""
     head = root / "store.json"
     if root.exists() and not root.is_dir():
         raise StoreError(f"A store is a folder, and `{root}` is a file. Give a folder.")
@@ -335,7 +264,7 @@ def _check_root(root: Path, *, create: bool) -> None:
             ) from None
         if not create:
             raise StoreError(f"No store at `{root}`. `equisep figures run` makes one.") from None
-        return
+        return 0
     except ValueError as error:
         raise StoreError(
             f"`{root}` cannot be used as a store: {error}. If its cells are whole, write "
@@ -353,3 +282,4 @@ def _check_root(root: Path, *, create: bool) -> None:
             f"The store `{root}` was written by a newer equisep (schema {schema}; this version reads up to {SCHEMA}). "
             "Upgrade equisep, or give another folder."
         )
+    return schema
