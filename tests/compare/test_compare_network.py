@@ -40,7 +40,7 @@ def test_at_the_optimum_the_prediction_is_what_is_measured() -> None:
     same(found.measured.features, found.predicted.geometry.features)
     close(found.predicted.geometry.classifier_norms, found.measured.classifier_norms, rtol=1e-7)
     close(found.predicted.geometry.feature_norms, found.measured.feature_norms, rtol=1e-7)
-    assert found.predicted.states == ("separate",) * 5 + ("collapsed",) * 2
+    assert found.predicted.states == ("told apart",) * 5 + ("lost: collapsed",) * 2
     assert found.predicted.thresholds is None  # three groups have no single ratio
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["measured"]["classifiers"]["minority"] is not None
 
@@ -111,6 +111,34 @@ def test_equal_sizes_have_no_minority() -> None:
     close(found.measured.classifiers.majority, -1 / 3, rtol=1e-9)
 
 
+def test_the_minority_is_at_most_half_of_the_largest_or_named_and_the_rule_is_recorded() -> None:
+    """130 against 116 … 129 samples are no minority; nine of ten classes were called one."""
+    sizes = [130, 129, 117, 66, 65, 8]
+    W, H = optimum(sizes)
+    found = compare_geometry(W, H, sizes)
+    assert found.minority == (4, 5) and found.minority_rule == "at most half of the largest size"
+    named = compare_geometry(W, H, sizes, minority=[3, 5])
+    assert named.minority == (3, 5) and named.minority_rule == "named"
+    near = compare_geometry(*optimum([10, 9, 8, 6]), [10, 9, 8, 6])
+    assert near.minority == () and near.notes[0].code == "no-minority"
+
+
+def test_words_are_of_the_measured_network_first() -> None:
+    """A network that has not told its small classes apart is not called fine because the optimum would be."""
+    sizes = [60, 60, 60, 20, 20, 20]
+    W, H = optimum(sizes)
+    at_best = compare_geometry(W, H, sizes)
+    assert at_best.lost == () and set(at_best.states) == {"told apart"} == set(at_best.predicted.states)
+    close(at_best.margins, at_best.predicted.margins, rtol=1e-6)
+    H[3:] = H[3:].mean(axis=0) + 1e-3 * H[3:]
+    found = compare_geometry(W, H, sizes)
+    assert found.predicted.states[3:] == ("told apart",) * 3
+    assert found.measured.features.minority > 0.99 and [note.code for note in found.notes] == ["minority-nearer"]
+    H[3:] = -H[3:]
+    worse = compare_geometry(W, H, sizes)
+    assert worse.states == ("told apart",) * 3 + ("lost",) * 3 and worse.to_dict()["lost"] == [3, 4, 5]
+
+
 BAD = {
     "not matrices": (
         np.eye(3)[0],
@@ -123,7 +151,7 @@ BAD = {
     "NaN rows": (np.full((3, 3), np.nan), np.eye(3), [1, 1, 1], {}, "found 9 NaN or Inf in the classifiers"),
     "no means at all": (np.eye(3), np.full((3, 3), np.nan), [1, 1, 1], {}, "infinite, or NaN throughout"),
     "zero rows": (np.zeros((3, 3)), np.eye(3), [1, 1, 1], {}, "The classifiers must not all be zero"),
-    "sizes too few": (np.eye(3), np.eye(3), [1, 1], {}, "must be 3 numbers, one a class; found 2"),
+    "sizes too few": (np.eye(3), np.eye(3), [1, 1], {}, "must be 3 numbers, one per class; found 2"),
     "a negative size": (np.eye(3), np.eye(3), [1, 1, -1], {}, "size of class 2 must be a whole number"),
     "one class present": (np.eye(3), np.eye(3), [5, 0, 0], {}, "needs at least 2 classes; found 1"),
     "no such minority": (np.eye(3), np.eye(3), [1, 1, 1], {"minority": [3]}, "must be one of 3; found 3"),
@@ -190,6 +218,12 @@ def test_a_model_is_read_as_it_stands_and_left_so() -> None:
     assert found.accuracy == tuple(float((logits[y == k].argmax(dim=1) == k).double().mean()) for k in range(4))
     assert found.test_accuracy == tuple(float((other[y == k].argmax(dim=1) == k).double().mean()) for k in range(4))
     assert found.notes == ()
+    for k in range(4):
+        mine = logits[y == k].double()
+        others = mine.clone()
+        others[:, k] = -torch.inf
+        close(found.margins[k], float((mine[:, k] - others.amax(dim=1)).mean()), rtol=1e-5)
+        assert found.states[k] == ("told apart" if found.margins[k] > 0 else "lost")
 
 
 def test_batches_do_not_matter_and_mode_does() -> None:
@@ -208,6 +242,7 @@ def test_sizes_the_network_was_trained_on_can_be_told() -> None:
     assert found.sizes == (100, 100, 5, 5) and found.minority == (2, 3) and found.ratio == 20
     lacking = compare_network(Small(), (x[y < 3], y[y < 3]), sizes=[100, 100, 5, 5])
     assert [note.code for note in lacking.notes] == ["unseen-classes"] and lacking.accuracy[3] is None
+    assert lacking.margins[3] is None and lacking.states[3] is None
 
 
 def test_notes_on_what_the_model_does_not_know() -> None:

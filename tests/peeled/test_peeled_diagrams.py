@@ -14,6 +14,7 @@ from closeness import close
 from equisep.errors import InputError, NumericalError
 from equisep.peeled import (
     Problem,
+    State,
     cosine_curves,
     long_tail,
     long_tail_sizes,
@@ -53,7 +54,7 @@ def test_the_slides_two_panels() -> None:
 
 def test_a_vanished_stretch_is_undefined_not_one() -> None:
     (curve,) = cosine_curves(majorities=[7], energies=[(1, 5)], ratios=[1, 4.5, 5.7, 5.8, 1e4])
-    assert curve.states == ("separate", "collapsed", "collapsed", "vanished", "vanished")
+    assert curve.states == ("told apart", *["lost: collapsed"] * 2, *["lost: vanished"] * 2)
     assert np.isnan(curve.classifier_cosines).tolist() == [False, False, False, True, True]
     assert np.isnan(curve.feature_cosines).tolist() == [False, False, False, True, True]
     content = json.loads(json.dumps(curve.to_dict(), allow_nan=False))
@@ -65,7 +66,7 @@ def test_thousands_of_points_close_in_on_the_threshold() -> None:
     ratios = np.geomspace(12, 12.4, 1001)
     (curve,) = cosine_curves(majorities=[5], energies=[(1, 5)], ratios=ratios)
     assert curve.unsolved == 0
-    first = curve.states.index("collapsed")
+    first = curve.states.index(State.COLLAPSED)
     assert curve.ratios[first - 1] < curve.thresholds.collapse <= curve.ratios[first]
 
 
@@ -77,7 +78,7 @@ def test_ratios_come_sorted_and_once() -> None:
 def test_a_minority_of_one_class_has_no_cosine() -> None:
     (curve,) = cosine_curves(classes=4, majorities=[3], energies=[(1, 1)], ratios=[1, 2, 1000])
     assert np.isnan(curve.classifier_cosines).all()
-    assert curve.thresholds.collapse is None and curve.states[0] == "separate" and curve.states[2] == "vanished"
+    assert curve.thresholds.collapse is None and curve.states[0] == "told apart" and curve.states[2] == "lost: vanished"
 
 
 @settings(max_examples=15)
@@ -88,7 +89,7 @@ def test_states_change_exactly_at_the_thresholds(k: int, m: int, feature_energy:
     edges = [limits.collapse] + ([] if limits.vanishing is None else [limits.vanishing])
     ratios = [edge * side for edge in edges for side in (1 - 1e-5, 1 + 1e-5)]
     (curve,) = cosine_curves(k + m, majorities=[k], energies=[(weight_energy, feature_energy)], ratios=ratios)
-    assert curve.states == ("separate", "collapsed", "collapsed", "vanished")[: len(curve.ratios)]
+    assert curve.states == ("told apart", "lost: collapsed", "lost: collapsed", "lost: vanished")[: len(curve.ratios)]
 
 
 def near(actual: np.ndarray, expected: np.ndarray, tolerance: float) -> None:
@@ -100,7 +101,7 @@ def expected(diagram) -> np.ndarray:
     """The state of every point by the thresholds alone."""
     gone = diagram.ratios[None, :] >= np.nan_to_num(diagram.vanishing, nan=np.inf)[:, None]
     joined = diagram.ratios[None, :] >= np.nan_to_num(diagram.collapse, nan=np.inf)[:, None]
-    return np.where(gone, 2, np.where(joined, 1, 0))
+    return np.where(gone, STATES.index(State.VANISHED), np.where(joined, STATES.index(State.COLLAPSED), 0))
 
 
 def test_phases_over_energy_agree_with_the_thresholds_everywhere() -> None:
@@ -109,10 +110,10 @@ def test_phases_over_energy_agree_with_the_thresholds_everywhere() -> None:
     )
     assert diagram.unsolved == 0
     assert (diagram.states == expected(diagram)).all()
-    assert [int((diagram.states == place).sum()) > 0 for place in range(4)] == [True, True, True, False]
+    assert {STATES[state] for state in np.unique(diagram.states)} == {"told apart", "lost: collapsed", "lost: vanished"}
     assert (np.diff(diagram.collapse) > 0).all()  # more energy, later collapse
     content = json.loads(json.dumps(diagram.to_dict(), allow_nan=False))
-    assert content["states"][0][0] == "separate" and content["states"][0][-1] == "vanished"
+    assert content["states"][0][0] == "told apart" and content["states"][0][-1] == "lost: vanished"
     assert content["vanishing"][-1] is None
 
 
@@ -140,11 +141,11 @@ def test_the_vanishing_line_follows_r0_to_infinity() -> None:
 
 def test_points_that_are_not_solved_are_counted_and_have_no_number() -> None:
     (curve,) = cosine_curves(majorities=[5], energies=[(1, 1e7)], ratios=[1, 10])  # every loss underflows
-    assert curve.states == ("unsolved", "unsolved") and curve.unsolved == 2
+    assert curve.states == ("not solved", "not solved") and curve.unsolved == 2
     assert np.isnan(curve.classifier_cosines).all()
     diagram = phase_by_energy(5, 5, ratios=[1, 10], feature_energies=[5, 1e7], weight_energy=1)
     assert diagram.unsolved == 2
-    assert [STATES[state] for state in diagram.states[1]] == ["unsolved", "unsolved"]
+    assert [STATES[state] for state in diagram.states[1]] == ["not solved", "not solved"]
     assert json.loads(json.dumps(diagram.to_dict(), allow_nan=False))["collapse"][1] == "inf"
     with pytest.raises(NumericalError, match="stopped after"):
         long_tail(5, 100, 10, feature_energy=1e7, weight_energy=1)
@@ -172,11 +173,10 @@ def test_a_long_tail_agrees_with_the_general_solver_class_by_class() -> None:
     unit = W / np.linalg.norm(W, axis=1, keepdims=True)
     cosines = np.where(np.eye(10, dtype=bool), -np.inf, unit @ unit.T)
     near(tail.prediction.nearest_cosines, cosines.max(axis=1), 1e-3)
-    assert tail.prediction.learned == (True,) * 7 + (False,) * 3
-    assert tail.count("separate") == 10
+    assert tail.prediction.states == ("told apart",) * 7 + ("lost",) * 3 and tail.prediction.lost == (7, 8, 9)
     assert (np.diff(tail.prediction.classifier_norms) < 0).all()
     content = json.loads(json.dumps(tail.to_dict(), allow_nan=False))
-    assert content["learned"].count(False) == 3 and content["result"] == "solved"
+    assert content["lost"] == [7, 8, 9] and content["result"] == "solved"
 
 
 def test_a_tail_without_a_tail_is_the_simplex() -> None:
@@ -189,7 +189,7 @@ def test_a_tail_without_a_tail_is_the_simplex() -> None:
 def test_loss_weights_bring_a_tail_back() -> None:
     sizes = np.array(long_tail_sizes(6, 100, 50))
     tail = long_tail(6, 100, 50, feature_energy=3, weight_energy=1, loss_weights=100 / sizes)
-    assert all(tail.prediction.learned) and len(set(np.round(tail.prediction.margins, 9))) == 1
+    assert not tail.prediction.lost and len(set(np.round(tail.prediction.margins, 9))) == 1
 
 
 def test_predictions_follow_the_order_of_the_classes() -> None:
@@ -199,10 +199,10 @@ def test_predictions_follow_the_order_of_the_classes() -> None:
         for chosen in (sizes, sizes[order])
     )
     assert second.states == tuple(first.states[place] for place in order)
-    assert first.states[3:] == ("collapsed",) * 3
+    assert first.states[3:] == ("lost: collapsed",) * 3
     for name in ("classifier_norms", "feature_norms", "nearest_cosines", "margins", "losses"):
         close(getattr(second, name), getattr(first, name)[order], rtol=1e-12)
-    assert first.margins[3:].tolist() == [0, 0, 0] and first.learned[3:] == (False,) * 3  # a tie, exactly
+    assert first.margins[3:].tolist() == [0, 0, 0] and first.lost == (3, 4, 5)  # a tie, exactly
 
 
 def test_a_prediction_needs_groups() -> None:

@@ -142,3 +142,13 @@ def test_a_problem_made_by_hand_is_checked_too() -> None:
         Problem((3, 3), (1.0, 1.0), 1e308, 1e308)
     with pytest.raises(InputError, match="`weight_energy` must be"):
         Problem((3, 3), (1.0, 1.0), 5.0, 0.0)
+
+
+def test_sizes_that_are_whole_but_for_rounding_are_rounded() -> None:
+    """1000 · 0.7² is 489.99999999999994, and was refused."""
+    sizes = [1000 * 0.7**k for k in range(4)]
+    assert sizes[2] != 490
+    energies = {"feature_energy": 5, "weight_energy": 1}
+    assert Problem.of_sizes(sizes, **energies) == Problem.of_sizes([1000, 700, 490, 343], **energies)
+    with pytest.raises(InputError, match=r"size of class 0 must be a whole number, 1 or more; found 240\.1"):
+        Problem.of_sizes([240.1, 5], **energies)

@@ -102,8 +102,8 @@ peeled = equisep.peeled
 assert peeled.solve(sizes=[500] * 5 + [50] * 5, feature_energy=5, weight_energy=1).result == "solved"
 assert peeled.threshold(5, 5, 5, 1) > 12
 problem = peeled.Problem.of_sizes([500, 500, 50, 50, 5, 5], feature_energy=5, weight_energy=1)
-assert peeled.fates(problem).groups[2].checked
-assert peeled.weight_decay_fates([50, 5, 5], classifier_decay=1e-3, feature_decay=1e-3)
+assert peeled.rescue(problem).groups[2].checked
+assert peeled.weight_decay_rescue([50, 5, 5], classifier_decay=1e-3, feature_decay=1e-3)
 """
     subprocess.run([sys.executable, "-c", code], check=True)
 

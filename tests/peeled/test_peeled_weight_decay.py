@@ -10,7 +10,7 @@ from scipy import optimize, special
 
 from closeness import close
 from equisep.errors import InputError
-from equisep.peeled import weight_decay_fates, weight_decay_threshold
+from equisep.peeled import weight_decay_rescue, weight_decay_threshold
 
 
 def minority_spread(
@@ -56,7 +56,7 @@ def test_the_threshold_is_its_formula_and_collapse_begins_there() -> None:
 @pytest.mark.parametrize("mean", ["samples", "weights"])
 def test_the_least_loss_weight_saves_the_minority(mean: str) -> None:
     sizes, strength = [90, 90, 10, 10], 0.02
-    found = weight_decay_fates(sizes, **decays_of(strength), mean=mean)
+    found = weight_decay_rescue(sizes, **decays_of(strength), mean=mean)
     assert [fate.collapsed for fate in found] == [False, False, True, True]
     least = found[2].least_loss_weight
     if mean == "samples":
@@ -65,30 +65,30 @@ def test_the_least_loss_weight_saves_the_minority(mean: str) -> None:
         close(least * math.sqrt(10), strength * (180 + 20 * least))
     for side, collapsed in ((0.93, True), (1.07, False)):
         weights = [1, 1, least * side, least * side]
-        again = weight_decay_fates(sizes, **decays_of(strength), loss_weights=weights, mean=mean)
+        again = weight_decay_rescue(sizes, **decays_of(strength), loss_weights=weights, mean=mean)
         assert again[2].collapsed is collapsed
         assert (minority_spread(sizes, pair(strength), weights, mean) < 1e-3) is collapsed
 
 
 def test_oversampling_counts_in_the_number_of_samples_too() -> None:
     sizes, strength = [9000, 9000, 1000, 1000], 0.0016
-    fate = weight_decay_fates(sizes, **decays_of(strength))[2]
+    fate = weight_decay_rescue(sizes, **decays_of(strength))[2]
     assert fate.collapsed and fate.oversampling > 1
     close(math.sqrt(1000 * fate.oversampling), strength * (18000 + 2000 * fate.oversampling))
     for side, collapsed in ((0.99, True), (1.01, False)):
         copies = round(1000 * fate.oversampling * side)
-        again = weight_decay_fates([9000, 9000, copies, copies], **decays_of(strength))
+        again = weight_decay_rescue([9000, 9000, copies, copies], **decays_of(strength))
         assert again[2].collapsed is collapsed
 
 
 def test_where_nothing_saves_there_is_no_number() -> None:
-    fate = weight_decay_fates([100, 100, 10, 10], **decays_of(0.5), mean="weights")[2]
+    fate = weight_decay_rescue([100, 100, 10, 10], **decays_of(0.5), mean="weights")[2]
     assert fate.collapsed and fate.least_loss_weight is None and fate.oversampling is None
     assert weight_decay_threshold(5, 5, 100, **decays_of(1)) is None
 
 
 def test_one_class_of_its_size_has_nothing_to_coincide_with() -> None:
-    found = weight_decay_fates([100, 10, 10], **decays_of(0.5))
+    found = weight_decay_rescue([100, 10, 10], **decays_of(0.5))
     assert not found[0].collapsed and found[0].least_loss_weight is None and found[0].alike == 1
     assert found[1].collapsed and found[1].alike == 2
 
@@ -103,7 +103,7 @@ def test_bad_decays_are_told(bad: object) -> None:
     with pytest.raises(InputError, match="`classifier_decay` must be a finite number above 0"):
         weight_decay_threshold(5, 5, 50, classifier_decay=bad, feature_decay=1)
     with pytest.raises(InputError, match="`feature_decay` must be a finite number above 0"):
-        weight_decay_fates([5, 5], classifier_decay=1, feature_decay=bad)
+        weight_decay_rescue([5, 5], classifier_decay=1, feature_decay=bad)
 
 
 def test_other_bad_input_is_told() -> None:
@@ -112,8 +112,8 @@ def test_other_bad_input_is_told() -> None:
     with pytest.raises(InputError, match="The size of a minority class must be a whole number"):
         weight_decay_threshold(5, 5, 0, **decays_of(1))
     with pytest.raises(InputError, match="divided by `samples` or by `weights`; found `classes`"):
-        weight_decay_fates([5, 5], **decays_of(1), mean="classes")
+        weight_decay_rescue([5, 5], **decays_of(1), mean="classes")
     with pytest.raises(InputError, match="needs at least 2 classes"):
-        weight_decay_fates([5], **decays_of(1))
+        weight_decay_rescue([5], **decays_of(1))
     with pytest.raises(InputError, match="Loss weights must be 2 numbers"):
-        weight_decay_fates([5, 5], **decays_of(1), loss_weights=[1])
+        weight_decay_rescue([5, 5], **decays_of(1), loss_weights=[1])

@@ -38,12 +38,13 @@ def assert_all_inside(axes: Axes) -> None:
 def test_cosines_have_a_panel_for_each_pair_of_energies(tmp_path) -> None:
     figure = plot_cosines(cosine_curves())
     first, second = figure.axes
-    assert first.get_title() == "$E_W$ = 1, $E_H$ = 5" and second.get_title() == "$E_W$ = 1, $E_H$ = 10"
-    assert "$k_A$ = 3, $k_B$ = 7, $R^*$ = 245.5" in words_of(first)
-    assert "$k_A$ = 7, $k_B$ = 3, $R^*$ = 4.000, $R_0$ = 5.705" in words_of(first)
-    assert "$k_A$ = 5, $k_B$ = 5, $R^*$ = 81.10" in words_of(second)
+    assert first.get_title() == "energy of classifiers $E_W$ = 1, of features $E_H$ = 5"
+    assert second.get_title().endswith("$E_H$ = 10")
+    assert "$k_A$ = 3 majority, $k_B$ = 7 minority: $R^*$ = 245.5" in words_of(first)
+    assert "$k_A$ = 7 majority, $k_B$ = 3 minority: $R^*$ = 4.000, $R_0$ = 5.705" in words_of(first)
+    assert "$k_B$ = 5 minority: $R^*$ = 81.10" in words_of(second)
     below = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert below == ["classifiers", "class means", "$R^*$", "$R_0$: vanished from here on"]
+    assert below == ["classifiers", "class means", "$R^*$: collapsed from here on", "$R_0$: vanished from here on"]
     for axes in figure.axes:
         assert axes.get_xscale() == "log"
         assert_all_inside(axes)
@@ -83,17 +84,18 @@ def test_points_that_were_not_solved_are_told() -> None:
     figure = plot_cosines(cosine_curves(majorities=[5], energies=[(1, 1e7)], ratios=[1, 10]))
     assert "2 points not solved" in [text.get_text() for text in figure.legends[0].get_texts()]
     diagram = phase_by_energy(5, 5, ratios=[1, 10], feature_energies=[5, 1e7], weight_energy=1)
-    assert "unsolved" in words_of(plot_phases(diagram))
+    assert "not solved" in words_of(plot_phases(diagram))
 
 
 def test_phases_over_energy() -> None:
     diagram = phase_by_energy(5, 5, ratios=RATIOS, feature_energies=np.geomspace(0.1, 30, 15), weight_energy=1)
     axes = plot_phases(diagram)
     assert words_of(axes).split("\n") == [
-        "separate", "collapsed", "vanished", "$R^*$ by root finding", "$R_0$ in closed form",
+        "told apart", "lost: collapsed", "lost: vanished",
+        "$R^*$: collapsed from", "here on (root finding)", "$R_0$: vanished from", "here on (closed form)",
     ]  # fmt: skip
-    assert axes.get_ylabel() == "feature energy $E_H$" and axes.get_yscale() == "log"
-    assert axes.get_title() == "$k_A$ = 5, $k_B$ = 5, $E_W$ = 1"
+    assert axes.get_ylabel() == "feature energy $E_H$ (mean squared norm)" and axes.get_yscale() == "log"
+    assert axes.get_title() == "$k_A$ = 5 majority, $k_B$ = 5 minority classes; classifier energy $E_W$ = 1"
     assert axes.get_xlim() == (1.0, 1e4) and axes.get_ylim() == (diagram.rows[0], diagram.rows[-1])
     assert np.asarray(axes.lines[1].get_xdata()).max() > 1e4  # R₀ leaves at the right edge
     axes.figure.draw_without_rendering()
@@ -106,14 +108,14 @@ def test_phases_over_share_share_axes_and_take_a_title() -> None:
     axes = plot_phases(diagram, given, title="shares")
     assert axes is given and axes.get_title() == "shares" and axes.get_yscale() == "linear"
     assert axes.get_ylabel() == "share of majority classes $k_A/K$"
-    assert plot_phases(diagram).get_title() == "K = 12, $E_W$ = 1, $E_H$ = 5"
+    assert plot_phases(diagram).get_title() == "K = 12 classes; energy of classifiers $E_W$ = 1, of features $E_H$ = 5"
 
 
 def test_a_long_tail_shows_who_is_lost() -> None:
     tail = long_tail(10, 5000, 100, feature_energy=5, weight_energy=1)
     figure = plot_long_tail(tail)
     sizes, norms, cosines = figure.axes
-    assert words_of(sizes).split("\n") == ["told apart (7)", "no margin: lost (3)"]
+    assert words_of(sizes).split("\n") == ["told apart (7)", "lost: no margin (3)"]
     assert [round(bar.get_height()) for bar in sizes.patches] == list(tail.sizes)
     assert len({bar.get_facecolor() for bar in sizes.patches[:7]}) == 1
     assert sizes.patches[6].get_facecolor() != sizes.patches[7].get_facecolor()

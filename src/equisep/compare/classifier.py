@@ -37,6 +37,7 @@ class ClassifierInputs:
 
     weight  the rows of the classifier           counts  samples n_k           sums     Σ_i h_ki
     bias    its bias, where it has one           hits    those classified k    squares  Σ_i ‖h_ki‖²
+    margins  Σ_i (own score − largest other)
     """
 
     name: str
@@ -46,6 +47,7 @@ class ClassifierInputs:
     hits: Int[np.ndarray, " k"]
     sums: Float64[np.ndarray, "k p"]
     squares: Float64[np.ndarray, " k"]
+    margins: Float64[np.ndarray, " k"]
     notes: tuple[Note, ...]
 
 
@@ -148,6 +150,7 @@ class _Sums:
             )
         self.counts = torch.zeros(classes, dtype=torch.int64, device="cpu")
         self.hits = torch.zeros_like(self.counts)
+        self.margins = torch.zeros(classes, dtype=torch.float64, device="cpu")
         self.squares = torch.zeros(classes, dtype=torch.float64, device="cpu")
         self.sums = torch.zeros(classes, self.linear[self.name].in_features, dtype=torch.float64, device="cpu")
 
@@ -163,6 +166,10 @@ class _Sums:
         self.direct = self.direct and returned is not None and torch.equal(returned.cpu(), logits)
         self.counts += torch.bincount(labels, minlength=len(self.counts))
         self.hits += torch.bincount(labels[logits.argmax(dim=1) == labels], minlength=len(self.counts))
+        scores = logits.to(torch.float64)
+        own = scores.gather(1, labels[:, None])[:, 0]
+        others = scores.scatter(1, labels[:, None], -torch.inf).amax(dim=1)
+        self.margins.index_add_(0, labels, own - others)
         self.sums.index_add_(0, labels, features)
         self.squares.index_add_(0, labels, features.square().sum(dim=1))
 
@@ -184,6 +191,7 @@ class _Sums:
             hits=self.hits.numpy(),
             sums=self.sums.numpy(),
             squares=self.squares.numpy(),
+            margins=self.margins.numpy(),
             notes=notes,
         )
 

@@ -10,13 +10,15 @@ import numpy as np
 
 from equisep.errors import NumericalError
 from equisep.files import encode
-from equisep.peeled.prediction import ClassPrediction, predict_classes
+from equisep.peeled.classes import ClassPrediction, State, predict_classes
 from equisep.peeled.problem import Problem
 from equisep.peeled.solution import Solution
 from equisep.peeled.solvers.reduced import solve_reduced
 from equisep.peeled.thresholds import Thresholds, thresholds_of
 from equisep.results import Note
 from equisep.shapes import Bool, Float64, Int
+
+NEARER = 0.3  # of a cosine, beyond which measured and predicted minority are told to differ
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class Cosines:
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """Cosines between classifier rows and between class means; the norms of both, one a class, `None` without samples."""
+    """Cosines between classifier rows and between class means; the norms of both, one per class, `None` without samples."""
 
     classifiers: Cosines
     features: Cosines
@@ -43,13 +45,13 @@ class Geometry:
 
 @dataclass(frozen=True, slots=True)
 class PredictedGeometry:
-    """What the Layer-Peeled Model makes of these class sizes and energies; states, margins and losses are one a class.
+    """What the Layer-Peeled Model makes of these class sizes and energies; states, margins and losses are one per class.
 
     `thresholds` are R* and R₀ where there are two groups of classes, otherwise `None`.
     """
 
     geometry: Geometry
-    states: tuple[str, ...]
+    states: tuple[State, ...]
     margins: tuple[float, ...]
     losses: tuple[float, ...]
     relative_gap: float
@@ -58,12 +60,15 @@ class PredictedGeometry:
 
 @dataclass(frozen=True, slots=True)
 class NetworkComparison:
-    """A network and its prediction. Lists are one entry a class.
+    """A network and its prediction. Lists are one entry per class, `None` where a class has no samples.
 
     sizes            n_k of the training data, 0 where a class is absent from it
-    minority         the classes that count as minority
+    minority         the classes that count as minority, by `minority_rule`
     ratio            largest over smallest class size, `None` where a class is absent
     mean_energy      (1/K) Σ ‖mean h_k‖², the part of E_H that is not spread within classes, of which the optimum has none
+    margins          measured: the own score less the largest other, the mean over the class's own training samples; of
+                     rows and means alone that of the class mean
+    states           measured: told apart where that margin is above 0, otherwise lost
     predicted        `None` where the solver stopped early; a Note then says how far it came
     """
 
@@ -72,20 +77,28 @@ class NetworkComparison:
     sizes: tuple[int, ...]
     loss_weights: tuple[float, ...]
     minority: tuple[int, ...]
+    minority_rule: str
     ratio: float | None
     weight_energy: float
     feature_energy: float
     mean_energy: float
     measured: Geometry
+    margins: tuple[float | None, ...]
+    states: tuple[State | None, ...]
     predicted: PredictedGeometry | None
     accuracy: tuple[float | None, ...] | None
     test_accuracy: tuple[float | None, ...] | None
     notes: tuple[Note, ...]
 
+    @property
+    def lost(self) -> tuple[int, ...]:
+        """The classes, by number, that the network itself does not tell apart on their own training samples."""
+        return tuple(k for k, state in enumerate(self.states) if state is not None and state.lost)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
         content: dict[str, Any] = encode(self, nonfinite="text")
-        return content
+        return {**content, "lost": list(self.lost)}
 
 
 def with_prediction(found: NetworkComparison) -> NetworkComparison:
@@ -98,7 +111,27 @@ def with_prediction(found: NetworkComparison) -> NetworkComparison:
         classes = predict_classes(solution)
     except NumericalError as error:
         return replace(found, notes=(*found.notes, Note("no-prediction", str(error))))
-    return replace(found, predicted=_predicted(solution, classes, small))
+    predicted = _predicted(solution, classes, small)
+    return replace(found, predicted=predicted, notes=(*found.notes, *_nearness_notes(found.measured, predicted)))
+
+
+def measured_states(margins: Sequence[float | None]) -> tuple[State | None, ...]:
+    """The word for each class by its margin; `None` without one."""
+    return tuple(None if one is None else State.TOLD_APART if one > 0 else State.LOST for one in margins)
+
+
+def _nearness_notes(measured: Geometry, predicted: PredictedGeometry) -> tuple[Note, ...]:
+    """A word where minority vectors stand much nearer together than the optimum would have them."""
+    notes = []
+    for name, what in (("classifiers", "classifier rows"), ("features", "class means")):
+        seen, due = (getattr(geometry, name).minority for geometry in (measured, predicted.geometry))
+        if seen is not None and due is not None and seen - due > NEARER:
+            text = (
+                f"The minority's {what} have a mean cosine of {seen:.2f}, predicted {due:.2f}: the network holds them nearer "
+                "together than the optimum for its sizes and energies does."
+            )
+            notes.append(Note("minority-nearer", text))
+    return tuple(notes)
 
 
 def _predicted(solution: Solution, classes: ClassPrediction, small: Bool[np.ndarray, " k"]) -> PredictedGeometry:

@@ -14,13 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from equisep.compare.geometry import Geometry, NetworkComparison, measured_cosines, with_prediction
+from equisep.compare.geometry import Geometry, NetworkComparison, measured_cosines, measured_states, with_prediction
 from equisep.errors import InputError
 from equisep.peeled.checks import Number, Numbers, checked_count, checked_list, checked_positive, checked_weights
 from equisep.progress import Progress, silent
 from equisep.results import Note
 from equisep.shapes import Bool, Float64, Int
 from equisep.taps import Mode
+
+HALF = "at most half of the largest size"  # what counts as minority where none is named
 
 
 def compare_network(
@@ -42,7 +44,7 @@ def compare_network(
     classifier    the last linear layer, by name; found by itself where it is not named
     sizes         how many samples of each class the network was trained on, where `train` is another sample
     loss_weights  the factor on the loss of each class it was trained with
-    minority      classes, by number; by default all that are smaller than the largest
+    minority      classes, by number; by default those of at most half the largest size
     """
     from equisep.compare.classifier import read_classifier
 
@@ -62,9 +64,12 @@ def compare_network(
         minority=minority,
         centered=centered,
     )
+    margins = tuple(m / n if n else None for m, n in zip(read.margins.tolist(), read.counts.tolist(), strict=True))
     return replace(
         found,
         classifier=read.name,
+        margins=margins,
+        states=measured_states(margins),
         accuracy=_shares(read.hits, read.counts),
         test_accuracy=None if tested is None else _shares(tested.hits, tested.counts),
         notes=(*read.notes, *found.notes, *_bias_notes(read.name, read.bias)),
@@ -92,6 +97,7 @@ def compare_geometry(
     if loss_weights is not None:
         factors = np.array(checked_weights(loss_weights, "Loss weights", "The loss weight of class", count=len(W)))
     small = _minority(minority, counts)
+    means_margins = _margins_of_means(W, H)
     held = np.isfinite(H).all(axis=1)
     # both energies fall by the square of what is taken from every vector
     middle = H[held].mean(axis=0) if centered else np.zeros(H.shape[1])
@@ -113,17 +119,27 @@ def compare_geometry(
         sizes=tuple(counts.tolist()),
         loss_weights=tuple(factors.tolist()),
         minority=tuple(np.flatnonzero(small).tolist()),
+        minority_rule=HALF if minority is None else "named",
         ratio=float(counts.max() / counts.min()) if counts.min() > 0 else None,
         weight_energy=float(np.square(W).sum() / len(W)),
         feature_energy=mean_energy + within,
         mean_energy=mean_energy,
         measured=measured,
+        margins=means_margins,
+        states=measured_states(means_margins),
         predicted=None,
         accuracy=None,
         test_accuracy=None,
         notes=_size_notes(counts, small, held),
     )
     return with_prediction(found)
+
+
+def _margins_of_means(W: Float64[np.ndarray, "k p"], H: Float64[np.ndarray, "k p"]) -> tuple[float | None, ...]:
+    """The own logit less the largest other one at each class mean; `None` without one."""
+    logits = H @ W.T
+    others = np.where(np.eye(len(W), dtype=bool), -np.inf, logits).max(axis=1)
+    return tuple(None if np.isnan(one) else one for one in (np.diag(logits) - others).tolist())
 
 
 def _matrices(
@@ -133,7 +149,7 @@ def _matrices(
     if W.ndim != 2 or W.shape != H.shape:
         raise InputError(
             f"Classifiers and class means must be two matrices K × p; found shapes {W.shape} and {H.shape}. "
-            "Pass one row a class."
+            "Pass one row per class."
         )
     bad = int((~np.isfinite(W)).sum())
     held = np.isfinite(H).all(axis=1)
@@ -152,7 +168,7 @@ def _counts(sizes: Numbers, classes: int) -> Int[np.ndarray, " k"]:
     advice = "Pass the number of samples of each class, 0 for one that was absent."
     entries = checked_list(sizes, "Class sizes", advice)
     if len(entries) != classes:
-        raise InputError(f"Class sizes must be {classes} numbers, one a class; found {len(entries)}. {advice}")
+        raise InputError(f"Class sizes must be {classes} numbers, one per class; found {len(entries)}. {advice}")
     return np.array(
         [0 if size == 0 else checked_count(size, f"The size of class {k}", advice) for k, size in enumerate(entries)]
     )
@@ -160,7 +176,7 @@ def _counts(sizes: Numbers, classes: int) -> Int[np.ndarray, " k"]:
 
 def _minority(minority: Numbers | None, counts: Int[np.ndarray, " k"]) -> Bool[np.ndarray, " k"]:
     if minority is None:
-        return np.asarray(counts < counts.max())
+        return np.asarray(2 * counts <= counts.max())
     advice = f"Pass class numbers from 0 to {len(counts) - 1}."
     chosen = np.zeros(len(counts), dtype=bool)
     for entry in checked_list(minority, "Minority classes", advice):
@@ -180,7 +196,9 @@ def _size_notes(
 ) -> tuple[Note, ...]:
     notes = []
     if not small.any():
-        notes.append(Note("no-minority", "All classes have one size: there is no minority, and no cosine of one."))
+        notes.append(
+            Note("no-minority", f"No class is a minority ({HALF}): there is no cosine of one. `minority` names others.")
+        )
     elif small.sum() == 1:
         notes.append(Note("one-minority-class", "The minority is one class, which has no other to collapse with."))
     if (counts == 0).any():

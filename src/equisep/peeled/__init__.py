@@ -12,18 +12,18 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from equisep.peeled.classes import ClassPrediction, State, predict_classes
 from equisep.peeled.diagrams import CosineCurve, PhaseDiagram, cosine_curves, phase_by_energy, phase_by_share
 from equisep.peeled.geometry import GroupGeometry
-from equisep.peeled.long_tail import LongTail, long_tail, long_tail_sizes
-from equisep.peeled.prediction import ClassPrediction, predict_classes
+from equisep.peeled.long_tail import LongTail, long_tail, long_tail_sizes, tail_of_sizes
 from equisep.peeled.problem import Problem
-from equisep.peeled.rescue import Fate, Fates, fates
+from equisep.peeled.rescue import GroupRescue, Rescue, rescue
 from equisep.peeled.solution import Certificate, Factors, ReducedForm, Solution
 from equisep.peeled.solve import problem_of, solve, solve_problem
 from equisep.peeled.solvers.reduced import solve_reduced
 from equisep.peeled.solvers.reference import solve_reference
 from equisep.peeled.thresholds import Thresholds, threshold, thresholds_of
-from equisep.peeled.weight_decay import WeightDecayFate, weight_decay_fates, weight_decay_threshold
+from equisep.peeled.weight_decay import WeightDecayRescue, weight_decay_rescue, weight_decay_threshold
 
 if TYPE_CHECKING:
     from equisep.peeled.solvers.etf import EtfComparison as EtfComparison
@@ -45,34 +45,36 @@ __all__ = [
     "CosineCurve",
     "EtfComparison",
     "Factors",
-    "Fate",
-    "Fates",
     "GroupGeometry",
+    "GroupRescue",
     "LongTail",
     "PhaseDiagram",
     "Problem",
     "ReducedForm",
+    "Rescue",
     "Solution",
+    "State",
     "Thresholds",
-    "WeightDecayFate",
+    "WeightDecayRescue",
     "compare_with_etf",
     "cosine_curves",
-    "fates",
     "long_tail",
     "long_tail_sizes",
     "phase_by_energy",
     "phase_by_share",
     "predict_classes",
     "problem_of",
+    "rescue",
     "solve",
     "solve_general",
     "solve_nonconvex",
     "solve_problem",
     "solve_reduced",
     "solve_reference",
+    "tail_of_sizes",
     "threshold",
     "thresholds_of",
-    "weight_decay_fates",
+    "weight_decay_rescue",
     "weight_decay_threshold",
 ]
 

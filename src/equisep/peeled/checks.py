@@ -11,6 +11,8 @@ import numpy as np
 
 from equisep.errors import InputError
 
+ROUNDING = 1e-9  # of a count that was computed, 1000 · 0.7² say
+
 if TYPE_CHECKING:
     Numbers = Iterable[Any]
     Number = float
@@ -44,11 +46,12 @@ def checked_ratio(value: Any) -> float:
 
 
 def checked_count(value: Any, what: str, advice: str) -> int:
-    """A whole number, 1 or more; 500.0 counts as whole, 2.5 and `True` do not."""
+    """A whole number, 1 or more; 500.0 counts as whole and so does 499.99999999999994, 2.5 and `True` do not."""
     number = _real(value)
-    if number is None or not number.is_integer() or number < 1:
+    whole = round(number) if number is not None and math.isfinite(number) else 0
+    if number is None or whole < 1 or abs(number - whole) > ROUNDING * whole:
         raise InputError(f"{what} must be a whole number, 1 or more; found {_shown(value)}. {advice}")
-    return int(value)
+    return int(value) if number == whole else whole
 
 
 def checked_list(values: Any, what: str, advice: str) -> list[Any]:

@@ -1,7 +1,7 @@
 """Diagrams of minority collapse: cosines against the imbalance ratio, and phase diagrams.
 
 Every point is solved and certified by the reduced solver, all of them at once; the thresholds R* and R₀ come from their own
-equations (`thresholds`), so that each checks the other. A point whose solver stopped early is `unsolved`, never drawn as solved.
+equations (`thresholds`), so that each checks the other. A point whose solver stopped early is `not solved`, and never drawn.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from equisep.peeled.checks import (
     checked_list,
     checked_ratio,
 )
-from equisep.peeled.prediction import states_of
+from equisep.peeled.classes import State, group_states
 from equisep.peeled.problem import Problem
 from equisep.peeled.solution import Solution
 from equisep.peeled.solvers.reduced import solve_reduced
 from equisep.peeled.thresholds import Thresholds, thresholds_of, vanishing_ratio
 from equisep.shapes import Float64, Int
 
-STATES = ("separate", "collapsed", "vanished", "unsolved")
+STATES = tuple(State)
 SLIDES_RATIOS = tuple(float(10 ** (step / 10)) for step in range(41))  # 10⁰ … 10⁴
 SLIDES_MAJORITIES = (3, 5, 7)
 SLIDES_ENERGIES = ((1.0, 5.0), (1.0, 10.0))  # (E_W, E_H)
@@ -49,13 +49,13 @@ class CosineCurve:
     ratios: Float64[np.ndarray, " n"]
     classifier_cosines: Float64[np.ndarray, " n"]
     feature_cosines: Float64[np.ndarray, " n"]
-    states: tuple[str, ...]
+    states: tuple[State, ...]
     relative_gaps: Float64[np.ndarray, " n"]
 
     @property
     def unsolved(self) -> int:
         """How many points the solver did not prove."""
-        return self.states.count("unsolved")
+        return self.states.count(State.UNSOLVED)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types; what does not exist is `None`."""
@@ -91,7 +91,7 @@ class PhaseDiagram:
     @property
     def unsolved(self) -> int:
         """How many points the solver did not prove."""
-        return int((self.states == STATES.index("unsolved")).sum())
+        return int((self.states == STATES.index(State.UNSOLVED)).sum())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types; `states` as one list of words a row."""
@@ -186,7 +186,7 @@ def _curve(limits: Thresholds, ratios: Float64[np.ndarray, " n"], solutions: Seq
         ratios=ratios,
         classifier_cosines=classifiers,
         feature_cosines=features,
-        states=tuple("unsolved" if g is None else states_of(g)[1] for g in shown),
+        states=tuple(_minority_state(solution) for solution in solutions),
         relative_gaps=np.array([solution.certificate.relative_gap for solution in solutions]),
     )
 
@@ -198,8 +198,7 @@ def _phases(
     weight_energy: float,
 ) -> PhaseDiagram:
     solutions = solve_reduced([_two_groups(limits, ratio) for limits in rows for ratio in ratios])
-    words = [states_of(one.geometry)[1] if one.result == "solved" else "unsolved" for one in solutions]
-    codes = np.array([STATES.index(word) for word in words], dtype=np.int64)
+    codes = np.array([STATES.index(_minority_state(solution)) for solution in solutions], dtype=np.int64)
     return PhaseDiagram(
         kind=kind,
         majorities=np.array([limits.majority for limits in rows]),
@@ -211,6 +210,10 @@ def _phases(
         collapse=np.array([limits.collapse for limits in rows], dtype=np.float64),
         vanishing=np.array([limits.vanishing for limits in rows], dtype=np.float64),
     )
+
+
+def _minority_state(solution: Solution) -> State:
+    return group_states(solution)[1] if solution.result == "solved" else State.UNSOLVED
 
 
 def _finite_ratios(ratios: Numbers) -> Float64[np.ndarray, " n"]:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from equisep.errors import InputError
 from equisep.files import encode
-from equisep.peeled.checks import Number, Numbers, Whole, checked_class_count, checked_count, checked_positive
-from equisep.peeled.prediction import ClassPrediction, predict_classes
-from equisep.peeled.problem import Problem
+from equisep.peeled.checks import (
+    Number,
+    Numbers,
+    Whole,
+    checked_class_count,
+    checked_count,
+    checked_positive,
+    checked_sizes,
+)
+from equisep.peeled.classes import ClassPrediction, predict_classes
+from equisep.peeled.problem import FEATURE_ENERGY, WEIGHT_ENERGY, Problem
 from equisep.peeled.solution import Solution
 from equisep.peeled.solvers.reduced import solve_reduced
 
@@ -19,16 +27,12 @@ ROUND_UP = 1e-9  # n·r^(−k/(K−1)) that should be whole comes out a rounding
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LongTail:
-    """Class sizes that fall by one factor from class to class, and what the optimum makes of each class."""
+    """Unequal class sizes, and what the optimum makes of each class; `ratio` is the largest size over the smallest."""
 
     ratio: float
     sizes: tuple[int, ...]
     solution: Solution
     prediction: ClassPrediction
-
-    def count(self, state: str) -> int:
-        """How many classes are in a state."""
-        return self.prediction.states.count(state)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
@@ -70,14 +74,27 @@ def long_tail(
     largest: Whole = 500,
     ratio: Number = 100.0,
     *,
-    feature_energy: Number,
-    weight_energy: Number,
+    feature_energy: Number = FEATURE_ENERGY,
+    weight_energy: Number = WEIGHT_ENERGY,
     loss_weights: Numbers | None = None,
 ) -> LongTail:
     """Solve a long-tailed problem and say what becomes of each class; a `NumericalError` where that is not proven."""
     sizes = long_tail_sizes(classes, largest, ratio)
+    tail = tail_of_sizes(sizes, feature_energy=feature_energy, weight_energy=weight_energy, loss_weights=loss_weights)
+    return replace(tail, ratio=float(ratio))
+
+
+def tail_of_sizes(
+    sizes: Numbers,
+    *,
+    feature_energy: Number = FEATURE_ENERGY,
+    weight_energy: Number = WEIGHT_ENERGY,
+    loss_weights: Numbers | None = None,
+) -> LongTail:
+    """The same for class sizes as they are, in their order."""
+    counts = checked_sizes(sizes)
     problem = Problem.of_sizes(
-        sizes, feature_energy=feature_energy, weight_energy=weight_energy, loss_weights=loss_weights
+        counts, feature_energy=feature_energy, weight_energy=weight_energy, loss_weights=loss_weights
     )
     solution = solve_reduced([problem])[0]
-    return LongTail(float(ratio), sizes, solution, predict_classes(solution))
+    return LongTail(max(counts) / min(counts), counts, solution, predict_classes(solution))

@@ -22,6 +22,8 @@ from equisep.peeled.checks import (
 )
 from equisep.shapes import Float64, Int
 
+# E_H and E_W of the figures in Fang, He, Long & Su 2021, taken where none are given
+FEATURE_ENERGY, WEIGHT_ENERGY = 5.0, 1.0
 # weights that differ by no more than the rounding of n_k · loss weight / N are one weight
 SAME = 1e-13
 

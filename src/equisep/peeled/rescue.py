@@ -1,27 +1,29 @@
-"""Any list of classes: which groups collapse or vanish, and the least weight that saves each, checked by solving again.
+"""Any list of classes: which are told apart and which are lost, and the least weight that rescues each, checked by solving again.
 
-For k_g ≥ 2 the classifiers of group g coincide iff s_g = 0 iff ω_g ≤ μ. The least weight that saves the group is the root w* of
+For k_g ≥ 2 the classifiers of group g coincide iff s_g = 0 iff ω_g ≤ μ. The least weight at which they part is the root w* of
 μ_g(w) = w, μ_g the multiplier of the problem with ω_g = w and s_g held at 0; today's μ is not it, as μ moves with the weight.
 
 A group vanishes where s_g = 0 and its row and column of M are zero. Then nothing depends on ω_g but its own row of Γ, which is
 w·r with r = √k_g √k/K − e_g, so that ‖Γ‖_op ≤ μ iff w² rᵀ(μ² − Γ₀ᵀΓ₀)⁺r ≤ 1, Γ₀ being Γ without that row. It is enough to solve
 the problem with ω_g = 0: a group that does not vanish there does not vanish at any weight.
+
+What is neither collapsed nor vanished may still be lost, to a class of another size: its least weight is the root of its margin.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from equisep.errors import NumericalError
-from equisep.peeled.prediction import states_of
+from equisep.peeled.classes import State, group_margins, group_states
 from equisep.peeled.problem import Problem
 from equisep.peeled.roots import falling_roots
 from equisep.peeled.solution import ReducedForm, Solution
-from equisep.peeled.solvers.batch import Batch, gradient, softmax
+from equisep.peeled.solvers.batch import Batch, gradient, margins, softmax
 from equisep.peeled.solvers.reduced import TOLERANCE, solve_batch, solve_reduced
 from equisep.peeled.solvers.sphere import together
 from equisep.peeled.thresholds import log_collapse_ratios, vanishing_ratio
@@ -30,30 +32,31 @@ from equisep.shapes import Float64, Int
 
 ASIDE = 1e-3  # how far beside a least weight the problem is solved again
 EXACT = 1e-10  # in log w
+FAINTEST = 1e-9  # of the heaviest weight: what is told apart there is told apart at any weight
+TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
-    """What becomes of the classes of one group, and what it takes to save them.
+class GroupRescue:
+    """What becomes of the classes of one group, and what it takes to rescue them.
 
+    margin            the own logit less the largest other one, on their own samples
     collapse_weight   the ω from which on the classifiers differ; `None` for a group of one class, or where not asked for
     vanishing_weight  the ω up to which the vectors are zero, 0 where they never are; `None` where not asked for, and for
                       groups of two classes or more that have not vanished
-    checked           whether solving again slightly above and below `least_weight` gave the two fates; `None` without one
+    least_weight      the ω from which on the margin is above 0; 0 where it is at any weight, `None` where not asked for
+    checked           whether solving again slightly above and below `least_weight` gave the two states; `None` without one
     """
 
     group: int
     classes: int
     weight: float
-    state: str
+    state: State
+    margin: float
     collapse_weight: float | None = None
     vanishing_weight: float | None = None
+    least_weight: float | None = None
     checked: bool | None = None
-
-    @property
-    def least_weight(self) -> float | None:
-        """The least ω that saves the group: its classifiers differ, or, for one class, its vectors are not zero."""
-        return self.vanishing_weight if self.classes == 1 else self.collapse_weight
 
     @property
     def factor(self) -> float | None:
@@ -61,46 +64,49 @@ class Fate:
 
         Repeating samples also raises N, but that scales all ω alike and leaves the optimum where it is.
         """
-        least = self.least_weight
-        return None if least is None or self.weight == 0 else least / self.weight
+        return None if self.least_weight is None or self.weight == 0 else self.least_weight / self.weight
+
+    @property
+    def parting_weight(self) -> float:
+        """The weight up to which the group cannot be told apart, collapsed or vanished; 0 where there is none."""
+        return (self.vanishing_weight if self.classes == 1 else self.collapse_weight) or 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Fates:
-    """The solution of a problem and what becomes of each group."""
+class Rescue:
+    """The solution of a problem, what becomes of each group, and what rescues those that are lost."""
 
     solution: Solution
-    groups: tuple[Fate, ...]
+    groups: tuple[GroupRescue, ...]
 
     @property
-    def classes(self) -> tuple[Fate, ...]:
-        """The fate of each class, in the order the classes were given."""
+    def classes(self) -> tuple[GroupRescue, ...]:
+        """The same by class, in the order the classes were given."""
         return tuple(self.groups[group] for group in self.solution.problem.class_groups)
 
 
-def fates(problem: Problem, *, saving: bool = True, every: bool = False, progress: Progress = silent) -> Fates:
-    """Which groups are separate, collapsed or vanished, and the least weight that saves those that are not separate.
+def rescue(problem: Problem, *, weights: bool = True, every: bool = False, progress: Progress = silent) -> Rescue:
+    """Which groups are told apart and which are lost, and the least weight that rescues each that is lost.
 
-    With `every` also how far the weight of a separate group could fall; without `saving` no least weight at all, which
-    takes one solution instead of several a group. A solver that stops early is a `NumericalError`: a fate that is not
+    With `every` also how far the weight of a group that is told apart could fall; without `weights` no least weight at all,
+    which takes one solution instead of several per group. A solver that stops early is a `NumericalError`: what is not
     proven is not told.
     """
     solution = solve_reduced([problem])[0].or_raise()
+    states, found_margins = group_states(solution), group_margins(solution).tolist()
     groups = [
-        Fate(group=group, classes=count, weight=weight, state=state)
-        for group, (count, weight, state) in enumerate(
-            zip(problem.group_sizes, problem.weights, states_of(solution.geometry), strict=True)
-        )
+        GroupRescue(g, problem.group_sizes[g], problem.weights[g], states[g], found_margins[g])
+        for g in range(problem.groups)
     ]
-    several = saving and problem.groups > 1
-    asked = [fate.group for fate in groups if several and (every or fate.state != "separate")]
+    several = weights and problem.groups > 1
+    asked = [one.group for one in groups if several and (every or one.state.lost)]
     step, guess = together(problem.groups), _Guess(math.log(solution.certificate.multiplier), -1.0)
     for first in range(0, len(asked), step):
         part, guess = _weighed(solution, [groups[group] for group in asked[first : first + step]], guess)
-        for fate in part:
-            groups[fate.group] = fate
+        for one in part:
+            groups[one.group] = one
         progress("finding least weights", first + len(part), len(asked))
-    return Fates(solution, tuple(groups))
+    return Rescue(solution, tuple(groups))
 
 
 def collapse_weights(problem: Problem, groups: Sequence[int]) -> Float64[np.ndarray, " r"]:
@@ -176,11 +182,7 @@ def _collapse(solution: Solution, groups: Sequence[int], guess: _Guess) -> _Coll
         within=EXACT,
     )
     if not (gaps <= TOLERANCE).all():
-        worst = int(np.argmax(gaps))
-        raise NumericalError(
-            f"The least weight of group {groups[worst]} was asked for; the solver stopped there with a duality gap of "
-            f"{gaps[worst]:.3g} of the value. Use less extreme energies and weights."
-        )
+        raise _no_least_weight(groups[int(np.argmax(gaps))], float(gaps.max()))
     forms = tuple(ReducedForm(*pair) for pair in zip(s, M, strict=True))
     return _Collapse(np.exp(roots), forms, _Guess(float(roots[-1]), float(slopes[-1])))
 
@@ -211,53 +213,123 @@ def _vanishing_weight(solution: Solution, group: int) -> float:
     return float(1.0 / np.sqrt((((Vt @ r) ** 2)[open_] / room[open_]).sum()))
 
 
-def _weighed(solution: Solution, asked: Sequence[Fate], guess: _Guess) -> tuple[list[Fate], _Guess]:
-    """These fates with their least weights, each checked by solving again slightly above and below it."""
-    near = {}
-    several = [fate.group for fate in asked if fate.classes > 1]
+def _weighed(solution: Solution, asked: Sequence[GroupRescue], guess: _Guess) -> tuple[list[GroupRescue], _Guess]:
+    """These groups with their least weights, each checked by solving again slightly above and below it."""
+    near: dict[int, ReducedForm] = {}
+    several = [one.group for one in asked if one.classes > 1]
     joined: dict[int, float] = {}
     if several:
-        found = _collapse(solution, several, guess)
-        joined, guess = dict(zip(several, found.weights.tolist(), strict=True)), found.guess
-        near = dict(zip(several, found.forms, strict=False))
-    few = [fate.group for fate in asked if fate.classes == 1 or fate.state == "vanished"]
+        collapse = _collapse(solution, several, guess)
+        joined, guess = dict(zip(several, collapse.weights.tolist(), strict=True)), collapse.guess
+        near = dict(zip(several, collapse.forms, strict=False))
+    few = [one.group for one in asked if one.classes == 1 or one.state is State.VANISHED]
     gone = dict(zip(few, vanishing_weights(solution, few).tolist() if few else [], strict=True))
-    weighed = [
-        replace(fate, collapse_weight=joined.get(fate.group), vanishing_weight=gone.get(fate.group)) for fate in asked
+    parted = [
+        replace(one, collapse_weight=joined.get(one.group), vanishing_weight=gone.get(one.group)) for one in asked
     ]
-    checked = _checked(solution, [fate for fate in weighed if fate.least_weight], near)
-    return [replace(fate, checked=checked.get(fate.group)) for fate in weighed], guess
+    known = {one.group: one.parting_weight for one in parted if one.parting_weight}
+    aside = _lost_aside(solution, known, near)
+    # parted from its equals, or from zero, a class may still be taken for one of another size
+    late = [one for one in parted if one.group not in known or aside[one.group][1]]
+    if late:
+        roots = _margin_roots(solution, late, guess)
+        near |= {group: root.form for group, root in roots.items()}
+        later = {group: root.weight for group, root in roots.items()}
+        known |= later
+        aside |= _lost_aside(solution, {group: weight for group, weight in later.items() if weight}, near)
+    checked = {group: lost == (True, False) for group, lost in aside.items()}
+    return [
+        replace(one, least_weight=known[one.group], checked=checked.get(one.group) if known[one.group] else None)
+        for one in parted
+    ], guess
 
 
-def _checked(solution: Solution, weighed: Sequence[Fate], near: dict[int, ReducedForm]) -> dict[int, bool]:
-    """Whether each group is saved slightly above its least weight and not slightly below it, by the solver's word."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _MarginRoot:
+    """The weight at which a margin comes above 0, and the optimum there."""
+
+    weight: float
+    form: ReducedForm
+
+
+def _margin_roots(solution: Solution, asked: Sequence[GroupRescue], guess: _Guess) -> dict[int, _MarginRoot]:
+    """The root of the margin of each of these groups over the log of its weight, the other groups staying as they are."""
+    problem = solution.problem
+    own = np.array([one.group for one in asked])
+    batch = Batch.of([problem] * len(own))
+    form = _form(solution)
+    s, M = np.repeat(form.s[None], len(own), axis=0), np.repeat(form.M[None], len(own), axis=0)
+
+    def shortfall(log_weight: Float64[np.ndarray, " r"], rows: Int[np.ndarray, " r"]) -> Float64[np.ndarray, " r"]:
+        """Minus the margin: above 0 where the group is lost; each solved from the optimum before."""
+        part = _with_weight(batch.select(rows), own[rows], np.exp(log_weight))
+        s[rows], M[rows], gap, _ = solve_batch(part, start=(s[rows], M[rows]), polished=True)
+        if not (gap.gap <= TOLERANCE * gap.value).all():
+            raise _no_least_weight(own[rows[int(np.argmax(gap.gap / gap.value))]], float((gap.gap / gap.value).max()))
+        return np.asarray(-margins(part, s[rows], M[rows])[np.arange(len(rows)), own[rows]])
+
+    rest = batch.omega.copy()
+    rest[np.arange(len(own)), own] = 0.0
+    high = np.log(rest.max(axis=1))  # the heaviest group is told apart
+    start = np.array([math.log(max(one.parting_weight * (1 + ASIDE), one.weight, TINY)) for one in asked])
+    start = np.where([one.parting_weight or one.weight for one in asked], start, guess.log_weight)
+    floor = np.array([math.log(one.parting_weight * (1 + ASIDE) or FAINTEST * rest.max()) for one in asked])
+    always = shortfall(floor, np.arange(len(own))) < 0  # told apart however light it is
+    weights = np.zeros(len(own))
+    rows = np.flatnonzero(~always)
+    if rows.size:
+        roots, _ = falling_roots(
+            lambda x, r: shortfall(x, rows[r]),
+            np.minimum(start, high - EXACT)[rows],
+            high=high[rows],
+            slope=np.full(len(rows), -1.0),
+            within=EXACT,
+        )
+        weights[rows] = np.exp(roots)
+    return {
+        one.group: _MarginRoot(float(weight), ReducedForm(s[row], M[row]))
+        for row, (one, weight) in enumerate(zip(asked, weights, strict=True))
+    }
+
+
+def _lost_aside(
+    solution: Solution, least: Mapping[int, float], near: Mapping[int, ReducedForm]
+) -> dict[int, tuple[bool, bool]]:
+    """Whether each group is lost slightly below and slightly above its least weight, by the solver's word."""
     problem = solution.problem
     tries = [
-        replace(problem, weights=_replaced(problem.weights, fate.group, (fate.least_weight or 0.0) * side))
-        for fate in weighed
+        replace(problem, weights=_replaced(problem.weights, group, weight * side))
+        for group, weight in least.items()
         for side in (1 - ASIDE, 1 + ASIDE)
     ]
-    starts = [form for fate in weighed for form in _beside(problem, near.get(fate.group, _form(solution)), fate)]
-    solved = solve_reduced(tries, near=starts)
-    verdicts = {}
-    for place, fate in enumerate(weighed):
-        below, above = (found.or_raise().geometry for found in solved[2 * place : 2 * place + 2])
-        lost = [found.vanished[fate.group] or found.collapsed[fate.group] for found in (below, above)]
-        verdicts[fate.group] = lost == [True, False]
-    return verdicts
+    starts = [form for group in least for form in _beside(problem, near.get(group, _form(solution)), group)]
+    lost = [
+        group_states(tried.or_raise())[group].lost
+        for tried, group in zip(
+            solve_reduced(tries, near=starts), (group for group in least for _ in range(2)), strict=True
+        )
+    ]
+    return {group: (lost[2 * row], lost[2 * row + 1]) for row, group in enumerate(least)}
 
 
-def _beside(problem: Problem, form: ReducedForm, fate: Fate) -> tuple[ReducedForm, ReducedForm]:
+def _beside(problem: Problem, form: ReducedForm, group: int) -> tuple[ReducedForm, ReducedForm]:
     """Where to set out slightly below and above a least weight, from the optimum there.
 
     Above, a group of several classes has |γ_g| = μ, whence e^{s_g} − 1 = k_g(1 − μ/ω_g)/(k_g p_gg), of the size of ASIDE/p_gg.
     """
-    if fate.classes == 1:
+    if problem.group_sizes[group] == 1:
         return form, form
     batch = Batch.of([problem])
     s = form.s.copy()
-    s[fate.group] = math.log1p(ASIDE / softmax(batch, form.s[None], form.M[None]).own[0, fate.group])
+    s[group] = max(s[group], math.log1p(ASIDE / softmax(batch, form.s[None], form.M[None]).own[0, group]))
     return form, ReducedForm(s, form.M)
+
+
+def _no_least_weight(group: int, gap: float) -> NumericalError:
+    return NumericalError(
+        f"The least weight of group {group} was asked for; the solver stopped there with a duality gap of {gap:.3g} of the "
+        "value. Use less extreme energies and weights."
+    )
 
 
 def _replaced(weights: tuple[float, ...], group: int, weight: float) -> tuple[float, ...]:

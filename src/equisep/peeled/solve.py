@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from equisep.errors import InputError, did_you_mean
 from equisep.peeled.checks import Number, Numbers
-from equisep.peeled.problem import Problem
+from equisep.peeled.problem import FEATURE_ENERGY, WEIGHT_ENERGY, Problem
 from equisep.peeled.solution import DENSE_LIMIT, Solution
 from equisep.peeled.solvers.reduced import solve_reduced
 
@@ -16,15 +16,16 @@ def solve(
     *,
     weights: Numbers | None = None,
     groups: Numbers | None = None,
-    feature_energy: Number,
-    weight_energy: Number,
+    feature_energy: Number = FEATURE_ENERGY,
+    weight_energy: Number = WEIGHT_ENERGY,
     loss_weights: Numbers | None = None,
     solver: str = "auto",
 ) -> Solution:
     """Solve the Layer-Peeled problem of these classes (Fang, He, Long & Su 2021).
 
-    The classes are given by their `sizes` (with `loss_weights`), or by `weights` ω, one a class, or by `groups`, the number
-    of classes of each group, with `weights` one a group. `auto` is the symmetry-reduced solver, and the general one where
+    The classes are given by their `sizes` (with `loss_weights`), or by `weights` ω, one per class, or by `groups`, the number
+    of classes of each group, with `weights` one per group. The energies are those of the paper's figures where none are given;
+    `compare_network` reads them off a trained model. `auto` is the symmetry-reduced solver, and the general one where
     that stops early. Look at `result`: a solution that stopped early comes back as such, with its gap.
     """
     problem = problem_of(
@@ -43,8 +44,8 @@ def problem_of(
     *,
     weights: Numbers | None = None,
     groups: Numbers | None = None,
-    feature_energy: Number,
-    weight_energy: Number,
+    feature_energy: Number = FEATURE_ENERGY,
+    weight_energy: Number = WEIGHT_ENERGY,
     loss_weights: Numbers | None = None,
 ) -> Problem:
     """The problem that `solve` solves, from the same arguments."""

@@ -21,6 +21,7 @@ import numpy as np
 
 from equisep.errors import InputError
 from equisep.peeled.checks import Number, Whole, checked_count, checked_energy
+from equisep.peeled.problem import FEATURE_ENERGY, WEIGHT_ENERGY
 from equisep.peeled.roots import bracketed_roots
 from equisep.shapes import Float64
 
@@ -50,7 +51,9 @@ class Thresholds:
     residual: float | None
 
 
-def threshold(majority: Whole, minority: Whole, feature_energy: Number, weight_energy: Number) -> float:
+def threshold(
+    majority: Whole, minority: Whole, feature_energy: Number = FEATURE_ENERGY, weight_energy: Number = WEIGHT_ENERGY
+) -> float:
     """R*, the imbalance ratio from which on minority collapse is the optimum: the minority classifiers coincide.
 
     It is finite for every energy, above 1, and grows with E_W·E_H, about as e^{c√(E_W E_H)}; `inf` is returned where it
@@ -65,7 +68,9 @@ def threshold(majority: Whole, minority: Whole, feature_energy: Number, weight_e
     return found.collapse
 
 
-def thresholds_of(majority: Whole, minority: Whole, feature_energy: Number, weight_energy: Number) -> Thresholds:
+def thresholds_of(
+    majority: Whole, minority: Whole, feature_energy: Number = FEATURE_ENERGY, weight_energy: Number = WEIGHT_ENERGY
+) -> Thresholds:
     """R* and R₀ of `majority` classes against `minority` classes, with the residual of the root."""
     advice = "Pass the number of classes, 5 say."
     k = checked_count(majority, "The number of majority classes", advice)

@@ -30,7 +30,7 @@ MEANS = ("samples", "weights")
 
 
 @dataclass(frozen=True, slots=True)
-class WeightDecayFate:
+class WeightDecayRescue:
     """What weight decay makes of one class of `size` samples and a loss weight, `alike` classes being like it.
 
     collapsed          whether the classifiers of these classes coincide; one class alone cannot
@@ -69,15 +69,15 @@ def weight_decay_threshold(
     return ratio if ratio > 0 else None
 
 
-def weight_decay_fates(
+def weight_decay_rescue(
     sizes: Numbers,
     *,
     classifier_decay: Number,
     feature_decay: Number,
     loss_weights: Numbers | None = None,
     mean: str = "samples",
-) -> tuple[WeightDecayFate, ...]:
-    """The fate of each class under weight decay, and what would save it together with the classes like it.
+) -> tuple[WeightDecayRescue, ...]:
+    """What becomes of each class under weight decay, and what would save it together with the classes like it.
 
     `mean` says what the weighted losses are divided by: the number of samples, or the sum of their weights, as torch does.
     """
@@ -90,22 +90,22 @@ def weight_decay_fates(
         raise InputError(f"A loss is divided by `samples` or by `weights`; found `{mean}`. Pass one of the two.")
     decay = _decay(classifier_decay, feature_decay)
     pairs = list(zip(counts, weights, strict=True))
-    found = {pair: _fate(pair, alike, pairs, decay, mean) for pair, alike in Counter(pairs).items()}
+    found = {pair: _rescue(pair, alike, pairs, decay, mean) for pair, alike in Counter(pairs).items()}
     return tuple(found[pair] for pair in pairs)
 
 
-def _fate(
+def _rescue(
     pair: tuple[int, float], alike: int, pairs: list[tuple[int, float]], decay: float, mean: str
-) -> WeightDecayFate:
+) -> WeightDecayRescue:
     size, weight = pair
     by_weights = mean == "weights"
     total = math.fsum(n * w if by_weights else n for n, w in pairs)
     if alike == 1:
-        return WeightDecayFate(size, weight, alike, False, None, None)
+        return WeightDecayRescue(size, weight, alike, False, None, None)
     root = math.sqrt(size)
     own = alike * size * (weight if by_weights else 1.0)
     others = math.fsum([total, -own])
-    return WeightDecayFate(
+    return WeightDecayRescue(
         size=size,
         loss_weight=weight,
         alike=alike,

@@ -9,7 +9,17 @@ import typer
 
 from equisep.cli.console import fail, out, print_json, reported, saved, usable_file
 from equisep.cli.options import PICTURES, Json, Quiet
-from equisep.cli.peeled.inputs import FeatureEnergy, LossWeights, Majority, Minority, numbers, pairs, refused, steps
+from equisep.cli.peeled.inputs import (
+    FeatureEnergy,
+    LossWeights,
+    Majority,
+    Minority,
+    Sizes,
+    numbers,
+    pairs,
+    refused,
+    steps,
+)
 from equisep.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -26,7 +36,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     },
     "phase-share": {"classes": 100, "feature_energy": 5.0, "weight_energy": 1.0, "ratios": "1:10000:121"},
     "long-tail": {
-        "classes": 100, "largest": 500, "ratio": 100.0, "feature_energy": 5.0, "weight_energy": 1.0, "loss_weights": None,
+        "sizes": None, "classes": 100, "largest": 500, "ratio": 100.0,
+        "feature_energy": 5.0, "weight_energy": 1.0, "loss_weights": None,
     },
 }  # fmt: skip
 
@@ -54,6 +65,7 @@ def diagram(
     ratio: Annotated[
         float | None, typer.Option("--ratio", help="Largest over smallest class of long-tail (100).")
     ] = None,
+    sizes: Sizes = None,
     loss_weights: LossWeights = None,
     plot: Annotated[Path | None, typer.Option("--plot", help="Draw it here (PNG, SVG or PDF).")] = None,
     json: Json = False,
@@ -66,9 +78,12 @@ def diagram(
     given = {
         "classes": classes, "majority": majority, "minority": minority, "majorities": majorities, "energies": energies,
         "feature_energy": feature_energy, "feature_energies": feature_energies, "weight_energy": weight_energy,
-        "ratios": ratios, "largest": largest, "ratio": ratio, "loss_weights": loss_weights,
+        "ratios": ratios, "largest": largest, "ratio": ratio, "sizes": sizes, "loss_weights": loss_weights,
     }  # fmt: skip
     known = DEFAULTS[kind]
+    if sizes is not None and kind == "long-tail":
+        made_of = {"--classes": classes, "--largest": largest, "--ratio": ratio}
+        refused(made_of, reason="`--sizes` states the classes")
     strange = {f"--{name.replace('_', '-')}": value for name, value in given.items() if name not in known}
     refused(strange, reason=f"`{kind}` takes {', '.join('--' + name.replace('_', '-') for name in known)}")
     settings = {name: value if given[name] is None else given[name] for name, value in known.items()}
@@ -86,7 +101,7 @@ def diagram(
     if unsolved:
         fail(
             f"{unsolved} points of the diagram were not solved: the solver stopped early there. They are marked "
-            "`unsolved` and have no cosine. Use less extreme energies and ratios.",
+            "`not solved` and have no cosine. Use less extreme energies and ratios.",
             code=3,
         )
 
@@ -94,11 +109,15 @@ def diagram(
 def _made(kind: str, settings: dict[str, Any]) -> tuple[Any, int]:
     """The diagram, and how many of its points were not solved."""
     from equisep.peeled.diagrams import cosine_curves, phase_by_energy, phase_by_share
-    from equisep.peeled.long_tail import long_tail
+    from equisep.peeled.long_tail import long_tail, tail_of_sizes
 
-    if kind == "long-tail":
+    if kind == "long-tail":  # where it is not solved, it is an error
         weights = numbers(settings.pop("loss_weights"), flag="--loss-weights")
-        return long_tail(**settings, loss_weights=weights), 0  # where it is not solved, it is an error
+        sizes = numbers(settings.pop("sizes"), flag="--sizes")
+        if sizes is None:
+            return long_tail(**settings, loss_weights=weights), 0
+        energies = {name: settings[name] for name in ("feature_energy", "weight_energy")}
+        return tail_of_sizes(sizes, **energies, loss_weights=weights), 0
     settings["ratios"] = steps(settings["ratios"], flag="--ratios")
     if kind == "cosine":
         curves = cosine_curves(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from equisep.cli.console import say
 from equisep.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,10 +17,10 @@ if TYPE_CHECKING:
 MOST_STEPS = 100_000
 
 FeatureEnergy = Annotated[
-    float | None, typer.Option("--feature-energy", help="E_H, the mean squared norm allowed to features.")
+    float | None, typer.Option("--feature-energy", help="E_H, the mean squared norm allowed to features (5).")
 ]
 WeightEnergy = Annotated[
-    float | None, typer.Option("--weight-energy", help="E_W, the mean squared norm allowed to classifier rows.")
+    float | None, typer.Option("--weight-energy", help="E_W, the mean squared norm allowed to classifier rows (1).")
 ]
 Sizes = Annotated[str | None, typer.Option("--sizes", help="Samples of each class: 500,500,50,50.")]
 Groups = Annotated[
@@ -81,6 +82,7 @@ def stated_problem(
     loss_weights: str | None,
     feature_energy: float | None,
     weight_energy: float | None,
+    quiet: bool,
     example: str = "--majority 5 --minority 5 --ratio 10",
 ) -> Problem:
     """The problem that the flags state, in exactly one of three ways; `two` are majority, minority and ratio.
@@ -95,8 +97,7 @@ def stated_problem(
             "State the classes in one way: `--sizes 500,500,50` (samples of each class), or `--groups 5:1,5:0.1` (classes: "
             f"weight of one), or `{example}`; found {sum(ways) or 'none'} of them."
         )
-    energies = needed({"--feature-energy": feature_energy, "--weight-energy": weight_energy})
-    energy = {"feature_energy": energies[0], "weight_energy": energies[1]}
+    energy = energies_or_assumed(feature_energy, weight_energy, quiet=quiet)
     if loss_weights is not None and sizes is None:
         raise InputError(
             "`--loss-weights` multiplies the class sizes; found it without `--sizes`. Pass both, or neither."
@@ -110,6 +111,27 @@ def stated_problem(
         return problem_of(groups=[count for count, _ in found], weights=[weight for _, weight in found], **energy)
     majority, minority, ratio = needed({"--majority": two[0], "--minority": two[1], "--ratio": two[2]})
     return Problem.two_groups(majority, minority, ratio, **energy)
+
+
+def energies_or_assumed(feature_energy: float | None, weight_energy: float | None, *, quiet: bool) -> dict[str, Any]:
+    """Both energies; one that was not given is that of the paper's figures, which is said."""
+    from equisep.peeled.problem import FEATURE_ENERGY, WEIGHT_ENERGY
+
+    assumed = [
+        f"{name} = {value:g}"
+        for name, value, given in (("E_H", FEATURE_ENERGY, feature_energy), ("E_W", WEIGHT_ENERGY, weight_energy))
+        if given is None
+    ]
+    if assumed:
+        say(
+            f"Energies: {' and '.join(assumed)} as in the figures of Fang, He, Long & Su 2021, since none was given (E_H: mean "
+            "squared norm of the features, E_W: of the classifier rows). `equisep peeled network` reads both off your model.",
+            quiet=quiet,
+        )
+    return {
+        "feature_energy": FEATURE_ENERGY if feature_energy is None else feature_energy,
+        "weight_energy": WEIGHT_ENERGY if weight_energy is None else weight_energy,
+    }
 
 
 def needed(flags: Mapping[str, Any]) -> list[Any]:

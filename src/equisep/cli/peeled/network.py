@@ -49,7 +49,8 @@ def network(
         str | None, typer.Option("--loss-weights", help="The factors on the loss of each class it was trained with.")
     ] = None,
     minority: Annotated[
-        str | None, typer.Option("--minority", help="Minority classes by number (all below the largest size).")
+        str | None,
+        typer.Option("--minority", help="Minority classes by number (those of at most half the largest size)."),
     ] = None,
     centered: Annotated[
         bool, typer.Option("--centered/--uncentered", help="Take the mean from classifiers and class means first.")

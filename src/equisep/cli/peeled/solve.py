@@ -65,7 +65,7 @@ def solve(
         refused({f"--{name}": value for name, value in options.items()}, reason="it is for `--solver nonconvex`")
     problem = stated_problem(
         sizes=sizes, groups=groups, two=(majority, minority, ratio), loss_weights=loss_weights,
-        feature_energy=feature_energy, weight_energy=weight_energy,
+        feature_energy=feature_energy, weight_energy=weight_energy, quiet=quiet,
     )  # fmt: skip
     solution = _solved(problem, solver, {name: value for name, value in options.items() if value is not None})
     record = solution_record(solution, q=q)
@@ -101,7 +101,7 @@ def _solved(problem: Problem, solver: str, options: dict[str, Any]) -> Solution:
 def solution_record(solution: Solution, *, q: float | None = None) -> dict[str, Any]:
     """A solution for JSON; without a geometry where the solver stopped early."""
     from equisep.files import encode
-    from equisep.peeled.prediction import states_of
+    from equisep.peeled.classes import group_margins, group_states
 
     problem = solution.problem
     record: dict[str, Any] = {
@@ -117,11 +117,15 @@ def solution_record(solution: Solution, *, q: float | None = None) -> dict[str, 
         "weight_energy": problem.weight_energy,
         "budget": problem.budget,
         "states": None,
+        "margins": None,
         "geometry": None,
     }
     if solution.result != "stopped":
-        geometry = solution.geometry
-        record |= {"states": states_of(geometry), "geometry": geometry}
+        record |= {
+            "states": group_states(solution),
+            "margins": group_margins(solution),
+            "geometry": solution.geometry,
+        }
         if q not in (None, 2.0) and solution.H.shape[1] >= problem.classes - 1:
             from equisep.peeled import compare_with_etf
 

@@ -1,4 +1,4 @@
-"""`equisep peeled threshold`: from which imbalance on small classes collapse, and what saves them."""
+"""`equisep peeled threshold`: from which imbalance on small classes are lost, and what rescues them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from equisep.cli.peeled.inputs import (
     Minority,
     Sizes,
     WeightEnergy,
+    energies_or_assumed,
     needed,
     numbers,
     refused,
@@ -37,10 +38,10 @@ def threshold(
     groups: Groups = None,
     loss_weights: LossWeights = None,
     every: Annotated[
-        bool, typer.Option("--every", help="Also how far the weight of classes that are well could fall.")
+        bool, typer.Option("--every", help="Also how far the weight of classes that are told apart could fall.")
     ] = False,
     saving: Annotated[
-        bool, typer.Option("--saving/--no-saving", help="Find the least weight that saves each class that collapses.")
+        bool, typer.Option("--saving/--no-saving", help="Find the least weight that rescues each class that is lost.")
     ] = True,
     classifier_decay: Annotated[
         float | None,
@@ -58,7 +59,7 @@ def threshold(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """The imbalance ratio R* from which on minority collapse is the optimum; of given sizes, who collapses and what saves it."""
+    """The imbalance ratio R* from which on minority collapse is the optimum; of given sizes, who is lost and what rescues it."""
     if every and not saving:
         raise InputError("`--every` asks for more least weights, `--no-saving` for none. Give one of them.")
     two = majority is not None or minority is not None
@@ -82,18 +83,18 @@ def threshold(
     decay = {"classifier_decay": classifier_decay, "feature_decay": feature_decay}
     record: dict[str, Any] = {}
     if constrained and two:
-        record = _two_groups(majority, minority, feature_energy, weight_energy)
+        record = _two_groups(majority, minority, feature_energy, weight_energy, quiet=quiet)
     elif constrained:
         problem = stated_problem(
             sizes=sizes, groups=groups, two=(None, None, None), loss_weights=loss_weights,
-            feature_energy=feature_energy, weight_energy=weight_energy, example="--majority 5 --minority 5",
+            feature_energy=feature_energy, weight_energy=weight_energy, quiet=quiet, example="--majority 5 --minority 5",
         )  # fmt: skip
-        record = _fates(problem, sizes, loss_weights, every=every, saving=saving, quiet=quiet)
+        record = _rescue(problem, sizes, loss_weights, every=every, saving=saving, quiet=quiet)
     if decaying:
         found = (
             _decay_threshold(majority, minority, minority_size, decay)
             if two
-            else _decay_fates(sizes, loss_weights, decay, mean)
+            else _decay_rescue(sizes, loss_weights, decay, mean)
         )
         record["weight_decay"] = found
     if json:
@@ -105,15 +106,20 @@ def threshold(
 
 
 def _two_groups(
-    majority: int | None, minority: int | None, feature_energy: float | None, weight_energy: float | None
+    majority: int | None,
+    minority: int | None,
+    feature_energy: float | None,
+    weight_energy: float | None,
+    *,
+    quiet: bool,
 ) -> dict[str, Any]:
     from equisep.files import encode
     from equisep.peeled import threshold, thresholds_of
 
-    energies = needed({"--feature-energy": feature_energy, "--weight-energy": weight_energy})
     assert majority is not None and minority is not None
-    value = threshold(majority, minority, *energies)  # refuses a minority of one class
-    found: dict[str, Any] = encode(thresholds_of(majority, minority, *energies), nonfinite="text")
+    energies = energies_or_assumed(feature_energy, weight_energy, quiet=quiet)
+    value = threshold(majority, minority, **energies)  # refuses a minority of one class
+    found: dict[str, Any] = encode(thresholds_of(majority, minority, **energies), nonfinite="text")
     first = {
         "threshold": encode(value, nonfinite="text"),
         "log_threshold": found.pop("log_collapse"),
@@ -123,21 +129,24 @@ def _two_groups(
     return first | found
 
 
-def _fates(
+def _rescue(
     problem: Problem, sizes: str | None, loss_weights: str | None, *, every: bool, saving: bool, quiet: bool
 ) -> dict[str, Any]:
-    """The fate of each class of `sizes`, otherwise of each group; with sizes also the loss weight to set."""
+    """What becomes of each class of `sizes`, otherwise of each group; with sizes also the loss weight to set."""
     from equisep.files import encode
-    from equisep.peeled import fates
+    from equisep.peeled import State, rescue
 
     with progress_bars(quiet=quiet) as progress:
-        found = fates(problem, saving=saving, every=every, progress=progress)
+        found = rescue(problem, weights=saving, every=every, progress=progress)
     solution = found.solution
     asked = ("least_weight", "factor", "checked") if saving else ()
     groups: list[dict[str, Any]] = [
-        {name: getattr(fate, name) for name in ("group", "classes", "weight", "state", *asked)} for fate in found.groups
+        {name: getattr(one, name) for name in ("group", "classes", "weight", "state", "margin", *asked)}
+        for one in found.groups
     ]
     whole = {
+        "feature_energy": problem.feature_energy,
+        "weight_energy": problem.weight_energy,
         "multiplier": solution.certificate.multiplier,
         "value": solution.value,
         "relative_gap": solution.certificate.relative_gap,
@@ -145,7 +154,11 @@ def _fates(
     counts = numbers(sizes, flag="--sizes")
     rows = groups if counts is None else _by_class(problem, groups, counts, loss_weights)
     name = "group" if counts is None else "class"
-    lost = {state: [row[name] for row in rows if row["state"] == state] for state in ("collapsed", "vanished")}
+    lost = {
+        "lost": [row[name] for row in rows if row["state"].lost],
+        "collapsed": [row[name] for row in rows if row["state"] is State.COLLAPSED],
+        "vanished": [row[name] for row in rows if row["state"] is State.VANISHED],
+    }
     record: dict[str, Any] = encode(
         {**lost, **whole, "groups" if counts is None else "classes": rows}, nonfinite="text"
     )
@@ -177,13 +190,13 @@ def _decay_threshold(
     return {"threshold": found, "minority_size": minority_size, **decay}
 
 
-def _decay_fates(sizes: str | None, loss_weights: str | None, decay: dict[str, Any], mean: str) -> dict[str, Any]:
+def _decay_rescue(sizes: str | None, loss_weights: str | None, decay: dict[str, Any], mean: str) -> dict[str, Any]:
     from equisep.files import encode
-    from equisep.peeled import weight_decay_fates
+    from equisep.peeled import weight_decay_rescue
 
     counts = numbers(sizes, flag="--sizes")
     if counts is None:
         raise InputError("Weight decay needs class sizes; found none. Pass `--sizes`, or majority and minority.")
-    found = weight_decay_fates(counts, loss_weights=numbers(loss_weights, flag="--loss-weights"), mean=mean, **decay)
-    rows = [{"class": place, **encode(fate, nonfinite="text")} for place, fate in enumerate(found)]
+    found = weight_decay_rescue(counts, loss_weights=numbers(loss_weights, flag="--loss-weights"), mean=mean, **decay)
+    rows = [{"class": place, **encode(one, nonfinite="text")} for place, one in enumerate(found)]
     return {"collapsed": [row["class"] for row in rows if row["collapsed"]], "mean": mean, **decay, "classes": rows}

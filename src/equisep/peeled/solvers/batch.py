@@ -70,18 +70,30 @@ def softmax(batch: Batch, s: Float64[np.ndarray, "b g"], M: Float64[np.ndarray, 
 
     Everything is relative to the own logit, so that a loss of e⁻³⁰ keeps all its digits.
     """
+    others, times = _others(batch, s, M)
+    top = np.maximum(others.max(axis=2), 0.0)
+    rest = (times * np.exp(others - top[:, :, None])).sum(axis=2)
+    loss = top + np.where(top > 0, np.log(np.exp(-top) + rest), np.log1p(rest))
+    return Softmax(loss=loss, own=np.exp(-loss), p=np.exp(others - loss[:, :, None]))
+
+
+def margins(batch: Batch, s: Float64[np.ndarray, "b g"], M: Float64[np.ndarray, "b g g"]) -> Float64[np.ndarray, "b g"]:
+    """The own logit less the largest other one, on a sample of each group: above 0 where its class is told apart."""
+    return np.asarray(-_others(batch, s, M)[0].max(axis=2))
+
+
+def _others(
+    batch: Batch, s: Float64[np.ndarray, "b g"], M: Float64[np.ndarray, "b g g"]
+) -> tuple[Float64[np.ndarray, "b g g"], Float64[np.ndarray, "b g g"]]:
+    """The logits of one other class of each group less the own one, −∞ where there is none, and how many such there are."""
     g = np.arange(s.shape[1])
-    margins = M / batch.roots
-    own = margins[:, g, g] + s * (1 - 1 / batch.k)
-    margins -= own[:, :, None]
-    margins[:, g, g] = -s
+    others = M / batch.roots
+    own = others[:, g, g] + s * (1 - 1 / batch.k)
+    others -= own[:, :, None]
+    others[:, g, g] = -s
     times = np.repeat(batch.k[:, None, :], len(g), axis=1)
     times[:, g, g] -= 1
-    margins = np.where(times > 0, margins, -np.inf)  # a group of one class has no other class
-    top = np.maximum(margins.max(axis=2), 0.0)
-    others = (times * np.exp(margins - top[:, :, None])).sum(axis=2)
-    loss = top + np.where(top > 0, np.log(np.exp(-top) + others), np.log1p(others))
-    return Softmax(loss=loss, own=np.exp(-loss), p=np.exp(margins - loss[:, :, None]))
+    return np.where(times > 0, others, -np.inf), times  # a group of one class has no other class
 
 
 def gradient(

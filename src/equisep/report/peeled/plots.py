@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -15,14 +15,22 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from equisep.errors import InputError
+from equisep.peeled.classes import State
 from equisep.peeled.diagrams import STATES, CosineCurve, PhaseDiagram, vanishing_line
 from equisep.peeled.long_tail import LongTail
 from equisep.report.formatting import number
 from equisep.report.plots import LINE_COLORS
 
 # pale enough to be read through, apart in lightness too, so that they survive a gray copy
-STATE_COLORS = {"separate": "#F0F0F0", "collapsed": "#9ECAE1", "vanished": "#5B7C99", "unsolved": "#D55E00"}
-BAR_COLORS = {"learned": "#0072B2", "lost": "#D55E00"}
+STATE_COLORS = {
+    State.TOLD_APART: "#F0F0F0",
+    State.LOST: "#C6DBEF",
+    State.COLLAPSED: "#9ECAE1",
+    State.VANISHED: "#5B7C99",
+    State.UNSOLVED: "#D55E00",
+}
+BAR_COLORS = {False: "#0072B2", True: "#D55E00"}  # told apart, lost
+RATIO = "imbalance ratio R (majority over minority class size)"
 _MOST_MARKERS = 60  # points a curve may have and still show each
 _BELOW: dict[str, Any] = {"loc": "outside lower center", "ncols": 5, "frameon": False, "fontsize": "small"}
 _UNDER: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "frameon": False, "fontsize": "small"}
@@ -42,7 +50,7 @@ def plot_cosines(curves: Sequence[CosineCurve], *, features: bool = True) -> Fig
     for place, (energies, group) in enumerate(panels):
         axes = figure.add_subplot(1, len(panels), place + 1)
         _prepare_cosines(axes, group, first=place == 0)
-        axes.set_title(f"$E_W$ = {energies[0]:g}, $E_H$ = {energies[1]:g}", fontsize="medium")
+        axes.set_title(_energy_words(*energies), fontsize="medium")
         for index, curve in enumerate(group):
             _draw_cosine(axes, curve, LINE_COLORS[index % len(LINE_COLORS)], features=features)
         axes.legend(**_UNDER)  # inside, it would hide a curve somewhere
@@ -74,14 +82,16 @@ def plot_phases(diagram: PhaseDiagram, ax: Axes | None = None, *, title: str | N
         if (diagram.states == place).any()
     ]
     lines = (
-        (diagram.collapse, diagram.rows, "-", "$R^*$ by root finding"),
-        (*vanishing_line(diagram), "--", "$R_0$ in closed form"),
+        (diagram.collapse, diagram.rows, "-", "$R^*$: collapsed from\nhere on (root finding)"),
+        (*vanishing_line(diagram), "--", "$R_0$: vanished from\nhere on (closed form)"),
     )
     for values, rows, style, name in lines:
         if np.isfinite(values).any():
             handles += axes.plot(values, rows, linestyle=style, color="black", linewidth=1.3, label=name)
-    axes.set_xlabel("imbalance ratio R")
-    axes.set_ylabel("feature energy $E_H$" if diagram.kind == "energy" else "share of majority classes $k_A/K$")
+    axes.set_xlabel(RATIO)
+    axes.set_ylabel(
+        "feature energy $E_H$ (mean squared norm)" if diagram.kind == "energy" else "share of majority classes $k_A/K$"
+    )
     axes.set_title(_phase_title(diagram) if title is None else title, fontsize="medium")
     place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
     axes.legend(handles=handles, fontsize="small", frameon=False, **place)
@@ -94,7 +104,7 @@ def plot_long_tail(tail: LongTail) -> Figure:
     classes = np.arange(len(tail.sizes))
     figure = Figure(figsize=(6.6, 6.2), layout="constrained")
     sizes, norms, cosines = figure.subplots(3, 1, sharex=True)
-    colors = [BAR_COLORS["learned" if learned else "lost"] for learned in prediction.learned]
+    colors = [BAR_COLORS[state.lost] for state in prediction.states]
     sizes.bar(classes, tail.sizes, width=1.0 if len(classes) > 40 else 0.8, color=colors)
     sizes.set_yscale("log")
     sizes.set_ylim(min(tail.sizes) / 2, max(tail.sizes) * 1.5)
@@ -109,19 +119,21 @@ def plot_long_tail(tail: LongTail) -> Figure:
     cosines.plot(classes, prediction.nearest_cosines, "o-", color=LINE_COLORS[2], **style)
     cosines.set_ylabel("cosine to the\nnearest classifier")
     cosines.set_ylim(min(-0.1, float(np.nanmin(prediction.nearest_cosines, initial=0.0)) - 0.05), 1.05)
-    cosines.set_xlabel("class, largest first")
+    falling = all(a >= b for a, b in pairwise(tail.sizes))
+    cosines.set_xlabel("class, largest first" if falling else "class")
     cosines.xaxis.set_major_locator(MaxNLocator(nbins=12, integer=True))
     cosines.set_xlim(-0.7, len(classes) - 0.3)
     for axes in (sizes, norms, cosines):
         _clean(axes)
     problem = tail.solution.problem
-    lost = prediction.learned.count(False)
+    lost = len(prediction.lost)
     sizes.set_title(
-        f"{len(classes)} classes, ratio {tail.ratio:g}, $E_W$ = {problem.weight_energy:g}, $E_H$ = {problem.feature_energy:g}",
+        f"{len(classes)} classes, largest over smallest {tail.ratio:g}\n"
+        + _energy_words(problem.weight_energy, problem.feature_energy),
         fontsize="medium",
     )
-    keys = [Patch(color=BAR_COLORS["learned"], label=f"told apart ({len(classes) - lost})")]
-    keys.append(Patch(color=BAR_COLORS["lost"], label=f"no margin: lost ({lost})"))
+    keys = [Patch(color=BAR_COLORS[False], label=f"told apart ({len(classes) - lost})")]
+    keys.append(Patch(color=BAR_COLORS[True], label=f"lost: no margin ({lost})"))
     sizes.legend(
         handles=keys if lost else keys[:1], loc="upper right", fontsize="small", framealpha=0.85, edgecolor="none"
     )
@@ -138,7 +150,7 @@ def _prepare_cosines(axes: Axes, curves: Sequence[CosineCurve], *, first: bool) 
     lowest = min(float(np.nanmin(curve.classifier_cosines, initial=0.0)) for curve in curves)
     axes.set_ylim(min(-0.2, lowest - 0.1), 1.07)
     _plain_log_ticks(axes, "x")
-    axes.set_xlabel("imbalance ratio R")
+    axes.set_xlabel(RATIO)
     if first:
         axes.set_ylabel("cosine between minority classes")
     axes.axhline(1.0, color="0.6", linewidth=0.7, zorder=0)
@@ -147,10 +159,10 @@ def _prepare_cosines(axes: Axes, curves: Sequence[CosineCurve], *, first: bool) 
 
 def _draw_cosine(axes: Axes, curve: CosineCurve, color: str, *, features: bool) -> None:
     limits = curve.thresholds
-    words = "" if limits.collapse is None else f", $R^*$ = {number(limits.collapse, 4)}"
+    words = "" if limits.collapse is None else f": $R^*$ = {number(limits.collapse, 4)}"
     if limits.vanishing is not None:
-        words += f", $R_0$ = {number(limits.vanishing, 4)}"
-    label = f"$k_A$ = {limits.majority}, $k_B$ = {limits.minority}{words}"
+        words += f"{', ' if words else ': '}$R_0$ = {number(limits.vanishing, 4)}"
+    label = f"{_group_words(limits.majority, limits.minority)}{words}"
     low, high = axes.get_xlim()
     marks = [(limits.collapse, "|", 16), (limits.vanishing, "x", 7)]
     shown = [(at, marker, size) for at, marker, size in marks if at is not None and low <= at <= high]
@@ -179,9 +191,18 @@ def _cosine_keys(curves: Sequence[CosineCurve], *, features: bool) -> list[Line2
     if features:
         keys.append(Line2D([], [], linestyle=(0, (4, 2)), label="class means", **black))
     keys.append(
-        Line2D([], [], linestyle="none", marker="|", markersize=12, markeredgewidth=1.8, label="$R^*$", **black)
+        Line2D(
+            [],
+            [],
+            linestyle="none",
+            marker="|",
+            markersize=12,
+            markeredgewidth=1.8,
+            label="$R^*$: collapsed from here on",
+            **black,
+        )
     )
-    if any("vanished" in curve.states for curve in curves):
+    if any(State.VANISHED in curve.states for curve in curves):
         mark: dict[str, Any] = {"linestyle": "none", "marker": "x", "markeredgewidth": 1.8}
         keys.append(Line2D([], [], label="$R_0$: vanished from here on", **mark, **black))
     unsolved = sum(curve.unsolved for curve in curves)
@@ -192,9 +213,18 @@ def _cosine_keys(curves: Sequence[CosineCurve], *, features: bool) -> list[Line2
 
 def _phase_title(diagram: PhaseDiagram) -> str:
     if diagram.kind == "energy":
-        return f"$k_A$ = {diagram.majorities[0]}, $k_B$ = {diagram.minorities[0]}, $E_W$ = {diagram.weight_energy:g}"
+        words = _group_words(int(diagram.majorities[0]), int(diagram.minorities[0]))
+        return f"{words} classes; classifier energy $E_W$ = {diagram.weight_energy:g}"
     classes = diagram.majorities[0] + diagram.minorities[0]
-    return f"K = {classes}, $E_W$ = {diagram.weight_energy:g}, $E_H$ = {diagram.feature_energies[0]:g}"
+    return f"K = {classes} classes; {_energy_words(diagram.weight_energy, float(diagram.feature_energies[0]))}"
+
+
+def _group_words(majority: int, minority: int) -> str:
+    return f"$k_A$ = {majority} majority, $k_B$ = {minority} minority"
+
+
+def _energy_words(weight_energy: float, feature_energy: float) -> str:
+    return f"energy of classifiers $E_W$ = {weight_energy:g}, of features $E_H$ = {feature_energy:g}"
 
 
 def _plain_log_ticks(axes: Axes, which: str) -> None:

@@ -15,7 +15,6 @@ from equisep.report.tables import plain_table
 Row = list[str | Text]
 
 MOST_ROWS = 40  # of a table; --json has them all
-STATE_STYLES = {"separate": "", "collapsed": "bold yellow", "vanished": "bold red", "unsolved": "bold red"}
 
 
 def table_of(titles: Sequence[str], rows: Sequence[Row], glyphs: Glyphs, *, left: Iterable[str] = ()) -> RenderableType:
@@ -35,8 +34,8 @@ def grid_of(rows: Iterable[tuple[str, str]]) -> Table:
 
 
 def state_word(state: str) -> Text:
-    """The state in its color."""
-    return Text(state, style=STATE_STYLES[state])
+    """The state in its color: what is told apart needs none."""
+    return Text(state, style="bold red" if state.startswith(("lost", "not solved")) else "")
 
 
 def shown(value: Any, glyphs: Glyphs | None = None) -> str:

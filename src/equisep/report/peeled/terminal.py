@@ -9,14 +9,15 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from equisep.peeled.classes import group_margins, group_states
 from equisep.peeled.diagrams import STATES, CosineCurve, PhaseDiagram
 from equisep.peeled.long_tail import LongTail
-from equisep.peeled.prediction import states_of
 from equisep.peeled.solution import Solution
 from equisep.report.formatting import Glyphs, number
 from equisep.report.peeled.tables import Row, grid_of, shown, state_word, table_of
 from equisep.report.terminal import View
 
+LOST = "Lost: on its own samples another class scores as high or higher, a margin that is not above 0."
 VERDICTS = {
     "solved": ("solved", "bold green"),
     "stationary": ("stationary, not proven to be the optimum", "bold yellow"),
@@ -68,32 +69,36 @@ def _solution_blocks(solution: Solution, glyphs: Glyphs) -> Iterable[RenderableT
     yield grid_of(rows)
     if solution.result != "stopped":
         yield _group_table(solution, glyphs)
+        yield Text(
+            "Rows are classifiers, means the features of a class; cosines are between two classes of the group.",
+            style="dim",
+        )
 
 
 def _group_table(solution: Solution, glyphs: Glyphs) -> RenderableType:
-    problem, geometry = solution.problem, solution.geometry
+    problem, geometry, margin = solution.problem, solution.geometry, group_margins(solution)
     rows: list[Row] = [
         [
-            str(place),
             str(problem.group_sizes[place]),
-            number(problem.weights[place]),
+            number(problem.weights[place], 3),
             state_word(state),
-            number(geometry.classifier_norms[place]),
-            number(geometry.feature_norms[place]),
-            number(geometry.classifier_cosines[place][place], missing=glyphs.missing),
-            number(geometry.feature_cosines[place][place], missing=glyphs.missing),
+            number(margin[place], 3),
+            number(geometry.classifier_norms[place], 3),
+            number(geometry.feature_norms[place], 3),
+            number(geometry.classifier_cosines[place][place], 3, missing=glyphs.missing),
+            number(geometry.feature_cosines[place][place], 3, missing=glyphs.missing),
         ]
-        for place, state in enumerate(states_of(geometry))
+        for place, state in enumerate(group_states(solution))
     ]
     titles = (
-        "group",
         "classes",
         "weight",
         "state",
-        "classifier\nnorm",
-        "feature\nnorm",
-        "classifier\ncosine",
-        "feature\ncosine",
+        "margin",
+        "row\nnorm",
+        "mean\nnorm",
+        "row\ncosine",
+        "mean\ncosine",
     )
     return table_of(titles, rows, glyphs, left=("state",))
 
@@ -116,42 +121,42 @@ def _threshold_blocks(record: Mapping[str, Any], glyphs: Glyphs) -> Iterable[Ren
             ]
         )
     elif "multiplier" in record:
-        yield from _fate_blocks(record, glyphs)
+        yield from _rescue_blocks(record, glyphs)
     decay = record.get("weight_decay")
     if decay is not None:
         yield from _decay_blocks(decay, glyphs)
 
 
-def _fate_blocks(record: Mapping[str, Any], glyphs: Glyphs) -> Iterable[RenderableType]:
+def _rescue_blocks(record: Mapping[str, Any], glyphs: Glyphs) -> Iterable[RenderableType]:
     name, plural = ("class", "classes") if "classes" in record else ("group", "groups")
     rows = record[plural]
-    lost = len(record["collapsed"]) + len(record["vanished"])
-    yield Text(
-        f"{len(record['collapsed'])} {plural} collapsed, {len(record['vanished'])} vanished of {len(rows)}",
-        style="bold",
-    )
-    titles = [name, "size" if name == "class" else "classes", "weight", "state"]
+    lost = len(record["lost"])
+    yield Text(f"{lost} of {len(rows)} {plural} lost", style="bold")
+    yield Text(LOST, style="dim")
+    titles = [name, "size" if name == "class" else "classes", "weight", "state", "margin"]
     keys = [name, "size" if name == "class" else "classes", "weight"]
     more = {"least_weight": "least\nweight", "factor": "factor", "least_loss_weight": "least\nloss weight"}
     columns = [key for key in more if any(row.get(key) is not None for row in rows)]
+    if all(row.get("loss_weight", 1) == 1 for row in rows):
+        columns = [key for key in columns if key != "least_loss_weight"]  # which is the factor then
     cells: list[Row] = [
         [
-            *(shown(row[key]) for key in keys),
+            *(number(row[key]) if key == "weight" else str(row[key]) for key in keys),
             state_word(row["state"]),
-            *(shown(row.get(key), glyphs) for key in columns),
+            number(row["margin"], 3),
+            *(number(row.get(key), missing=glyphs.missing) for key in columns),
         ]
         for row in rows
     ]
     yield table_of([*titles, *(more[key] for key in columns)], cells, glyphs, left=("state",))
-    yield Text(
-        f"Classes of one weight collapse where it is at most the multiplier, {number(record['multiplier'], 6)} today.",
-        style="dim",
-    )
+    if record["collapsed"]:
+        today = number(record["multiplier"], 6)
+        yield Text(f"Classes of one weight collapse where it is at most the multiplier, {today} today.", style="dim")
     if columns and lost:
         checked = [row["checked"] for row in rows if row.get("checked") is not None]
         yield Text(
-            "The multiplier moves with the weight: the least weight that saves them is where the two meet, all other weights "
-            "as they are. The factor is for their loss weight, or for their samples.",
+            "From its least weight on a class is told apart, all other weights as they are. The factor is for its loss weight, "
+            "or for its samples (oversampling).",
             style="dim",
         )
         if all(checked):
@@ -167,12 +172,17 @@ def _decay_blocks(decay: Mapping[str, Any], glyphs: Glyphs) -> Iterable[Renderab
         since = "at every R" if found is None else f"from R = {shown(found)} on"
         yield Text.assemble((f"Under {words}: minority collapse ", "bold"), (since, "bold yellow"))
         return
-    yield Text(f"Under {words}: {len(decay['collapsed'])} classes collapsed of {len(decay['classes'])}", style="bold")
+    yield Text(f"Under {words}: {len(decay['collapsed'])} of {len(decay['classes'])} classes collapsed", style="bold")
+    yield Text(
+        "Only classes of one size are judged here, by whether their classifiers coincide; the margins under energies tell who is "
+        "lost among unequal ones.",
+        style="dim",
+    )
     cells: list[Row] = [
         [
             str(row["class"]),
             str(row["size"]),
-            state_word("collapsed" if row["collapsed"] else "separate"),
+            state_word("lost: collapsed" if row["collapsed"] else "not collapsed"),
             shown(row["least_loss_weight"], glyphs),
             shown(row["oversampling"], glyphs),
         ]
@@ -221,9 +231,9 @@ def _phase_blocks(diagram: PhaseDiagram, glyphs: Glyphs) -> Iterable[RenderableT
 
 def _tail_blocks(tail: LongTail, glyphs: Glyphs) -> Iterable[RenderableType]:
     found = tail.prediction
-    lost = found.learned.count(False)
-    words = f"{len(tail.sizes)} classes, {tail.sizes[0]} to {tail.sizes[-1]} samples"
-    yield Text(f"{words}: {lost} without a margin, another class scoring as high on their samples", style="bold")
+    words = f"{len(tail.sizes)} classes, {max(tail.sizes)} to {min(tail.sizes)} samples"
+    yield Text(f"{words}: {len(found.lost)} lost", style="bold")
+    yield Text(LOST, style="dim")
     yield Text(f"solved, relative gap {tail.solution.certificate.relative_gap:.2g}", style="dim")
     step = max(1, len(tail.sizes) // 20)
     rows: list[Row] = [
