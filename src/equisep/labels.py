@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy
+import numpy.typing
 import torch
 from torch import Tensor
 
@@ -12,19 +13,28 @@ from equisep.errors import InputError, LabelError
 from equisep.results import Note
 from equisep.shapes import Int, Shaped
 
+Labels = numpy.typing.NDArray[numpy.int64]
+
+MOST_CLASSES = 2**24  # a mean is kept for each class, so a stray identifier taken for a label would fill the memory
 ONE_HOT = Note("one-hot", "The targets are one-hot rows; they were turned into class indices.")
 
 
 def as_tensor(value: Any, *, what: str) -> Tensor:
     """A tensor, or whatever numpy can make of a list or array."""
     if isinstance(value, Tensor):
+        if value.layout != torch.strided:
+            raise InputError(f"{what} should be dense; found a sparse tensor. Pass `x.to_dense()`.")
         return value.detach()
+    if hasattr(value, "toarray"):
+        raise InputError(f"{what} should be dense; found a sparse {type(value).__name__}. Pass `x.toarray()`.")
+    if hasattr(value, "to_numpy"):  # a data frame or one of its columns
+        value = value.to_numpy()
     if isinstance(value, numpy.ndarray) and (not value.flags.writeable or min(value.strides, default=0) < 0):
         value = value.copy()  # torch warns of the first and refuses the second
     try:
-        found = torch.as_tensor(value)
-        exact = isinstance(value, list | tuple) and found.is_floating_point()  # Python's numbers are float64
-        return torch.as_tensor(value, dtype=torch.float64) if exact else found
+        tensor = torch.as_tensor(value)
+        exact = isinstance(value, list | tuple) and tensor.is_floating_point()  # Python's numbers are float64
+        return torch.as_tensor(value, dtype=torch.float64) if exact else tensor
     except (TypeError, ValueError, RuntimeError) as error:
         raise InputError(f"{what} should be a tensor or an array; found {type(value).__name__} ({error}).") from error
 
@@ -34,7 +44,16 @@ def class_indices(target: Any) -> tuple[Int[Tensor, " n"], Note | None]:
 
     The range is not checked here: see `check_range`.
     """
-    labels = as_tensor(target, what="The labels")
+    try:
+        labels = as_tensor(target, what="The labels")
+    except InputError:
+        word = _word_in(target)
+        if word is None:
+            raise
+        raise LabelError(
+            f"Class labels are integers; found words such as {word[:40]!r}. "
+            "Number them with `names, y = np.unique(y, return_inverse=True)`."
+        ) from None
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim == 2:
@@ -53,6 +72,13 @@ def class_indices(target: Any) -> tuple[Int[Tensor, " n"], Note | None]:
     return labels.to(torch.int64), None
 
 
+def _word_in(target: Any) -> str | None:
+    """A class name among the labels, if there is one."""
+    entries = target.to_numpy() if hasattr(target, "to_numpy") else target
+    flat = numpy.asarray(entries, dtype=object).ravel()
+    return next((str(entry) for entry in flat.tolist() if isinstance(entry, str | bytes)), None)
+
+
 def _from_one_hot(rows: Shaped[Tensor, "n k"]) -> Int[Tensor, " n"]:
     hot = rows == 1
     if bool((hot | (rows == 0)).all()) and bool((hot.sum(dim=1) == 1).all()):
@@ -64,20 +90,41 @@ def _from_one_hot(rows: Shaped[Tensor, "n k"]) -> Int[Tensor, " n"]:
     )
 
 
-def check_range(labels: Int[Tensor, " n"], classes: int, *, owner: str) -> None:
-    """Raise unless every label lies in 0 … classes − 1; `owner` says where the number of classes comes from."""
+def label_vector(labels: numpy.typing.ArrayLike | Tensor) -> tuple[Labels, Note | None]:
+    """Labels as a new int64 vector, with a Note where one-hot rows were turned into class numbers."""
+    indices, note = class_indices(labels)
+    vector: Labels = indices.cpu().numpy().copy()
+    if vector.size and int(vector.min()) < 0:
+        raise LabelError(
+            f"Class labels run from 0 on; found {int((vector < 0).sum())} negative ones, the least {int(vector.min())}. "
+            "Drop or renumber those samples."
+        )
+    if vector.size and int(vector.max()) >= MOST_CLASSES:
+        raise LabelError(
+            f"Class labels number the classes from 0 on; the highest found is {int(vector.max())}. "
+            "Renumber them, e.g. with `numpy.unique(y, return_inverse=True)[1]`."
+        )
+    return vector, note
+
+
+def check_range(labels: Int[Tensor, " n"], classes: int, *, owner: str, where: str = "") -> None:
+    """Raise unless every label lies in 0 … classes − 1.
+
+    `owner` says where the number of classes comes from, `where` which samples these are, such as `batch 3 of the test data`.
+    """
     if labels.numel() == 0:
         return
     low, high = int(labels.min()), int(labels.max())
     if low >= 0 and high < classes:
         return
     outside = int(((labels < 0) | (labels >= classes)).sum())
-    found = f"found {low} … {high}, {outside} of {labels.numel()} outside"
+    seen = f"{where} holds" if where else "found"
+    seen = f"{seen} {low} … {high}, {outside} of {labels.numel()} outside"
     if low >= 1 and high == classes:
         advice = "If they are counted from 1, subtract 1."
     else:
         advice = f"Pass `classes={high + 1}`, or check the labels." if low >= 0 else "Check the labels."
-    raise LabelError(f"Labels must lie in 0 … {classes - 1} ({owner}); {found}. {advice}")
+    raise LabelError(f"Labels must lie in 0 … {classes - 1} ({owner}); {seen}. {advice}")
 
 
 def check_two_classes(counts: Int[Tensor, " k"], *, asked: str, names: Int[Tensor, " k"] | None = None) -> None:

@@ -13,7 +13,7 @@ from torch import Tensor, distributed, nn
 
 import equisep
 from equisep.data import Batches
-from equisep.errors import InputError, SiteError
+from equisep.errors import InputError, ModelError, SiteError
 from equisep.measuring import measure
 from equisep.models import build
 from equisep.results import Profile
@@ -345,3 +345,23 @@ def test_families_by_reduction_are_narrow(name: str) -> None:
     x, y = torch.randn(12, 3, 32, 32), torch.arange(12) % 3
     profile = measure(model, (x, y), sites="blocks", reduction="mean", intervals="none")
     assert all(site.dim <= 512 or site.name.startswith(("hidden", "classifier")) for site in profile.sites)
+
+
+def test_keys_that_are_no_arguments_of_forward_are_named_beside_them() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = nn.Conv2d(1, 3, 3)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.conv(x).mean(dim=(2, 3))
+
+    x, y = torch.randn(12, 1, 5, 5), torch.arange(12) % 3
+    with pytest.raises(ModelError) as caught:
+        measure(Net(), [{"image": x, "label": y}])
+    assert str(caught.value).startswith(
+        "`Net` could not run the first batch: keys of a batch must be argument names of its forward pass (`x`), and the batch "
+        "holds `image`. Rename them, or pass `unpack=lambda batch: (batch['image'], batch['label'])`. Given the mapping itself, "
+        "the model said: "
+    )
+    assert len(str(caught.value)) < 400

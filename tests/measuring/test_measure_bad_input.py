@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import torch
 from measured_by_hand import batches, codes, network, note, samples
@@ -78,7 +79,8 @@ def test_labels_above_the_range(memory: int | None) -> None:
     y = Y.clone()
     y[30] = 7
     assert sentence(LabelError, batches((X, y)), memory=memory) == (
-        "Labels must lie in 0 … 3 (`Fnn` has 4 outputs); found 0 … 7, 1 of 25 outside. Pass `classes=8`, or check the labels."
+        "Labels must lie in 0 … 3 (`Fnn` has 4 outputs); batch 1 of the training data holds 0 … 7, 1 of 25 outside. "
+        "Pass `classes=8`, or check the labels."
     )
 
 
@@ -86,23 +88,36 @@ def test_labels_above_the_range(memory: int | None) -> None:
 def test_labels_below_the_range(memory: int | None) -> None:
     y = Y.clone()
     y[5] = -1
-    wanted = "Labels must lie in 0 … 3 (`Fnn` has 4 outputs); found -1 … 3, 1 of 25 outside. Check the labels."
-    assert sentence(LabelError, batches((X, y)), memory=memory) == wanted
+    assert sentence(LabelError, batches((X, y)), memory=memory) == (
+        "Labels must lie in 0 … 3 (`Fnn` has 4 outputs); batch 0 of the training data holds -1 … 3, 1 of 25 outside. "
+        "Check the labels."
+    )
 
 
 def test_labels_outside_the_classes_that_the_user_named() -> None:
     found = sentence(LabelError, batches((X, Y)), classes=3)
-    assert found.startswith("Labels must lie in 0 … 2 (`classes=3`); found 0 … 3")
+    assert found.startswith("Labels must lie in 0 … 2 (`classes=3`); batch 0 of the training data holds 0 … 3")
 
 
 def test_labels_outside_the_range_in_the_test_data() -> None:
-    assert sentence(LabelError, (X, Y), batches((X, Y + 1))).startswith("Labels must lie in 0 … 3")
+    found = sentence(LabelError, (X, Y), batches((X, Y + 1)))
+    assert found.startswith(
+        "Labels must lie in 0 … 3 (`Fnn` has 4 outputs); the first batch of the test data holds 1 … 4"
+    )
+
+
+@ways
+def test_labels_outside_the_range_late_in_the_test_data(memory: int | None) -> None:
+    y = Y.clone()
+    y[-1] = 9
+    found = sentence(LabelError, (X, Y), batches((X, y)), memory=memory)
+    assert "; batch 4 of the test data holds 0 … 9, 1 of 20 outside." in found
 
 
 @ways
 def test_labels_as_floats(memory: int | None) -> None:
     assert sentence(LabelError, batches((X, Y.double())), memory=memory) == (
-        f"Class labels are integers; found float64 values such as {float(Y[0])}. "
+        f"Batch 0 of the training data: Class labels are integers; found float64 values such as {float(Y[0])}. "
         "Convert class numbers with `y.long()`; regression targets are no classes."
     )
 
@@ -132,7 +147,8 @@ def test_targets_that_are_soft() -> None:
 
 def test_targets_that_are_images() -> None:
     assert sentence(LabelError, batches((X, torch.zeros(120, 4, 4)))) == (
-        "Class labels are one integer a sample; found targets of shape (25, 4, 4). Pass a vector of class indices."
+        "Batch 0 of the training data: Class labels are one integer a sample; found targets of shape (25, 4, 4). "
+        "Pass a vector of class indices."
     )
 
 
@@ -141,8 +157,13 @@ def test_targets_that_are_regression_values() -> None:
 
 
 def test_targets_that_are_words() -> None:
-    found = sentence(InputError, [(X[:2], ["cat", "dog"])])
-    assert found.startswith("The labels should be a tensor or an array; found list (")
+    names = np.array(["cat", "dog"])[Y % 2]
+    wanted = (
+        "Class labels are integers; found words such as 'cat'. Number them with "
+        "`names, y = np.unique(y, return_inverse=True)`."
+    )
+    assert sentence(LabelError, (X, names)) == wanted
+    assert sentence(LabelError, [(X[:2], ["cat", "dog"])]) == f"Batch 0 of the training data: {wanted}"
 
 
 # --- NaN or Inf in inputs or activations

@@ -307,7 +307,10 @@ def test_augmentation_by_the_global_generator_repeats_itself() -> None:
     [
         (5, r"The training data should be an iterable of \(x, y\) batches; found int\."),
         ([torch.zeros(4, 8)] * 3, r"Batch 0 of the training data should be a pair \(x, y\); found Tensor\."),
-        ([(1, 2, 3)] * 3, r"should be a pair \(x, y\); found tuple of 3\. Wrap the loader so that it yields"),
+        (
+            [(1, 2, 3)] * 3,
+            r"should be a pair \(x, y\); found tuple of 3, whose second entry is no vector of class labels",
+        ),
         ([{"x": 1}] * 3, r"should be a pair \(x, y\); found dict\."),
         (
             [(torch.zeros(8), 3)] * 3,

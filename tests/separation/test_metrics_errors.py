@@ -78,7 +78,7 @@ def test_soft_targets_are_refused() -> None:
 
 
 def test_labels_that_are_no_numbers_are_refused() -> None:
-    refuses(InputError, "The labels should be a tensor or an array; found list (", fuzziness, X, list("aabbcc"))
+    refuses(LabelError, "Class labels are integers; found words such as 'a'. Number", fuzziness, X, list("aabbcc"))
 
 
 def test_features_that_are_no_numbers_are_refused() -> None:

@@ -1,11 +1,10 @@
 """Data sets by name or path, how they are prepared, and which samples are drawn from them."""
 
 from equisep.data.batches import Batches
-from equisep.data.dataset import Dataset
+from equisep.data.dataset import Dataset, class_names_of
 from equisep.data.load import DATA_NAMES, load_data
-from equisep.data.preparation import PREPARATIONS, Preparation, named_preparation, prepare, resize_images
+from equisep.data.preparation import PREPARATIONS, Preparation, named_preparation, prepare, prepare_split, resize_images
 from equisep.data.sampling import draw, randomize_labels
-from equisep.data.split import prepare_split
 from equisep.data.text import Sentences, TokenBatches, load_sentences, load_tokenizer
 
 __all__ = [
@@ -16,6 +15,7 @@ __all__ = [
     "Preparation",
     "Sentences",
     "TokenBatches",
+    "class_names_of",
     "draw",
     "load_data",
     "load_sentences",

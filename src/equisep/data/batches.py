@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy.typing as npt
 import torch
 
-from equisep.data.labels import label_vector
 from equisep.data.sampling import ORDER, permutation
 from equisep.errors import InputError
-from equisep.labels import as_tensor
+from equisep.labels import as_tensor, label_vector
 
 ORDERS = ("given", "mixed")
 
@@ -20,7 +19,8 @@ class Batches:
     """(x, y) batches of fixed content, the same at every iteration, so that data can be read twice.
 
     `mixed` is one seeded permutation of all samples, which mixes the classes; `given` keeps the order of `x`. A last
-    batch of a single sample joins the one before it, because BatchNorm cannot normalize one sample.
+    batch of a single sample joins the one before it, because BatchNorm cannot normalize one sample. `class_names` travel
+    with the samples.
     """
 
     def __init__(
@@ -30,6 +30,7 @@ class Batches:
         batch_size: int = 100,
         seed: int = 0,
         order: str = "mixed",
+        class_names: Sequence[str] = (),
     ) -> None:
         if len(x) != len(y):
             raise InputError(f"`Batches` got {len(x)} samples and {len(y)} labels. Give one label for each sample.")
@@ -46,6 +47,7 @@ class Batches:
         self.batch_size = batch_size
         self.seed = seed
         self.order = order
+        self.class_names = tuple(class_names)
         n = len(self.x)
         drawn = permutation(n, seed=seed, use=ORDER)
         self._index = (torch.from_numpy(drawn) if order == "mixed" else torch.arange(n, device="cpu")).to(self.x.device)

@@ -11,13 +11,14 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from equisep.data.labels import Labels, label_vector
 from equisep.errors import DataError, InputError, LabelError
+from equisep.labels import Labels, label_vector
 from equisep.results import Note
 
 Array = npt.NDArray[Any]
 Origin = Literal["embedded", "download", "folder", "file"]
 
+DEEPEST = 20  # subsets of subsets, at the most
 ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 
 
@@ -65,6 +66,30 @@ class Dataset:
             f"Dataset({self.name!r}: {len(self.x_train)} train + {len(self.x_test)} test of {shape} "
             f"{self.x_train.dtype}, {self.classes} classes, from {self.source})"
         )
+
+
+def class_names_of(source: Any) -> tuple[str, ...] | None:
+    """The names of the classes, where a data set tells them, or a loader or a subset of one that does; else None.
+
+    They stand in `class_names` (ours), in `classes` (torchvision's) or in `features["label"].names` (Hugging Face's).
+    """
+    for _ in range(DEEPEST):
+        for names in (getattr(source, "class_names", None), getattr(source, "classes", None), _feature_names(source)):
+            if isinstance(names, list | tuple) and names and all(isinstance(name, str) for name in names):
+                return tuple(names)
+        parts = getattr(source, "datasets", None)  # one after the other
+        if isinstance(parts, list | tuple):
+            told = {class_names_of(part) for part in parts}
+            return told.pop() if len(told) == 1 else None
+        source = getattr(source, "dataset", None)
+    return None
+
+
+def _feature_names(source: Any) -> Any:
+    features = getattr(source, "features", None)
+    if not isinstance(features, Mapping):
+        return None
+    return next((getattr(features[key], "names", None) for key in ("labels", "label") if key in features), None)
 
 
 def checked_dataset(

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
-from itertools import chain
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from itertools import chain, count
+from typing import TYPE_CHECKING, Any
 
+import numpy
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from equisep.data.batches import Batches
+from equisep.data.dataset import class_names_of
 from equisep.data.inputs import Inputs, without_labels
-from equisep.errors import DataError, InputError
+from equisep.errors import DataError, EquisepError, InputError, LabelError
 from equisep.labels import as_tensor, class_indices
 from equisep.results import Note
 from equisep.shapes import Int
+
+if TYPE_CHECKING:
+    Unpack = Callable[[Any], Any]
+else:
+    Unpack = Any  # so that what is no function reaches the sentence below, whoever checks types at run time
 
 OWN_BATCH = 100  # batches of 100, as He & Su read them, where we choose
 
@@ -23,11 +30,26 @@ OWN_BATCH = 100  # batches of 100, as He & Su read them, where we choose
 class Feed:
     """An iterable of (inputs, labels): a loader, any iterable of pairs or mappings, arrays, or a torch Dataset.
 
-    `again` says whether it can be read twice. `notes` and `batch_sizes` fill while it is read.
+    `unpack` makes (inputs, labels) of a batch that is something else. `again` says whether the data can be read twice,
+    `class_names` how the classes are called, where the data tell. `notes` and `batch_sizes` fill while it is read.
     """
 
-    def __init__(self, data: Any, *, what: str, device: torch.device, dtype: torch.dtype | None) -> None:
+    def __init__(
+        self,
+        data: Any,
+        *,
+        what: str,
+        device: torch.device,
+        dtype: torch.dtype | None,
+        unpack: Unpack | None = None,
+    ) -> None:
         self.what = what
+        if unpack is not None and not callable(unpack):
+            raise InputError(f"`unpack` should be a function of a batch; found {type(unpack).__name__}.")
+        self.class_names = class_names_of(data)
+        if unpack is not None and isinstance(data, Mapping):  # whole columns
+            data, unpack = _unpacked(data, unpack, whose=f"The {what} data"), None
+        self._unpack = unpack
         self.source, note = _as_batches(data, what=what)
         self.again = not isinstance(self.source, Iterator)
         known = (*((note,) if note else ()), *getattr(self.source, "notes", ()))
@@ -46,7 +68,7 @@ class Feed:
 
     def first(self) -> tuple[Inputs, Int[Tensor, " b"]]:
         """The first batch that holds samples; the next reading begins with it, so that nothing is read in vain."""
-        live, held = iter(self.source), []
+        live, held = self._fetched(self.source), []
 
         def watched() -> Iterator[Any]:
             for batch in live:
@@ -60,7 +82,7 @@ class Feed:
 
     def __iter__(self) -> Iterator[tuple[Inputs, Int[Tensor, " b"]]]:
         begun, self._begun = self._begun, None
-        yield from self._checked(self.source if begun is None else begun)
+        yield from self._checked(self._fetched(self.source) if begun is None else begun)
 
     def restart(self) -> None:
         """Begin the next reading anew, as the one after it will, so that a shuffling loader repeats itself."""
@@ -76,21 +98,64 @@ class Feed:
             )
         return DataError(f"The {self.what} data hold no batch. Check the loader: an empty one has nothing to measure.")
 
+    def _fetched(self, source: Iterable[Any]) -> Iterator[Any]:
+        """The batches as they come, with a sentence around whatever the loader or its data set raises."""
+        live: Iterator[Any] | None = None
+        for index in count():
+            try:
+                live = iter(source) if live is None else live
+                batch = next(live)
+            except StopIteration:
+                return
+            except EquisepError:
+                raise
+            except Exception as error:  # whatever a user's loader raises
+                raise DataError(
+                    f"Batch {index} of the {self.what} data could not be fetched: {_reason(error)}. "
+                    "Correct the loader or its data set; a plain loop over it fails alike."
+                ) from error
+            yield batch
+
     def _checked(self, batches: Iterable[Any]) -> Iterator[tuple[Inputs, Int[Tensor, " b"]]]:
         for index, batch in enumerate(batches):
-            x, target = _pair(batch, what=self.what, index=index)
-            labels, note = class_indices(target)
+            whose = f"Batch {index} of the {self.what} data"
+            x, target = self._pair(batch, whose=whose)
+            try:
+                labels, note = class_indices(target)
+            except LabelError as error:
+                raise LabelError(f"{whose}: {error}") from error
             if note is not None:
                 self.notes[note.code] = note
             main = x.main
             if main is None:
-                raise DataError(f"Batch {index} of the {self.what} data holds labels, and no tensor for the model.")
+                raise DataError(f"{whose} holds labels, and no tensor for the model.")
             if main.ndim == 0 or len(main) != len(labels):
-                found = f"{len(main) if main.ndim else 1} samples and {len(labels)} labels"
-                raise DataError(f"Batch {index} of the {self.what} data holds {found}. Each sample needs one label.")
+                held = f"{len(main) if main.ndim else 1} samples and {len(labels)} labels"
+                raise DataError(f"{whose} holds {held}. Each sample needs one label.")
             if len(labels):
                 self.batch_sizes.add(len(labels))
                 yield x.changed(self._placed), labels.to(self._device)
+
+    def _pair(self, batch: Any, *, whose: str) -> tuple[Inputs, Any]:
+        if self._unpack is not None:
+            batch = _unpacked(batch, self._unpack, whose=whose)
+        elif isinstance(batch, Mapping):
+            batch = without_labels(batch, whose=whose)
+        elif isinstance(batch, list | tuple) and len(batch) > 2:
+            batch, note = _without_extras(batch, whose=whose)
+            self.notes[note.code] = note
+        if not isinstance(batch, Sequence) or isinstance(batch, str) or len(batch) != 2:
+            size = f" of {len(batch)}" if isinstance(batch, Sequence) and not isinstance(batch, str) else ""
+            raise DataError(
+                f"{whose} should be a pair (x, y); found {type(batch).__name__}{size}. Wrap the loader so that it yields "
+                "inputs and class labels, or pass `unpack=`, a function that makes such a pair of a batch."
+            )
+        x, y = batch
+        if isinstance(y, int) or (isinstance(y, Tensor) and y.ndim == 0):
+            raise DataError(
+                f"{whose} is a single sample (its label is the number {int(y)}). Put the data set in a torch DataLoader."
+            )
+        return Inputs.of(x, what=f"The inputs of {whose[0].lower()}{whose[1:]}"), y
 
     def _placed(self, x: Tensor) -> Tensor:
         if x.device != self._device:
@@ -123,9 +188,25 @@ def _as_batches(data: Any, *, what: str) -> tuple[Iterable[Any], Note | None]:
         return (Batches(x, y, batch_size=OWN_BATCH) if len(y) else []), note
     if isinstance(data, Dataset) and not isinstance(data, IterableDataset):
         return _mixed(data, what=what), None
+    _refuse_no_batches(data, what=what)
+    return data, None
+
+
+def _refuse_no_batches(data: Any, *, what: str) -> None:
+    """What people pass out of habit, answered with the right call."""
+    for loader in ("train_dataloader", "get_train_dataloader"):  # Lightning's data modules, Hugging Face's trainers
+        if callable(getattr(data, loader, None)):
+            kind = type(data).__name__
+            raise DataError(
+                f"The {what} data should be batches; found the {kind} that makes them. Pass `….{loader}()`."
+            )
+    if isinstance(data, Tensor | numpy.ndarray) or hasattr(data, "to_numpy"):
+        raise DataError(
+            f"The {what} data are one array of shape {tuple(data.shape)}: samples without labels, or labels alone. "
+            "Pass them as one pair: `measure(model, (x, y))`."
+        )
     if not isinstance(data, Iterable):
         raise DataError(f"The {what} data should be an iterable of (x, y) batches; found {type(data).__name__}.")
-    return data, None
 
 
 def _mapped(columns: Mapping[str, Any], target: Any, *, what: str) -> tuple[Iterable[Any], Note | None]:
@@ -172,19 +253,40 @@ def _mixed(data: Dataset[Any], *, what: str) -> Iterable[Any]:
     return DataLoader(data, batch_sampler=[index.tolist() for index, _ in order])
 
 
-def _pair(batch: Any, *, what: str, index: int) -> tuple[Inputs, Any]:
-    whose = f"Batch {index} of the {what} data"
-    if isinstance(batch, Mapping):
-        batch = without_labels(batch, whose=whose)
-    if not isinstance(batch, Sequence) or isinstance(batch, str) or len(batch) != 2:
-        size = f" of {len(batch)}" if isinstance(batch, Sequence) and not isinstance(batch, str) else ""
+def _unpacked(batch: Any, unpack: Unpack, *, whose: str) -> tuple[Any, Any]:
+    try:
+        pair = unpack(batch)
+    except Exception as error:  # whatever a user's function raises
+        raise DataError(f"`unpack` failed on {whose[0].lower()}{whose[1:]}: {_reason(error)}. Correct it.") from error
+    if not isinstance(pair, list | tuple) or len(pair) != 2:
+        size = f" of {len(pair)}" if isinstance(pair, list | tuple) else ""
+        raise DataError(f"`unpack` should return a pair (x, y); it returned {type(pair).__name__}{size}.")
+    return pair[0], pair[1]
+
+
+def _without_extras(batch: Sequence[Any], *, whose: str) -> tuple[tuple[Any, Any], Note]:
+    """The first two entries of (x, y, …), where the second can be labels: an index, a weight or a path follows them."""
+    x, y = batch[:2]
+    try:
+        fit = len(class_indices(y)[0]) == len(x)
+    except (InputError, TypeError):  # no labels; no length
+        fit = False
+    if not fit:
         raise DataError(
-            f"{whose} should be a pair (x, y); found {type(batch).__name__}{size}. "
-            "Wrap the loader so that it yields inputs and class labels."
+            f"{whose} should be a pair (x, y); found {type(batch).__name__} of {len(batch)}, whose second entry is no vector "
+            "of class labels, one for each entry of the first. Pass `unpack=`, such as "
+            "`unpack=lambda batch: ((batch[0], batch[1]), batch[2])` for two inputs and labels."
         )
-    x, y = batch
-    if isinstance(y, int) or (isinstance(y, Tensor) and y.ndim == 0):
-        raise DataError(
-            f"{whose} is a single sample (its label is the number {int(y)}). Put the data set in a torch DataLoader."
-        )
-    return Inputs.of(x, what=f"The inputs of batch {index} of the {what} data"), y
+    text = (
+        f"Batches hold {len(batch)} entries: the first was taken as inputs, the second as labels, the others were left out. "
+        "`unpack=` chooses otherwise."
+    )
+    return (x, y), Note("extra-entries", text)
+
+
+def _reason(error: Exception) -> str:
+    """One line of an error: of a loader's worker, which sends its whole traceback as words, the last."""
+    lines = str(error).strip().splitlines() or [""]
+    if any(line.startswith("Original Traceback") for line in lines):
+        return lines[-1].rstrip(".")
+    return f"{type(error).__name__}: {lines[0]}".rstrip(".: ")

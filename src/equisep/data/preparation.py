@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -12,8 +12,10 @@ import numpy.typing as npt
 import torch
 from torch.nn.functional import interpolate
 
-from equisep.errors import InputError, did_you_mean
-from equisep.shapes import Float, Shaped
+from equisep.data.dataset import Dataset
+from equisep.data.sampling import draw
+from equisep.errors import DataError, InputError, did_you_mean
+from equisep.shapes import Float, Int, Shaped
 
 CHANNELS = ("all", "blue", "gray", "green", "red", "rgb")
 Moments = tuple[float, ...]
@@ -124,6 +126,28 @@ def prepare(
         stop = start + _CHUNK
         out[start:stop] = _prepare_chunk(stored[start:stop], how, channels_last=channels_last)
     return out
+
+
+def prepare_split(
+    dataset: Dataset,
+    preparation: Preparation | str | None = None,
+    *,
+    per_class: int | None = None,
+    sizes: Sequence[int] | None = None,
+    seed: int = 0,
+    split: str = "train",
+    classes: int | Sequence[int] | None = None,
+) -> tuple[Float[torch.Tensor, "n ..."], Int[torch.Tensor, " n"]]:
+    """Samples (float32) and labels (int64) of a split, drawn as `draw` does and prepared as `prepare` does."""
+    x, y = dataset.split(split)
+    if len(x) == 0:
+        raise DataError(f"The {split} split of `{dataset.name}` holds no samples. Use another split or data set.")
+    if per_class is None and sizes is None and classes is None:
+        return prepare(x, preparation), torch.from_numpy(y.copy())
+    chosen = draw(
+        y, per_class=per_class, sizes=sizes, seed=seed, classes=dataset.classes if classes is None else classes
+    )
+    return prepare(x[chosen], preparation), torch.from_numpy(y[chosen])
 
 
 def resize_images(

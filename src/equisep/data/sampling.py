@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from equisep.data.labels import Labels, label_vector
 from equisep.errors import InputError, LabelError
+from equisep.labels import Labels, label_vector
 from equisep.shapes import Int
 
 DRAW, RELABEL, ORDER = 0, 1, 2  # the uses of a seed, so that no two read the same stream

@@ -13,10 +13,10 @@ import numpy as np
 import torch
 
 from equisep.data.batches import Batches
-from equisep.data.labels import Labels, label_vector
 from equisep.data.load import FOLDER_VARIABLE, user_folders
 from equisep.data.sampling import draw
 from equisep.errors import DataError, InputError, MissingExtraError
+from equisep.labels import Labels, label_vector
 
 COLUMNS = ("split", "label", "sentence")
 PADDINGS = ("longest", "max_length")

@@ -62,7 +62,24 @@ def run_model(model: nn.Module, inputs: Inputs, calling: Calling, *, what: str) 
     except EquisepError:
         raise
     except Exception as error:  # whatever a user's model raises
-        raise ModelError(f"`{type(inner(model)).__name__}` could not run {what} ({inputs}): {error}") from error
+        name = type(inner(model)).__name__
+        if calling.whole:
+            first_line = str(error).strip().partition("\n")[0]  # torch goes on with every overload it knows
+            raise ModelError(f"`{name}` could not run {what}: {_keys_words(model, inputs)} {first_line}") from error
+        raise ModelError(f"`{name}` could not run {what} ({inputs}): {error}") from error
+
+
+def _keys_words(model: nn.Module, inputs: Inputs) -> str:
+    """What to do where no key of a batch is an argument of the forward pass, and the mapping itself would not do."""
+    signature = signature_of(model)
+    parameters = signature.parameters.values() if signature is not None else ()
+    taken = ", ".join(f"`{parameter.name}`" for parameter in parameters if parameter.kind in _NAMED)
+    keys = list(inputs.kwargs)
+    return (
+        f"keys of a batch must be argument names of its forward pass ({taken}), and the batch holds "
+        f"{', '.join(f'`{key}`' for key in keys)}. Rename them, or pass "
+        f"`unpack=lambda batch: (batch[{keys[0]!r}], batch['label'])`. Given the mapping itself, the model said:"
+    )
 
 
 @contextmanager

@@ -160,7 +160,7 @@ def _measure(
     if feed_test is not None:  # a wrong label there should not cost the reading of the training data
         with random_state_kept(feed_test.source):
             _, first = feed_test.first()
-        check_range(first, seen.classes, owner=seen.owner)
+        check_range(first, seen.classes, owner=seen.owner, where="the first batch of the test data")
     subject = Subject(model, seen, reduction, options, _classifier(model, seen.classifier, options))
     states, reads, kind, notes, failure = _states(subject, feed, feed_test, progress)
     with exact_arithmetic(place):

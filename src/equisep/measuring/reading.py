@@ -125,7 +125,7 @@ def read(
         stop=not scored and not whole, until=state.until, spare=state.spare,
     ):  # fmt: skip
         for index, (inputs, labels) in enumerate(feed):
-            check_range(labels, probe.classes, owner=probe.owner)
+            check_range(labels, probe.classes, owner=probe.owner, where=f"batch {index} of the {feed.what} data")
             check_batch(subject.model, len(labels), options, index=index, what=feed.what)
             state.begin(index, labels, feed.what)
             if start is not None:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from equisep.data.labels import Labels
 from equisep.errors import DataError, MissingExtraError
+from equisep.labels import Labels
 
 Images = npt.NDArray[np.uint8]
 
