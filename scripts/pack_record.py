@@ -11,21 +11,20 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from PIL import Image
 
 from equisep.figures.catalogue import figure_of
+from equisep.figures.cell import Cell
 from equisep.figures.evidence import Evidence, gather
 from equisep.figures.figure import Figure
 from equisep.figures.judge import Verdict, judge
 from equisep.report.figures.cost_table import size
 from equisep.report.figures.draw import save_drawn
 from equisep.report.figures.summary import state_of
-from equisep.runs.cost import asked_cells
-from equisep.runs.plan import Asked
-from equisep.runs.record import read_record, write_record
+from equisep.runs.plan import Asked, asked_cells
+from equisep.runs.record import recorded_evidence, write_record
 from equisep.runs.run import evidence_of
 from equisep.runs.store import Store
 
@@ -55,26 +54,27 @@ def pack_figure(figure: Figure, store: Store, results: Path) -> Evidence:
 
     Where nothing was run, nothing is written.
     """
-    stored = replace(evidence_of(figure, store, SCALE), planned=planned_of(figure, store))
+    entries = [entry for found in evidence_of(figure, store, SCALE).series.values() for entry in found.entries]
+    plan = plan_of(figure, store)
+    stored = gather(figure, entries, scale=SCALE, plan=plan)
     if not stored.done:
         return stored
-    entries = [entry for found in stored.series.values() for entry in found.entries]
     path = results / f"{figure.id}.json"
-    write_record(path, entries, figure, SCALE, planned=stored.planned)
-    record = read_record(path)
-    kept = gather(figure, record.entries, scale=record.scale, planned=record.planned)
+    write_record(path, entries, figure, SCALE, plan=plan)
+    kept = recorded_evidence(figure, path)
     if difference := differences(stored, kept):
         raise SystemExit(f"The record of `{figure.id}` does not say what the store says: {difference}.")
     save_small(kept, results / f"{figure.id}.png")
     return kept
 
 
-def planned_of(figure: Figure, store: Store) -> int:
-    """How many cells the whole figure has: those that runs asked for, and those of series that no run asked for yet."""
+def plan_of(figure: Figure, store: Store) -> list[tuple[str, Cell]]:
+    """The cells of the whole figure: those that runs asked for, and those of series that no run asked for yet."""
     manifest = store.manifest(figure.id, SCALE)
-    asked = {series for series, _ in manifest.entries} if manifest else set()
-    rest = sum(plan.series not in asked for plan in asked_cells(figure, Asked(scale=SCALE)))
-    return store.planned(figure.id, SCALE) + rest
+    entries = list(manifest.entries) if manifest else []
+    asked = {series for series, _ in entries}
+    rest = [each for each in asked_cells(figure, Asked(scale=SCALE)) if each.series not in asked]
+    return [*entries, *((each.series, each.cell) for each in rest)]
 
 
 def differences(stored: Evidence, kept: Evidence) -> str:

@@ -56,16 +56,21 @@ def evidence(
     outcomes: Mapping[str, Sequence[Outcome]],
     *,
     scale: str = "paper",
-    planned: int | None = None,
+    seeds: int = 0,
     provenance: Mapping[str, Any] | None = None,
 ) -> Evidence:
-    """Evidence of one outcome a seed for each series, at the cell's own rate."""
+    """Evidence of one outcome a seed for each series, at the cell's own rate; `seeds` of each were asked for."""
     entries = [
         Entry(name, of.cell(of.named(name)[0]).with_(seed=seed, data_seed=seed), found, provenance or {})
         for name, each in outcomes.items()
         for seed, found in enumerate(each)
     ]
-    return gather(of, entries, scale=scale, planned=planned)
+    return gather(of, entries, scale=scale, plan=asked_for(of, seeds))
+
+
+def asked_for(of: Figure, seeds: int) -> list[tuple[str, Cell]]:
+    """What a run of so many seeds asks for: every series at every rate."""
+    return [(series.name, cell) for series in of.series for cell in of.cells(series, seeds=range(seeds))]
 
 
 def numbers(*values: float | None, name: str = "score") -> list[Outcome]:
@@ -73,7 +78,7 @@ def numbers(*values: float | None, name: str = "score") -> list[Outcome]:
     return [outcome(**{name: value}) for value in values]
 
 
-def shown_evidence(*, scale: str = "paper", planned: int | None = None) -> Evidence:
+def shown_evidence(*, scale: str = "paper", seeds: int = 0) -> Evidence:
     """A figure with a law, a comparison, printed numbers and a stand-in, of three seeds and two rates."""
     made = figure(
         Claim("A law in both", "law", ("deep", "shallow"), place="Fig. 1"),
@@ -98,4 +103,4 @@ def shown_evidence(*, scale: str = "paper", planned: int | None = None) -> Evide
         for rate in (1e-3, 3e-3)
         for seed in range(3)
     ]
-    return gather(made, entries, scale=scale, planned=planned)
+    return gather(made, entries, scale=scale, plan=asked_for(made, seeds))

@@ -10,7 +10,7 @@ import pytest
 from equisep.figures.cell import Cell
 from equisep.figures.evidence import Entry, gather
 from equisep.figures.outcome import Outcome
-from figures.synthetic_figures import figure, law_curve, outcome, shown_evidence
+from figures.synthetic_figures import asked_for, figure, law_curve, outcome, shown_evidence
 
 R = {
     (1e-3, 0): -0.99, (1e-3, 1): -0.99, (1e-3, 2): -0.99,
@@ -67,12 +67,12 @@ def test_runs_that_were_shortened_to_choose_a_rate_are_never_shown() -> None:
 def test_entries_of_series_that_the_figure_does_not_have_are_left_out() -> None:
     stranger = replace(entries()[0], series="z")
     found = gather(figure(), [*entries(), stranger], scale="paper")
-    assert (found.done, found.planned) == (6, 7)
+    assert (found.done, found.planned) == (6, 6)
     assert list(found.series) == ["a"]
 
 
 def test_nothing_run() -> None:
-    found = gather(figure(), (), scale="smoke", planned=4)
+    found = gather(figure(), (), scale="smoke", plan=asked_for(figure(), 4))
     assert (found.done, found.planned, found.scale) == (0, 4, "smoke")
     assert found.series["a"].rate is None
     assert found.series["a"].values("r") == {}

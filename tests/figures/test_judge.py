@@ -11,10 +11,10 @@ from equisep.errors import InputError
 from equisep.figures.cell import Cell
 from equisep.figures.evidence import Entry, Evidence, gather
 from equisep.figures.figure import Claim, Printed
-from equisep.figures.judge import Verdict, judge, missing_cells
+from equisep.figures.judge import Verdict, judge
 from equisep.figures.outcome import Curves, Outcome
 from equisep.law import student_quantile
-from figures.synthetic_figures import evidence, figure, law_curve, numbers, outcome, shown_evidence
+from figures.synthetic_figures import asked_for, evidence, figure, law_curve, numbers, outcome, shown_evidence
 
 LAW = Claim("It is a law", "law", ("*",))
 
@@ -519,16 +519,16 @@ def test_planned_cells_that_are_missing_leave_their_claims_not_run_and_others_ju
     claims = (Claim("A", "law", ("a",)), Claim("B", "law", ("b",)))
     made = figure(*claims, names=("a", "b"))
     rows = {"a": [outcome(law_curve())] * 5, "b": [outcome(law_curve())] * 3}
-    first, second = judge(evidence(made, rows, planned=10))
+    first, second = judge(evidence(made, rows, seeds=5))
     assert (first.verdict, second.verdict) == ("held", "not run")
     assert second.reason == "2 cells of `b` not run yet; `equisep figures run test/figure` goes on."
-    assert [verdict.verdict for verdict in judge(evidence(made, rows, planned=8))] == ["held", "held"]
+    assert [verdict.verdict for verdict in judge(evidence(made, rows))] == ["held", "held"]
 
 
 def test_cells_missing_of_every_series_alike_are_missed_too() -> None:
     made = figure(LAW, names=("a", "b"))
-    found = evidence(made, {name: [outcome(law_curve())] * 3 for name in "ab"}, planned=10)
-    assert [missing_cells(found, each) for each in found.series.values()] == [2, 2]
+    found = evidence(made, {name: [outcome(law_curve())] * 3 for name in "ab"}, seeds=5)
+    assert [len(each.missing) for each in found.series.values()] == [2, 2]
     assert verdict_of(found).verdict == "not run"
 
 
@@ -537,14 +537,14 @@ def test_rates_that_were_not_tried_yet_are_missing() -> None:
     whole = shown_evidence()
     entries = [entry for each in whole.series.values() for entry in each.entries]
     late = [entry for entry in entries if not (entry.series == "shallow" and entry.cell.rate == 3e-3)]
-    found = gather(replace(whole.figure, claims=claims), late, scale="paper", planned=12)
+    found = gather(replace(whole.figure, claims=claims), late, scale="paper", plan=asked_for(whole.figure, 3))
     assert [verdict.verdict for verdict in judge(found)] == ["held", "not run"]
 
 
 def test_solved_problems_are_one_cell_each() -> None:
     made = figure(Claim("…", "at most", ("*",), "score", 1.0, exact=True), names=("a", "b"), base=Cell(kind="solve"))
-    found = evidence(made, {"a": numbers(0.5)}, planned=2)
-    assert [missing_cells(found, each) for each in found.series.values()] == [0, 1]
+    found = evidence(made, {"a": numbers(0.5)}, seeds=1)
+    assert [len(each.missing) for each in found.series.values()] == [0, 1]
     assert verdict_of(found).verdict == "not run"
 
 

@@ -27,7 +27,7 @@ from equisep.runs.cost import Prediction
 from equisep.runs.record import read_record, write_record
 from equisep.runs.run import run_figure
 from equisep.runs.store import Store
-from figures.synthetic_figures import evidence, figure, law_curve, outcome, shown_evidence
+from figures.synthetic_figures import asked_for, evidence, figure, law_curve, outcome, shown_evidence
 
 REPO = Path(__file__).resolve().parents[2]
 LAW = Claim("The law holds", "law", ("a",))
@@ -41,9 +41,14 @@ def predicted(figure: Figure) -> Prediction:
     return Prediction(cells=7, groups=1, seconds=7200.0, bytes=2**30, device="a machine")
 
 
-def recorded(found: Evidence, folder: Path, *, planned: int | None = None) -> None:
-    entries = [entry for each in found.series.values() for entry in each.entries]
-    write_record(folder / f"{found.figure.id}.json", entries, found.figure, "paper", planned=planned)
+def entries_of(found: Evidence) -> list[Entry]:
+    return [entry for each in found.series.values() for entry in each.entries]
+
+
+def recorded(found: Evidence, folder: Path) -> None:
+    entries = entries_of(found)
+    plan = [(name, cell) for name, each in found.series.items() for cell in each.planned]
+    write_record(folder / f"{found.figure.id}.json", entries, found.figure, "paper", plan=plan)
 
 
 def read_both_ways(r: float, r_eval: float, *, rho: float = 0.5, accuracy: float = 1.0) -> Outcome:
@@ -122,9 +127,17 @@ def test_a_rate_that_leaves_training_data_unfitted_is_told_beside_what_failed(tm
     assert "Training accuracy" not in findings(1.0)
 
 
-def test_a_figure_that_was_partly_run_says_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_figure_that_was_partly_run_says_so(tmp_path: Path, listed: bool) -> None:
+    """Also where the record is of version 0.1, which says how many cells are missing, but not which."""
     found = shown_evidence()
-    recorded(found, tmp_path, planned=18)
+    few = asked_for(replace(found.figure, rates={"adam": (1e-3,)}), 5)
+    more = [("deep", cell.with_(rate=3e-3)) for name, cell in few if name == "deep"]
+    whole = gather(found.figure, entries_of(found), scale="paper", plan=[*few, *more])
+    recorded(whole, tmp_path)
+    if not listed:
+        path = tmp_path / "test" / "figure.json"
+        path.write_text(re.sub(r'"missing":\[.*?\n\],\n', "", path.read_text(), flags=re.DOTALL))
     page = figures_page((found.figure,), tmp_path, predict=predicted)
     assert "| partly run (12 of 18 cells) |" in page
     assert "paper scale, 3 seeds, partly run (12 of 18 cells)." in page

@@ -27,6 +27,7 @@ from equisep.law import fit_law
 from equisep.report.figures.curves import lines_of
 from equisep.report.figures.draw import draw_figure, save_drawn
 from equisep.report.figures.labels import common_label, own_labels, way_words
+from figures.synthetic_figures import asked_for
 
 Maker = Callable[[str, int], Outcome | None]
 
@@ -49,7 +50,7 @@ def evidence_of(
     scale: str = "paper",
     printed: Sequence[Printed] = (),
     columns: int = 3,
-    planned: int | None = None,
+    asked: int = 0,
     device: str = "NVIDIA H200",
 ) -> Evidence:
     figure = Figure(
@@ -70,7 +71,7 @@ def evidence_of(
             if outcome is not None:
                 cell = figure.cell(one).with_(seed=seed, data_seed=seed)
                 entries.append(Entry(one.name, cell, outcome, {"device": device}))
-    return gather(figure, entries, scale=scale, planned=planned)
+    return gather(figure, entries, scale=scale, plan=asked_for(figure, asked))
 
 
 def nine_panels(**settings: object) -> Evidence:
@@ -348,7 +349,7 @@ def test_zero_is_marked_on_the_floor_of_a_logarithmic_axis() -> None:
 
 def test_what_was_not_run_says_so() -> None:
     evidence = nine_panels()
-    empty = gather(evidence.figure, [], scale="paper", planned=45)
+    empty = gather(evidence.figure, [], scale="paper", plan=asked_for(evidence.figure, 5))
     drawing = draw_figure(empty)
     assert len(drawing.axes) == 10
     assert all("not run" in words_of(axes) for axes in drawing.axes)
@@ -555,7 +556,7 @@ def test_smoke_and_stand_ins_are_told() -> None:
         [Panel("p")],
         lambda _, seed: Outcome(readings=(reading(fuzziness=noisy_curve(5, 0.5, seed)),)),
         scale="smoke",
-        planned=7,
+        asked=7,
         device="cpu",
     )
     words = words_of(draw_figure(evidence))

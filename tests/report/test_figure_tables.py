@@ -18,7 +18,7 @@ from equisep.report.figures.cost_table import duration, render_plans, size
 from equisep.report.figures.list import list_rows, render_list
 from equisep.report.figures.summary import figure_json, state_of
 from equisep.report.figures.tables import figure_markdown, render_figure
-from figures.synthetic_figures import evidence, figure, law_curve, numbers, outcome, shown_evidence
+from figures.synthetic_figures import asked_for, evidence, figure, law_curve, numbers, outcome, shown_evidence
 
 
 def printed(content: RenderableType, *, width: int = 120, encoding: str = "utf-8") -> str:
@@ -75,11 +75,12 @@ def test_printed_numbers_stand_beside_ours() -> None:
 
 
 def test_states() -> None:
+    made = shown_evidence().figure
     assert state_of(None) == "not run"
     assert state_of(shown_evidence()) == "run"
     assert state_of(shown_evidence(), recorded=True) == "recorded"
-    assert state_of(shown_evidence(planned=20)) == "partly run (12 of 20 cells)"
-    assert state_of(gather(shown_evidence().figure, (), scale="paper", planned=3)) == "not run"
+    assert state_of(shown_evidence(seeds=5)) == "partly run (12 of 20 cells)"
+    assert state_of(gather(made, (), scale="paper", plan=asked_for(made, 1))) == "not run"
 
 
 def test_the_terminal_shows_everything() -> None:
@@ -170,11 +171,11 @@ def test_the_comparative_bound_is_shown_where_it_is_estimated() -> None:
 
 
 def test_the_heads_of_the_list_are_whole_at_80_columns() -> None:
-    found = shown_evidence()
-    partly = replace(found, figure=replace(found.figure, id="fang2021/oversampling"), planned=found.done + 100)
+    found = shown_evidence(seeds=28)
+    partly = replace(found, figure=replace(found.figure, id="fang2021/oversampling"))
     text = printed(render_list(list_rows([(partly, judge(partly), True)])), width=80).splitlines()
     assert text[1].split() == ["figure", "state", "held", "not", "ind.", "open", "title"]
-    assert f"{found.done} of {partly.planned} cells" in text[3]
+    assert "12 of 112 cells" in text[3]
 
 
 def test_the_list_sums_up() -> None:

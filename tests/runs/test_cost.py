@@ -12,8 +12,8 @@ from equisep.errors import InputError
 from equisep.figures.catalogue import all_figures, figure_of
 from equisep.figures.cell import Cell
 from equisep.figures.figure import Figure
-from equisep.runs.cost import SET_UP, SPEEDS, _network, asked_cells, predict, predict_cells, samples_of
-from equisep.runs.plan import Asked, planned_cells, short_cells
+from equisep.runs.cost import SET_UP, SPEEDS, _network, predict, predict_cells, samples_of
+from equisep.runs.plan import Asked, asked_cells, planned_cells, short_cells
 
 NETWORKS: list[dict[str, Any]] = [
     {},

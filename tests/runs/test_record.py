@@ -19,7 +19,16 @@ from equisep.figures.evidence import Entry, gather
 from equisep.figures.figure import Figure, Panel, Series
 from equisep.figures.outcome import Curves, Outcome
 from equisep.figures.quantities import quantity
-from equisep.runs.record import COLUMNS, find_results, pack, read_record, rounded, unpack, write_record
+from equisep.runs.record import (
+    COLUMNS,
+    find_results,
+    pack,
+    read_record,
+    recorded_evidence,
+    rounded,
+    unpack,
+    write_record,
+)
 
 RATES = (0.1, 0.01, 0.001)
 MADE = {"equisep": "0.1.0", "device": "NVIDIA H200", "flags": {"tf32": False}, "data": "sha256:" + "0" * 64}
@@ -107,9 +116,12 @@ def same_to_7_digits(one: Any, two: Any, *, digits: int = 7) -> None:
 
 def test_everything_comes_back_where_all_is_kept(tmp_path: Path) -> None:
     entries = run(figure(), epochs=(100, 600), points=5)
-    path = write_record(tmp_path / "he2023" / "fig1.json", entries, figure(), "paper", planned=40, keep="all")
-    found, scale, planned = read_record(path)
-    assert (scale, planned, len(found)) == ("paper", 40, len(entries))
+    plan = [(entry.series, entry.cell) for entry in entries]
+    plan.append((plan[-1][0], plan[-1][1].with_(seed=99, data_seed=99)))
+    path = write_record(tmp_path / "he2023" / "fig1.json", entries, figure(), "paper", plan=plan, keep="all")
+    found, scale, planned, missing = read_record(path)
+    assert (scale, planned, len(found)) == ("paper", len(entries) + 1, len(entries))
+    assert missing == plan[-1:] and recorded_evidence(figure(), path).series[plan[-1][0]].missing == (plan[-1][1],)
     for one, two in zip(entries, found, strict=True):
         assert two.series == one.series and two.cell == one.cell and two.cell.key == one.cell.key
         same_to_7_digits(one.outcome.to_dict(), two.outcome.to_dict())
@@ -215,7 +227,7 @@ entries_of_any_kind = st.builds(
 @given(entries=st.lists(entries_of_any_kind, max_size=6))
 def test_any_entries_make_the_round_trip(tmp_path: Path, entries: list[Entry]) -> None:
     path = write_record(tmp_path / "record.json", entries, figure(), "smoke", keep="all")
-    found, scale, planned = read_record(path)
+    found, scale, planned, _ = read_record(path)
     assert (scale, planned, len(found)) == ("smoke", len(entries), len(entries))
     for one, two in zip(entries, found, strict=True):
         assert (two.series, two.cell, two.cell.key) == (one.series, one.cell, one.cell.key)

@@ -22,8 +22,8 @@ from equisep.figures.quantities import known_quantities
 from equisep.report.figures import draw as figure_plots
 from equisep.report.figures.summary import figure_json
 from equisep.runs import cell_data as material
-from equisep.runs.cost import asked_cells, predict
-from equisep.runs.plan import Asked
+from equisep.runs.cost import predict
+from equisep.runs.plan import Asked, asked_cells
 from equisep.runs.run import run_figure
 from equisep.runs.store import Store
 

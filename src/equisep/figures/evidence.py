@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,8 @@ class Entry:
 class SeriesEvidence:
     """The entries of one series: all that were tried, and by seed those at the chosen rate.
 
-    `best` are the entries whose own r is most negative, seed by seed: optimistic, since each seed chooses for itself.
+    best        the entries whose own r is most negative, seed by seed: optimistic, since each seed chooses for itself.
+    planned     the cells that runs asked for, be they run or not.
     """
 
     series: Series
@@ -36,6 +37,13 @@ class SeriesEvidence:
     entries: tuple[Entry, ...] = ()
     chosen: Mapping[int, Entry] = field(default_factory=dict)
     best: Mapping[int, Entry] = field(default_factory=dict)
+    planned: tuple[Cell, ...] = ()
+
+    @property
+    def missing(self) -> tuple[Cell, ...]:
+        """The cells that runs asked for and did not get to."""
+        run = {entry.cell for entry in self.entries}
+        return tuple(cell for cell in self.planned if cell not in run)
 
     def values(self, text: str) -> dict[int, float]:
         """A quantity by seed at the chosen rate; seeds for which it does not exist are left out."""
@@ -52,18 +60,22 @@ class SeriesEvidence:
 class Evidence:
     """What was run of one figure at one scale (`paper` or `smoke`).
 
-    `planned` is how many cells the run asked for. At `smoke` scale, and where `substitute` images stand in, claims are not run.
+    At `smoke` scale, and where `substitute` images stand in, claims are not run.
     """
 
     figure: Figure
     scale: str
     series: Mapping[str, SeriesEvidence]
-    planned: int = 0
 
     @property
     def done(self) -> int:
         """How many cells were run."""
         return sum(len(found.entries) for found in self.series.values())
+
+    @property
+    def planned(self) -> int:
+        """How many cells runs asked for."""
+        return sum(len(found.planned) for found in self.series.values())
 
     @property
     def stand_ins(self) -> dict[str, str]:
@@ -72,14 +84,18 @@ class Evidence:
         return {cell.stands_for: cell.data for cell in cells if cell.stands_for}
 
 
-def gather(figure: Figure, entries: Iterable[Entry], *, scale: str, planned: int | None = None) -> Evidence:
-    """Entries in any order as evidence; entries of series that the figure does not have are left out."""
-    held = list(entries)
-    found = {
-        series.name: series_evidence(figure, series, [entry for entry in held if entry.series == series.name])
-        for series in figure.series
-    }
-    return Evidence(figure, scale, found, planned=len(held) if planned is None else planned)
+def gather(figure: Figure, entries: Iterable[Entry], *, scale: str, plan: Iterable[tuple[str, Cell]] = ()) -> Evidence:
+    """Entries in any order as evidence; entries of series that the figure does not have are left out.
+
+    `plan` is what runs asked for, as (series, cell); what was run was asked for, whether it stands there or not.
+    """
+    held, asked = list(entries), list(plan)
+    series_found = {}
+    for series in figure.series:
+        own = [entry for entry in held if entry.series == series.name]
+        cells = (*(cell for name, cell in asked if name == series.name), *(entry.cell for entry in own))
+        series_found[series.name] = replace(series_evidence(figure, series, own), planned=tuple(dict.fromkeys(cells)))
+    return Evidence(figure, scale, series_found)
 
 
 def series_evidence(figure: Figure, series: Series, entries: list[Entry]) -> SeriesEvidence:

@@ -22,7 +22,6 @@ WORDS: tuple[Word, ...] = ("held", "not held", "indicated", "not run")
 LEVEL = 0.95
 FEW = 3  # with fewer seeds than this a claim is indicated at best
 _LAW_NUMBERS = ("r", "rho", "half_life")
-_MOST_SEEDS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,38 +128,11 @@ def _not_run(evidence: Evidence, claim: Claim) -> str:
         for text in quantities_of(claim):
             if not any(was_read(outcome, text) or outcome.diverged is not None for outcome in outcomes):
                 return f"`{text}` was not read of `{name}`."
-        if evidence.scale == "paper" and (missing := missing_cells(evidence, found)):
+        if evidence.scale == "paper" and (missing := len(found.missing)):
             return f"{missing} {'cell' if missing == 1 else 'cells'} of `{name}` not run yet; {run} goes on."
     if evidence.scale != "paper":
         return f"At {evidence.scale} scale the numbers only show that everything runs: nothing to quote."
     return ""
-
-
-def missing_cells(evidence: Evidence, found: SeriesEvidence) -> int:
-    """How many cells of one series a run at paper scale asked for and did not get to.
-
-    Evidence knows how many cells were planned in all, which tells how many seeds were asked for; where it fits no number
-    of seeds, the most seeds that any series has stand in for it.
-    """
-    if evidence.done >= evidence.planned:
-        return 0
-    figure = evidence.figure
-    most = max(len(other.chosen) for other in evidence.series.values())
-    fitting = (
-        seeds
-        for seeds in range(most, _MOST_SEEDS + 1)
-        if sum(_asked(figure, name, seeds) for name in evidence.series) == evidence.planned
-    )
-    return max(0, _asked(figure, found.series.name, next(fitting, most)) - len(found.entries))
-
-
-def _asked(figure: Figure, name: str, seeds: int) -> int:
-    """How many cells one series has with so many seeds."""
-    (series,) = (series for series in figure.series if series.name == name)
-    if figure.cell(series).kind == "solve":
-        return 1
-    tried, wanted = len(figure.rates_of(series)), min(seeds, seeds if series.seeds is None else series.seeds)
-    return tried + wanted if figure.choose == "short runs" else tried * wanted
 
 
 def _part(claim: Claim, line: Line) -> Part:

@@ -12,7 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from equisep.data import named_preparation
 from equisep.figures.cell import Cell
 from equisep.figures.figure import Figure
-from equisep.runs.plan import TEXT, Asked, Planned, groups_of, planned_cells, short_cells, trains_in_ensembles
+from equisep.runs.plan import TEXT, Asked, asked_cells, groups_of, trains_in_ensembles
 from equisep.runs.runners.encoders import CLASSES as TEXT_CLASSES
 from equisep.runs.runners.ensembles import shape_of
 from equisep.runs.runners.networks import network_of
@@ -58,14 +58,6 @@ class Prediction:
 def predict(figure: Figure, *, scale: str = "paper", seeds: int | None = None, device: str | None = None) -> Prediction:
     """The cost of a whole figure; nothing is loaded or trained."""
     return predict_cells([plan.cell for plan in asked_cells(figure, Asked(scale=scale, seeds=seeds))], device=device)
-
-
-def asked_cells(figure: Figure, asked: Asked) -> list[Planned]:
-    """The cells that a run trains: where short runs choose the rate, those and then one rate a series."""
-    if figure.choose != "short runs":
-        return list(planned_cells(figure, asked))
-    chosen = planned_cells(figure, asked, rates=lambda series: figure.rates_of(series)[:1])
-    return [*short_cells(figure, asked), *chosen]
 
 
 def predict_cells(cells: Sequence[Cell], *, device: str | None = None) -> Prediction:

@@ -83,6 +83,14 @@ def _short(cell: Cell, figure: Figure) -> Cell:
     return cell.with_(epochs=max(1, round(cell.epochs * figure.short)), read_epochs=(), test_sites=False)
 
 
+def asked_cells(figure: Figure, asked: Asked) -> list[Planned]:
+    """The cells that a run trains: where short runs choose the rate, those and then one rate a series."""
+    if figure.choose != "short runs":
+        return list(planned_cells(figure, asked))
+    chosen = planned_cells(figure, asked, rates=lambda series: figure.rates_of(series)[:1])
+    return [*short_cells(figure, asked), *chosen]
+
+
 def declared(figure: Figure, asked: Asked) -> Callable[[str, Cell], bool]:
     """Whether a cell is of a series as the figure is declared now, at whatever of its rates and seed, on whatever stands in.
 

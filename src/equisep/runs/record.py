@@ -2,6 +2,7 @@
 
     {"kind": "equisep record", "schema": 1, "figure": …, "scale": …, "planned": …,
      "base":        fields of most cells that differ from their defaults; a cell holds what differs from it
+     "missing":     [{"series", "cell"}, …]: what runs asked for and did not get to; left out where nothing is missing
      "made":        [provenance, …]; an entry names one by its place, and holds what is its own, as `wall_s`
      "ways":        [[mode, grain, reduction, weighting, sites], …] of readings; `sites` is a place in
      "sites":       [[name, …], …]
@@ -24,11 +25,12 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from equisep.errors import EquisepError, InputError, StoreError
 from equisep.figures.cell import Cell
-from equisep.figures.evidence import Entry, gather
+from equisep.figures.evidence import Entry, Evidence, gather
 from equisep.figures.figure import Figure
 from equisep.figures.outcome import Curves, Outcome
 from equisep.files import json_text, parse_json, plain, write_whole, writing
 from equisep.runs.cell_files import own_fields
+from equisep.runs.plan import Asked, asked_cells
 
 KIND, SCHEMA = "equisep record", 1
 DIGITS, POINT_DIGITS = 7, 4
@@ -40,18 +42,28 @@ NOTHING: Mapping[str, Any] = {name: plain(getattr(Curves(epoch=0, mode=""), name
 
 
 class Record(NamedTuple):
-    """What `read_record` found."""
+    """What `read_record` found: the cells that were run, how many were asked for, and which of these are missing.
+
+    Records of version 0.1 do not list what is missing.
+    """
 
     entries: list[Entry]
     scale: str
     planned: int
+    missing: list[tuple[str, Cell]]
 
 
 def pack(
-    entries: Sequence[Entry], figure: Figure, scale: str, *, planned: int | None = None, keep: str = "chosen"
+    entries: Sequence[Entry],
+    figure: Figure,
+    scale: str,
+    *,
+    plan: Iterable[tuple[str, Cell]] = (),
+    keep: str = "chosen",
 ) -> dict[str, Any]:
     """A figure's entries as a record, in plain JSON types.
 
+    plan        what runs asked for, as (series, cell): what of it was not run is listed.
     keep        `chosen`: entries at the chosen rate keep everything, their points for the first seed only; so do those that
                 are best for their own seed, without points; the others keep the last epoch's fuzziness, loss and
                 accuracies, read in every way, and their numbers. `all`: every entry keeps everything.
@@ -79,13 +91,17 @@ def pack(
             site: [list(each) for each in zip(*rows, strict=True)] for site, rows in line["points"].items()
         }
         lines.append({name: _short(value, None) for name, value in line.items() if value not in ({}, [], None)})
+    run = {(entry.series, entry.cell) for entry in held}
+    missing = [pair for pair in dict.fromkeys(plan) if pair not in run]
+    absent = [{"series": series, "cell": _difference(cell.to_dict(), base)} for series, cell in missing]
     return {
         "kind": KIND,
         "schema": SCHEMA,
         "figure": figure.id,
         "scale": scale,
-        "planned": len(held) if planned is None else planned,
+        "planned": len(held) + len(missing),
         "base": base,
+        **({"missing": absent} if absent else {}),
         "made": made.rows,
         "ways": ways.rows,
         "sites": sites.rows,
@@ -119,15 +135,15 @@ def write_record(
     figure: Figure,
     scale: str,
     *,
-    planned: int | None = None,
+    plan: Iterable[tuple[str, Cell]] = (),
     keep: str = "chosen",
 ) -> Path:
     """Write a figure's record, one line an entry, so that a difference between two of them can be read."""
     target = Path(path)
-    content = pack(entries, figure, scale, planned=planned, keep=keep)
+    content = pack(entries, figure, scale, plan=plan, keep=keep)
     parts = []
     for name, value in content.items():
-        if name in ("made", "sites", "entries") and value:
+        if name in ("missing", "made", "sites", "entries") and value:
             rows = ",\n".join(json_text(row) for row in value)
             parts.append(f"{json_text(name)}:[\n{rows}\n]")
         else:
@@ -139,7 +155,7 @@ def write_record(
 
 
 def read_record(path: str | Path) -> Record:
-    """The entries of a record, its scale, and how many cells were planned."""
+    """What a record holds."""
     source = Path(path)
     try:
         content = parse_json(source.read_bytes(), name=source.name)
@@ -162,13 +178,33 @@ def read_record(path: str | Path) -> Record:
             "Upgrade equisep to read it."
         )
     try:
-        return Record(unpack(content), str(content["scale"]), int(content["planned"]))
+        missing = [
+            (line["series"], Cell.from_dict({**content["base"], **line["cell"]})) for line in content.get("missing", ())
+        ]
+        return Record(unpack(content), str(content["scale"]), int(content["planned"]), missing)
     except (EquisepError, KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         reason = f"it has no {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
         raise StoreError(
             f"The record `{source}` is damaged, or written by a newer equisep: {reason}. Take it from the repository again, "
             "or upgrade."
         ) from error
+
+
+def recorded_evidence(figure: Figure, path: str | Path) -> Evidence:
+    """The evidence of a figure that its record holds; what a record of version 0.1 lacks, the figure as declared tells."""
+    record = read_record(path)
+    missing = list(record.missing)
+    lacking = record.planned - len(record.entries) - len(missing)
+    if lacking > 0:
+        run = {(entry.series, _of_paper(entry.cell)) for entry in record.entries}
+        asked = [(each.series, each.cell) for each in asked_cells(figure, Asked(record.scale))]
+        missing += [(series, cell) for series, cell in asked if (series, _of_paper(cell)) not in run][:lacking]
+    return gather(figure, record.entries, scale=record.scale, plan=missing)
+
+
+def _of_paper(cell: Cell) -> Cell:
+    """A cell without what stood in for its data."""
+    return cell.with_(data=cell.stands_for or cell.data, stands_for="")
 
 
 def find_results(folder: str | Path | None = None) -> Path | None:

@@ -64,11 +64,11 @@ def evidence_of(figure: Figure, store: Store, scale: str) -> Evidence:
     """What a store holds of a figure as it is declared now; cells of an earlier declaration are left out."""
     manifest = store.manifest(figure.id, scale)
     if manifest is None:
-        return gather(figure, (), scale=scale, planned=0)
+        return gather(figure, (), scale=scale)
     asked = Asked(scale, None, manifest.settings.get("data"), manifest.settings.get("changes"))
     own = declared(figure, asked)
     entries = [entry for entry in store.entries(figure.id, scale) if own(entry.series, entry.cell)]
-    return gather(figure, entries, scale=scale, planned=sum(own(*pair) for pair in manifest.entries))
+    return gather(figure, entries, scale=scale, plan=[pair for pair in manifest.entries if own(*pair)])
 
 
 def _execute(

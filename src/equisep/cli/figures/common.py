@@ -99,14 +99,13 @@ def judged(evidence: Evidence, *, recorded: bool = False) -> Found:
 
 
 def _recorded(figure: Figure) -> Found | None:
-    from equisep.runs.record import find_results, read_record
+    from equisep.runs.record import find_results, recorded_evidence
 
     folder = find_results()
     path = None if folder is None else folder / f"{figure.id}.json"
     if path is None or not path.is_file():
         return None
-    record = read_record(path)
-    return judged(gather(figure, record.entries, scale=record.scale, planned=record.planned), recorded=True)
+    return judged(recorded_evidence(figure, path), recorded=True)
 
 
 def print_found(found: Found, *, markdown: bool = False) -> None:

@@ -174,8 +174,8 @@ def _show_plans(
 def _plan(
     figure: Figure, asked: Mapping[str, Any], *, store: Path, device: str | None, data_dir: Path | None
 ) -> dict[str, Any]:
-    from equisep.runs.cost import asked_cells, predict_cells
-    from equisep.runs.plan import Asked, groups_of
+    from equisep.runs.cost import predict_cells
+    from equisep.runs.plan import Asked, asked_cells, groups_of
     from equisep.runs.run import substitutes
     from equisep.runs.store import Store
 

@@ -11,7 +11,6 @@ from statistics import mode
 from typing import Any, Protocol
 
 from equisep.errors import InputError
-from equisep.figures.evidence import gather
 from equisep.figures.figure import Figure
 from equisep.figures.judge import FEW, WORDS, judge
 from equisep.figures.quantities import FITTED
@@ -31,7 +30,7 @@ from equisep.report.figures.tables import (
     stand_in_lines,
 )
 from equisep.report.formatting import TWO_SLOPES_GAIN, percent
-from equisep.runs.record import read_record
+from equisep.runs.record import recorded_evidence
 
 PAPERS = {
     "he2023": "He & Su, A law of data separation in deep learning",
@@ -132,8 +131,7 @@ def _by_paper(found: Sequence[Recorded]) -> dict[str, list[Recorded]]:
 def _recorded(figure: Figure, path: Path) -> Recorded:
     if not path.is_file():
         return Recorded(figure)
-    record = read_record(path)
-    evidence = gather(figure, record.entries, scale=record.scale, planned=record.planned)
+    evidence = recorded_evidence(figure, path)
     verdicts = judge(evidence)
     beside = (*law_parts(evidence, verdicts), *rate_parts(evidence))
     return Recorded(figure, figure_json(evidence, verdicts, recorded=True), beside)
