@@ -13,7 +13,7 @@ import pytest
 import torch
 from trained_alone import SMALL, clouds, member, mixed
 
-import equisep.training.ensemble.train as ensembles
+import equisep.training.ensemble.chunks as chunks
 from equisep.errors import EquisepError, FeatureError, InputError, LabelError, ModelError
 from equisep.training import Member, Recipe, Shape, Stage, Watch, train_ensemble
 
@@ -26,7 +26,7 @@ def nothing_trains(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: Any) -> None:
         pytest.fail("training began")
 
-    monkeypatch.setattr(ensembles, "train_chunk", never)
+    monkeypatch.setattr(chunks, "train_chunk", never)
 
 
 def refused(kind: type[EquisepError], sentence: str, call: Callable[[], Any]) -> None:
@@ -142,7 +142,7 @@ def trained(members: list[Member] | None = None, data: Any = None, **options: An
         (
             None,
             {"test": clouds(1)},
-            "BatchNorm cannot normalize the one test sample in `batch` mode. Give more, or read in `eval` mode.",
+            "BatchNorm cannot normalize the one test sample in the reading `mixed`. Give more, or read in `eval`.",
         ),
         (
             None,
@@ -242,14 +242,6 @@ def test_a_device_that_is_not_there_is_refused(device: str) -> None:
             "`class_weights` are all 0, so that there is nothing to learn. Give one above 0.",
         ),
         (
-            lambda: Stage.freezing(8, depth=8),
-            "8 layers cannot be frozen in a network of 8: at least one has to learn. Freeze 0 to 7.",
-        ),
-        (
-            lambda: Stage.freezing(-1, depth=8),
-            "-1 layers cannot be frozen in a network of 8: at least one has to learn. Freeze 0 to 7.",
-        ),
-        (
             lambda: Stage(trains=()),
             "A stage needs a layer that learns; `trains` is empty. Leave it out to train all.",
         ),
@@ -270,7 +262,7 @@ def test_a_device_that_is_not_there_is_refused(device: str) -> None:
         (lambda: Watch(epochs=(3, -2)), "Epochs are counted from 0; found -2."),
         (lambda: Watch(batch_size=1), "BatchNorm cannot normalize batches of 1. Read batches of 2 or more."),
         (lambda: Watch(sites=False, test="sites"), "Test sites are read against those of training data. Leave `sites` on."),
-        (lambda: Watch(modes=()), "No reading mode `none`. Known: eval, batch."),
+        (lambda: Watch(reading=()), "An ensemble is read in one way at least; `reading` is empty. Name `mixed` or `eval`."),
     ],
 )  # fmt: skip
 def test_records_refuse_what_makes_no_sense(make: Callable[[], Any], sentence: str) -> None:
@@ -288,7 +280,7 @@ told = []
 for make in (
     lambda: Recipe(optimizer="adm"),
     lambda: Stage(frozen_norm="holds"),
-    lambda: Watch(modes=("batch", "evil")),
+    lambda: Watch(reading=("mixed", "evil")),
     lambda: Watch(test="site"),
     lambda: Member(data_seed=1.5),
     lambda: Member(data_seed=True),
@@ -306,7 +298,7 @@ print(json.dumps(told))
     assert json.loads(done.stdout) == [
         "No optimizer `adm`. Did you mean `adam`? Known: sgd, momentum, adam.",
         "No rule `holds` for frozen BatchNorm. Did you mean `hold`? Known: follow, hold.",
-        "No reading mode `evil`. Did you mean `eval`? Known: eval, batch.",
+        "No reading `evil`. Did you mean `eval`? Known: eval, mixed.",
         "Test data are read for `accuracy` or `sites`; found `site`. Did you mean `sites`?",
         "`data_seed` is a whole number from 0 on; found 1.5.",
         "`data_seed` is a whole number from 0 on; found True.",

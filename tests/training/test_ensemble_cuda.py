@@ -11,7 +11,7 @@ from trained_alone import alone, clouds, fashion, mixed, same, worst
 from equisep.data import Batches
 from equisep.measuring import measure
 from equisep.training import Ensemble, Member, Recipe, Shape, Stage, Watch, bytes_per_member, train_ensemble
-from equisep.training.ensemble import train as ensemble
+from equisep.training.ensemble import chunks
 from equisep.training.ensemble.chunks import Task
 from equisep.training.ensemble.reading import ARRAYS, READ_BYTES
 
@@ -55,15 +55,15 @@ def test_a_member_that_diverges_disturbs_no_other_on_the_gpu() -> None:
     assert all(worst(runs[0].weights(index), runs[1].weights(index)) < 1e-5 for index in range(1, 6))
 
 
-@pytest.mark.parametrize("mode", ["batch", "eval"])
-def test_readings_on_the_gpu_are_those_of_measure(mode: str) -> None:
+@pytest.mark.parametrize("name", ["mixed", "eval"])
+def test_readings_on_the_gpu_are_those_of_measure(name: str) -> None:
     x, y = clouds()
-    watch = Watch(modes=(mode,), batch_size=23, test="sites")  # type: ignore[arg-type]
+    watch = Watch(reading=name, batch_size=23, test="sites")  # type: ignore[arg-type]
     found = train_ensemble(mixed(), x, y, test=(x, y), device="cuda", dtype=torch.float64, watch=watch)
     reading = found.reading()
     assert all(getattr(reading, name) is not None for name in ARRAYS)
     for index in range(5):
-        profile = measure(found.network(index), Batches(x, y, batch_size=23), mode=mode, intervals="none")  # type: ignore[arg-type]
+        profile = measure(found.network(index), Batches(x, y, batch_size=23), reading=name, intervals="none")  # type: ignore[arg-type]
         assert found.curve(index) == pytest.approx([site.fuzziness for site in profile.sites], rel=1e-8)
         assert found.curve(index, "cdnv") == pytest.approx([site.cdnv for site in profile.sites], rel=1e-8)
         assert found.curve(index, "ncc") == pytest.approx([site.ncc_train for site in profile.sites], rel=1e-8)
@@ -114,13 +114,13 @@ def test_memory_that_runs_out_on_the_gpu_splits_the_chunk(monkeypatch: pytest.Mo
     room = 100 * bytes_per_member(ones[0], 1000, torch.float32, epochs=2)  # a quarter of what all would need
     torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + room) / total)
     sizes: list[int] = []
-    train = ensemble._trained
+    train = chunks._trained
 
     def counted(task: Task, *rest: Any, **more: Any) -> Ensemble:
         sizes.append(len(task.members))
         return train(task, *rest, **more)
 
-    monkeypatch.setattr(ensemble, "_trained", counted)
+    monkeypatch.setattr(chunks, "_trained", counted)
     try:
         found = train_ensemble(ones, x, y, device="cuda", watch=PLAIN, memory=2**40)
     finally:

@@ -19,7 +19,6 @@ from trained_alone import SMALL, clouds, member, mixed, same, worst
 import equisep.training.ensemble.chunks as chunks
 import equisep.training.ensemble.memory as memory
 import equisep.training.ensemble.reading as watch
-import equisep.training.ensemble.train as ensembles
 from equisep.errors import NumericalError
 from equisep.training import Ensemble, Member, Shape, Watch, bytes_per_member, train_ensemble
 
@@ -40,13 +39,13 @@ FAILURES = [
 def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many members every chunk had."""
     seen: list[int] = []
-    unwatched = ensembles.train_chunk
+    unwatched = chunks.train_chunk
 
     def watched(task: Any, tick: Any) -> Ensemble:
         seen.append(len(task.members))
         return unwatched(task, tick)
 
-    monkeypatch.setattr(ensembles, "train_chunk", watched)
+    monkeypatch.setattr(chunks, "train_chunk", watched)
     return seen
 
 
@@ -134,7 +133,7 @@ def test_the_hungriest_member_counts_wherever_it_stands(sizes: list[int]) -> Non
 def test_a_cpu_takes_no_more_at_once_than_its_cache_likes_unless_told(
     sizes: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ensembles, "CPU_CHUNK", 3)
+    monkeypatch.setattr(chunks, "CPU_CHUNK", 3)
     trained(mixed())
     assert sizes == [3, 2]
     sizes.clear()
@@ -147,7 +146,7 @@ def test_a_cpu_takes_no_more_at_once_than_its_cache_likes_unless_told(
 
 def test_free_memory_decides_where_nothing_is_said(sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     need = max(bytes_per_member(one, 70, torch.float64, epochs=3) for one in mixed())
-    monkeypatch.setattr(ensembles, "free_bytes", lambda device: int(2.1 * need / memory.SHARE))
+    monkeypatch.setattr(chunks, "free_bytes", lambda device: int(2.1 * need / memory.SHARE))
     trained(mixed())
     assert sizes == [2, 2, 1]
 

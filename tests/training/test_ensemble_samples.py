@@ -71,10 +71,8 @@ def test_every_member_is_trained_as_alone_on_its_own_samples() -> None:
 def test_sites_are_read_on_the_samples_given() -> None:
     x, y = clouds()
     rows = torch.arange(10, 40)
-    part = train_ensemble([member()], x[rows], y[rows], dtype=torch.float64, watch=Watch(modes=("eval",)))
-    told = train_ensemble(
-        [member()], x, y, dtype=torch.float64, samples=[(rows, y[rows])], watch=Watch(modes=("eval",))
-    )
+    part = train_ensemble([member()], x[rows], y[rows], dtype=torch.float64, watch=Watch(reading="eval"))
+    told = train_ensemble([member()], x, y, dtype=torch.float64, samples=[(rows, y[rows])], watch=Watch(reading="eval"))
     assert identical(part, told)
 
 

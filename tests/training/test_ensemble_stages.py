@@ -177,8 +177,7 @@ def test_new_layers_on_top_of_trained_ones() -> None:
             new.load_state_dict(old.state_dict())
         starts.append(network)
     kept = [{name: value.clone() for name, value in network.state_dict().items()} for network in starts]
-    stage = Stage.freezing(3, depth=5, epochs=4)
-    assert stage.trains == (4, 5)
+    stage = Stage(epochs=4, trains=(4, 5))
     found = trained(members, stage, starts=starts)
     by_weights = trained(members, stage, starts=kept)
     for index, one in enumerate(members):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from trained_alone import SMALL, clouds, member, mixed, same, start
+from trained_alone import SMALL, clouds, member, mixed, same, start, worst
 
-import equisep.training.ensemble.train as ensembles
+import equisep.training.ensemble.chunks as chunks
 from equisep.errors import EquisepError, InputError, ProfileError
 from equisep.models import Fnn
 from equisep.training import Ensemble, Member, Recipe, Shape, Stage, Watch, train_ensemble
@@ -24,13 +25,13 @@ from equisep.training.ensemble.reading import ARRAYS
 def trainings(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Member, ...]]:
     """The members of every chunk that was really trained."""
     seen: list[tuple[Member, ...]] = []
-    unwatched = ensembles.train_chunk
+    unwatched = chunks.train_chunk
 
     def watched(task: Any, tick: Any) -> Ensemble:
         seen.append(task.members)
         return unwatched(task, tick)
 
-    monkeypatch.setattr(ensembles, "train_chunk", watched)
+    monkeypatch.setattr(chunks, "train_chunk", watched)
     return seen
 
 
@@ -47,7 +48,7 @@ def equal(one: Ensemble, two: Ensemble) -> None:
     assert np.array_equal(one.loss, two.loss) and np.array_equal(one.accuracy, two.accuracy)
     assert len(one.readings) == len(two.readings)
     for a, b in zip(one.readings, two.readings, strict=True):
-        assert (a.epoch, a.mode) == (b.epoch, b.mode)
+        assert (a.epoch, a.reading) == (b.epoch, b.reading)
         for name in ARRAYS:
             left, right = getattr(a, name), getattr(b, name)
             assert (left is None and right is None) or np.array_equal(left, right, equal_nan=name != "rank"), name
@@ -272,7 +273,7 @@ def test_a_member_is_an_ordinary_network() -> None:
         with torch.no_grad():
             scores = network(x)
         hits = float((scores.argmax(dim=1) == y).double().mean())
-        read = trained(watch=Watch(modes=("eval",))).reading()
+        read = trained(watch=Watch(reading="eval")).reading()
         assert read.accuracy[index] == hits
         assert read.loss[index] == pytest.approx(float(torch.nn.functional.cross_entropy(scores, y)), rel=1e-12)
         network.head.weight.data.zero_()  # a copy: the ensemble keeps its own
@@ -333,7 +334,7 @@ MEMBER = {"recipe": {"optimizer": "adam"}, "shape": {"widths": [5, 5]}}
     ("make", "sentence"),
     [
         (lambda path: path, "No file `{}`. Give one that `Ensemble.save` wrote."),
-        (lambda path: saved(path, schema=2), "written by a newer equisep (layout 2; this one reads 1). Update equisep."),
+        (lambda path: saved(path, schema=3), "written by a newer equisep (layout 3; this one reads 2). Update equisep."),
         (lambda path: saved(path, kind="equisep profile"), "The file holds `equisep profile`, not `equisep ensemble`."),
         (lambda path: saved(path, schema="one"), "`{}` is no ensemble that can be read"),
         (lambda path: saved(path, members=[]), "`{}` is no ensemble that can be read"),
@@ -356,13 +357,35 @@ def test_a_file_that_is_no_ensemble_is_refused_in_one_sentence(
     assert isinstance(caught.value, ProfileError) or "weights of shape" in str(caught.value)
 
 
+def test_chunks_that_version_0_1_stored_are_taken_up(tmp_path: Path, trainings: list[tuple[Member, ...]]) -> None:
+    """Their keys were made of former names, and their readings were called modes."""
+    shutil.copytree(Path(__file__).parent / "stored_by_0_1", tmp_path / "store")
+    shape = Shape((3,), inputs=2, classes=2)
+    x = torch.tensor(
+        [[1.0, 0.5], [-1.0, 0.25], [0.75, 1.5], [-0.5, -1.25], [1.25, 0.125], [-1.5, 0.375]], dtype=torch.float64
+    )
+    y = torch.tensor([0, 1, 0, 1, 0, 1])
+    members = [Member(Recipe("adam", 0.01, epochs=2, batch_size=3, seed=s), shape, data_seed=s) for s in (0, 1)]
+    watch = Watch(epochs=(1,), reading=("mixed", "eval"))
+    stored = train_ensemble(members, x, y, test=(x, y), dtype=torch.float64, watch=watch, store=tmp_path / "store")
+    assert trainings == []
+    fresh = train_ensemble(members, x, y, test=(x, y), dtype=torch.float64, watch=watch)
+    assert stored.settings == fresh.settings and stored.members == fresh.members
+    for index in range(2):
+        assert worst(stored.weights(index), fresh.weights(index)) < 1e-10
+    for one, two in zip(stored.readings, fresh.readings, strict=True):
+        assert (one.epoch, one.reading) == (two.epoch, two.reading)
+        assert one.arrays().keys() == two.arrays().keys()
+        np.testing.assert_allclose(one.fuzziness, two.fuzziness, rtol=1e-9)  # type: ignore[arg-type]
+
+
 def test_everything_that_can_change_a_number_is_recorded() -> None:
-    watch = Watch(epochs=(1,), modes=("eval",), batch_size=50, seed=2)
+    watch = Watch(epochs=(1,), reading="eval", batch_size=50, seed=2)
     one = Member(Recipe(epochs=1, batch_size=35), SMALL)
     found = trained([one], watch=watch, per_class=20, starts=[start(one)], tf32=True)
     expected = {"dtype": "float64", "tf32": True, "engine": "eager", "per_class": 20, "sizes": None, "starts": "given"}
     assert {name: found.settings[name] for name in expected} == expected
-    assert found.settings["watch"]["modes"] == ["eval"] and found.settings["watch"]["batch_size"] == 50
+    assert found.settings["watch"]["reading"] == ["eval"] and found.settings["watch"]["batch_size"] == 50
     assert found.settings["stages"][0]["epochs"] == 1
     assert "keys" not in found.settings
     assert {"torch", "device", "dtype", "equisep"} <= set(found.provenance)

@@ -17,19 +17,19 @@ from equisep.data import Batches, draw
 from equisep.errors import InputError
 from equisep.measuring import measure
 from equisep.models import Fnn
-from equisep.training import Ensemble, Member, Reading, Shape, Stage, Watch, train_ensemble
+from equisep.training import Ensemble, EnsembleReading, Member, Shape, Stage, Watch, train_ensemble
 
-BOTH = ("batch", "eval")
+BOTH = ("mixed", "eval")
 METRICS = ("fuzziness", "class_fuzziness", "cdnv", "ncc")
 
 
 def read_alone(
-    network: Fnn, reading: Reading, index: int, watch: Watch, data: Sequence[Tensor], test: Sequence[Tensor]
+    network: Fnn, reading: EnsembleReading, index: int, watch: Watch, data: Sequence[Tensor], test: Sequence[Tensor]
 ) -> None:
     """One member's reading against `measure` on the same batches."""
     batches, batches_test = (Batches(*pair, batch_size=watch.batch_size, seed=watch.seed) for pair in (data, test))
     profile = measure(
-        network, batches, batches_test, mode=reading.mode, metrics=METRICS, intervals="none", coordinates=0
+        network, batches, batches_test, reading=reading.reading, metrics=METRICS, intervals="none", coordinates=0
     )
     sites = profile.sites[: len(network.blocks) + 1]  # of a network without hidden layers `measure` reads the scores
     pairs = {
@@ -49,7 +49,7 @@ def read_alone(
             agree(reading.class_fuzziness[index, site, k], value.class_fuzziness[k] if value.class_fuzziness else None)
     assert reading.accuracy[index] == profile.accuracy_train
     assert reading.accuracy_test[index] == profile.accuracy_test
-    close(reading.loss[index], mean_loss(network, batches, mode=reading.mode))
+    close(reading.loss[index], mean_loss(network, batches, reading=reading.reading))
 
 
 def agree(found: float, expected: float | None) -> None:
@@ -62,10 +62,10 @@ def agree(found: float, expected: float | None) -> None:
 
 
 @torch.no_grad()
-def mean_loss(network: Fnn, batches: Batches, *, mode: str) -> float:
+def mean_loss(network: Fnn, batches: Batches, *, reading: str) -> float:
     """Cross-entropy over all samples, BatchNorm by the batch or by running statistics (which are put back)."""
     kept = {name: value.clone() for name, value in network.state_dict().items()}
-    network.train(mode == "batch")
+    network.train(reading == "mixed")
     total = sum(float(nn.functional.cross_entropy(network(x), y, reduction="sum")) for x, y in batches)
     network.load_state_dict(kept)
     return total / sum(len(y) for _, y in batches)
@@ -90,26 +90,26 @@ def until(members: Sequence[Member], epochs: int, **options: object) -> Ensemble
     ids=str,
 )
 def test_readings_are_those_of_measure(shape: Shape, test_sites: bool) -> None:
-    """At the start, on the way and at the end, in both modes; with more classes than units, too."""
+    """At the start, on the way and at the end, in both readings; with more classes than units, too."""
     data, test = clouds(70, classes=shape.classes), clouds(51, classes=shape.classes, seed=5)
-    watch = Watch(epochs=(0, 2), modes=BOTH, batch_size=23, seed=3, test="sites" if test_sites else "accuracy")
+    watch = Watch(epochs=(0, 2), reading=BOTH, batch_size=23, seed=3, test="sites" if test_sites else "accuracy")
     members = mixed(shape)[:3]
     options = {"test": test, "dtype": torch.float64, "stages": [Stage(epochs=3, milestones=())]}
     found = train_ensemble(members, *data, watch=watch, **options)  # type: ignore[arg-type]
-    assert [(reading.epoch, reading.mode) for reading in found.readings] == [(e, m) for e in (0, 2, 3) for m in BOTH]
+    assert [(reading.epoch, reading.reading) for reading in found.readings] == [(e, m) for e in (0, 2, 3) for m in BOTH]
     for epoch in (0, 2, 3):
         stage = Stage(epochs=epoch, milestones=())
         then = train_ensemble(members, *data, **{**options, "stages": [stage]}, watch=Watch(sites=False))  # type: ignore[arg-type]
-        for mode in BOTH:
+        for name in BOTH:
             for index in range(len(members)):
-                read_alone(then.network(index), found.reading(epoch=epoch, mode=mode), index, watch, data, test)
+                read_alone(then.network(index), found.reading(epoch=epoch, reading=name), index, watch, data, test)
 
 
 def test_readings_of_drawn_samples_with_an_absent_class_and_noisy_labels() -> None:
     x, y = clouds(120)
     members = [member(data_seed=seed) for seed in (0, 1, 2)]
     sizes = (20, 0, 11)
-    watch = Watch(modes=BOTH, batch_size=16, test="sites")
+    watch = Watch(reading=BOTH, batch_size=16, test="sites")
     found = train_ensemble(members, x, y, test=(x, y), sizes=sizes, watch=watch, dtype=torch.float64)
     for index, one in enumerate(members):
         own = torch.from_numpy(draw(y, sizes=sizes, seed=one.data_seed, classes=3))
@@ -129,20 +129,20 @@ def test_nearest_centers_and_loss_are_of_the_noisy_labels_a_member_learns() -> N
 
 def test_float32_features_are_read_in_float64_with_the_cut_of_float32() -> None:
     x, y = clouds()
-    watch = Watch(modes=BOTH, test="sites")
+    watch = Watch(reading=BOTH, test="sites")
     found = train_ensemble(mixed(), x, y, test=(x, y), watch=watch)
     for reading in found.readings:
         for index in range(5):
-            profile = measure(found.network(index), Batches(x.float(), y), mode=reading.mode, intervals="none")
+            profile = measure(found.network(index), Batches(x.float(), y), reading=reading.reading, intervals="none")
             assert [site.rank for site in profile.sites] == list(reading.rank[index])  # type: ignore[index]
-            assert found.curve(index, mode=reading.mode) == pytest.approx(
+            assert found.curve(index, reading=reading.reading) == pytest.approx(
                 [s.fuzziness for s in profile.sites], rel=1e-3
             )
 
 
 def test_reading_changes_nothing_in_training() -> None:
     x, y = clouds()
-    eager = Watch(epochs=tuple(range(4)), modes=BOTH, test="sites")
+    eager = Watch(epochs=tuple(range(4)), reading=BOTH, test="sites")
     read = train_ensemble(mixed(), x, y, test=(x, y), watch=eager, dtype=torch.float64)
     blind = train_ensemble(mixed(), x, y, watch=Watch(sites=False), dtype=torch.float64)
     assert all(same(read.weights(index), blind.weights(index)) for index in range(5))
@@ -151,10 +151,10 @@ def test_reading_changes_nothing_in_training() -> None:
 
 def test_the_groups_that_memory_allows_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = clouds()
-    whole = train_ensemble(mixed(), x, y, test=(x, y), watch=Watch(modes=BOTH, test="sites"), dtype=torch.float64)
+    whole = train_ensemble(mixed(), x, y, test=(x, y), watch=Watch(reading=BOTH, test="sites"), dtype=torch.float64)
     numbers = 70 * (6 + 8 + 7 + 3)  # of one member: all sites and the scores
     monkeypatch.setitem(watching.READ_BYTES, "cpu", 2 * numbers * (2 * 8 + 4 * 8))  # two of the five members at once
-    parts = train_ensemble(mixed(), x, y, test=(x, y), watch=Watch(modes=BOTH, test="sites"), dtype=torch.float64)
+    parts = train_ensemble(mixed(), x, y, test=(x, y), watch=Watch(reading=BOTH, test="sites"), dtype=torch.float64)
     for one, two in zip(whole.readings, parts.readings, strict=True):
         for name in watching.ARRAYS:
             close(getattr(two, name), getattr(one, name), rtol=1e-10)
@@ -180,12 +180,12 @@ def test_epochs_are_counted_over_all_stages() -> None:
 
 def test_readings_of_chunks_are_joined_in_the_order_of_the_members() -> None:
     x, y = clouds()
-    watch = Watch(epochs=(0,), modes=BOTH, test="sites")
+    watch = Watch(epochs=(0,), reading=BOTH, test="sites")
     whole, parts = (
         train_ensemble(mixed(), x, y, test=(x, y), watch=watch, dtype=torch.float64, chunk=chunk) for chunk in (None, 2)
     )
     for one, two in zip(whole.readings, parts.readings, strict=True):
-        assert (one.epoch, one.mode) == (two.epoch, two.mode)
+        assert (one.epoch, one.reading) == (two.epoch, two.reading)
         for name in watching.ARRAYS:
             close(getattr(two, name), getattr(one, name), rtol=1e-9)
 
@@ -197,7 +197,7 @@ def test_a_member_that_diverged_reads_nan_and_the_others_do_not_notice() -> None
     runs = []
     for rate in (1e30, 1e-3):
         members = [member("sgd", rate, shape=shape, seed=5), member(seed=1, shape=shape), member(seed=2, shape=shape)]
-        watch = Watch(epochs=(0, 1, 3), modes=BOTH, test="sites")
+        watch = Watch(epochs=(0, 1, 3), reading=BOTH, test="sites")
         runs.append(train_ensemble(members, x, y, test=(x, y), watch=watch, dtype=torch.float64))
     ill, well = runs
     assert ill.diverged == (1, None, None) and well.diverged == (None,) * 3
@@ -225,7 +225,7 @@ def test_test_samples_are_near_to_no_center_where_the_training_data_have_none() 
     large = x.clone()
     large[5] *= 1e200
     members = [member(shape=shape, epochs=0, seed=seed) for seed in (0, 1)]
-    watch = Watch(modes=("eval",), test="sites")
+    watch = Watch(reading="eval", test="sites")
     reading = train_ensemble(members, large, y, test=(x, y), starts=starts, watch=watch, dtype=torch.float64).reading()
     assert reading.ncc is not None and reading.ncc_test is not None and reading.accuracy_test is not None
     assert np.isnan(reading.ncc[0]).tolist() == np.isnan(reading.ncc_test[0]).tolist() == [False, True, True]
@@ -267,8 +267,9 @@ def test_a_network_that_breaks_in_its_very_last_step_is_marked_too() -> None:
 def test_what_was_not_read_is_refused_with_what_was() -> None:
     found = until(mixed(), 2, watch=Watch(epochs=(0,)))
     for wrong, sentence in [
-        (lambda: found.reading(epoch=1), "No reading at epoch 1 in `batch` mode. Read were the epochs 0, 2 in batch mode."),
-        (lambda: found.reading(mode="evil"), "No reading at epoch 2 in `evil` mode."),
+        (lambda: found.reading(epoch=1), "The ensemble was not read at epoch 1 in `mixed`. It was at the epochs 0, 2 in"),
+        (lambda: found.reading(reading="eval"), "The ensemble was not read at epoch 2 in `eval`. It was at the epochs 0, 2"),
+        (lambda: found.reading(reading="evil"), "No reading `evil`. Did you mean `eval`"),
         (lambda: found.curve(0, "fuzzyness"), "No metric `fuzzyness`. Did you mean `fuzziness`"),
         (lambda: found.curve(0, "fuzziness_test"), "`fuzziness_test` was not read. Ask for it with `Watch`."),
         (lambda: found.curve(0, "loss"), "`loss` is no curve over sites. Take it from `ensemble.reading()`."),
@@ -276,3 +277,15 @@ def test_what_was_not_read_is_refused_with_what_was() -> None:
         with pytest.raises(InputError) as caught:
             wrong()
         assert sentence in str(caught.value)
+
+
+def test_the_former_names_are_taken_with_a_warning() -> None:
+    with pytest.warns(FutureWarning, match=r'`mode="batch"` is now `reading="mixed"`'):
+        watch = Watch(modes=("batch", "eval"))
+    assert watch == Watch(reading=("mixed", "eval")) and watch.readings == ("mixed", "eval")
+    assert Watch(reading="eval").readings == ("eval",)
+    found = until(mixed(), 1, watch=Watch(reading=BOTH))
+    with pytest.warns(FutureWarning, match=r'`mode="batch"` is now `reading="mixed"`'):
+        assert found.curve(0, mode="batch") == found.curve(0, reading="mixed")
+    with pytest.warns(FutureWarning, match=r'`mode="eval"` is now `reading="eval"`'):
+        assert found.reading(mode="eval") is found.reading(reading="eval")

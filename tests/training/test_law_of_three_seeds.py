@@ -18,7 +18,7 @@ def test_eight_layers_follow_the_law(seed: int) -> None:
     )
     model = build("fnn", seed=seed)
     history = train(model, x, y, recipe=Recipe(optimizer="adam", rate=3e-3, epochs=600, seed=seed))
-    profile = measure(model, Batches(x, y), mode="batch")
+    profile = measure(model, Batches(x, y), reading="mixed")
     assert history.accuracy[-1] > 0.99
     assert profile.law.r <= -0.995
     assert profile.law.rho == pytest.approx(0.51, abs=0.05)

@@ -15,12 +15,11 @@ from equisep.cli.options import Device, Json, Quiet, Seed
 from equisep.cli.record import data_record
 from equisep.errors import NumericalError
 from equisep.files import encode
-from equisep.results import reading_named
+from equisep.results import former_reading, reading_named
 
 if TYPE_CHECKING:
     from equisep.progress import Progress
-    from equisep.results import Profile
-    from equisep.taps import Mode
+    from equisep.results import Profile, Reading
     from equisep.training import Ensemble, Recipe
 
 PREPARATION = "he2023-10x10"
@@ -120,7 +119,7 @@ def _trained_and_measured(
     shape = Shape.deep(depth, inputs=x[0].numel(), classes=dataset.classes)
     ensemble = train_ensemble(
         [Member(recipe, shape, data_seed=sample.seed) for recipe in recipes], x, y, test=test,
-        watch=Watch(modes=(cast("Mode", mode),)), device=place, workers=WORKERS, progress=progress,
+        watch=Watch(reading=cast("Reading", former_reading(mode))), device=place, workers=WORKERS, progress=progress,
     )  # fmt: skip
     tried = _tried(ensemble)
     chosen = _chosen(tried)

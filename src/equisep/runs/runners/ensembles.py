@@ -17,6 +17,7 @@ from equisep.figures.cell import Cell
 from equisep.figures.outcome import Curve, Curves, Outcome
 from equisep.measuring import measure
 from equisep.progress import Progress, silent
+from equisep.results import Reading, former_reading
 from equisep.runs.cell_data import Material, material_of
 from equisep.runs.runners.classifiers import classifier_numbers, shares_of
 from equisep.taps import Mode
@@ -87,11 +88,16 @@ def _trained(
         [Member(recipe_of(each), shape, each.data_seed, class_weights=each.class_weights) for each in cells],
         material.pool, material.pool_labels, samples=samples, test=material.test, stages=stages, starts=starts,
         watch=Watch(
-            epochs=cell.read_epochs, modes=cast("tuple[Mode, ...]", cell.modes),
+            epochs=cell.read_epochs, reading=_readings(cell),
             test="sites" if cell.test_sites else "accuracy",
         ),
         device=device, dtype=dtype_of(cell), tf32=cell.tf32, progress=progress,
     )  # fmt: skip
+
+
+def _readings(cell: Cell) -> tuple[Reading, ...]:
+    """The readings that a cell calls modes."""
+    return tuple(cast("Reading", former_reading(mode)) for mode in cell.modes)
 
 
 def _zipped(cells: Sequence[Cell], material: Material) -> list[tuple[Cell, Tensor, Tensor, int]]:
@@ -164,7 +170,7 @@ def _outcome(cell: Cell, ensemble: Ensemble, index: int, material: Material) -> 
     diverged = ensemble.diverged[index]
     readings = tuple(
         _curves(cell, reading, index)
-        for reading in sorted(ensemble.readings, key=lambda each: (each.epoch, cell.modes.index(each.mode)))
+        for reading in sorted(ensemble.readings, key=lambda each: (each.epoch, _readings(cell).index(each.reading)))
     )
     history = ensemble.loss[index]
     numbers: dict[str, float | None] = {"final_loss": _plain(history[-1]) if len(history) else None}
@@ -249,7 +255,8 @@ def _curves(cell: Cell, reading: Any, index: int) -> Curves:
         by_class = tuple(tuple(_plain(value) for value in own) for own in table)
     depth = 0 if reading.fuzziness is None else reading.fuzziness.shape[1]
     return Curves(
-        epoch=reading.epoch, mode=reading.mode, sites=("input", *(f"blocks.{layer}" for layer in range(depth - 1))),
+        epoch=reading.epoch, mode=cell.modes[_readings(cell).index(reading.reading)],
+        sites=("input", *(f"blocks.{layer}" for layer in range(depth - 1))),
         fuzziness=row("fuzziness"), cdnv=row("cdnv"), ncc=row("ncc"), fuzziness_test=row("fuzziness_test"),
         cdnv_test=row("cdnv_test"), ncc_test=row("ncc_test"), class_fuzziness=by_class,
         loss=one("loss"), accuracy=one("accuracy"), accuracy_test=one("accuracy_test"),
@@ -287,11 +294,11 @@ def _under_noise(
     pairs = [_seen(each, rows, labels, first) for each, rows, labels, first in _zipped(cells, material)]
     read = train_ensemble(
         [Member(recipe, shape, cells[owner].data_seed) for owner in owners], material.pool, material.pool_labels,
-        samples=[pairs[owner] for owner in owners], starts=starts, watch=Watch(modes=(cast("Mode", cell.modes[0]),)),
+        samples=[pairs[owner] for owner in owners], starts=starts, watch=Watch(reading=_readings(cell)[:1]),
         device=device, dtype=dtype_of(cell), tf32=cell.tf32,
     )  # fmt: skip
     curves = read.reading().fuzziness
-    clean = ensemble.reading(mode=cell.modes[0]).fuzziness
+    clean = ensemble.reading(reading=_readings(cell)[0]).fuzziness
     assert curves is not None and clean is not None
     noisy = (curves[:, -1] / curves[:, 0]).reshape(len(sound), len(cell.noise), cell.noise_draws)
     for place, index in enumerate(sound):

@@ -1,21 +1,30 @@
-"""One chunk of an ensemble, from first weights to last reading, on one device."""
+"""Members in chunks: as many side by side as memory allows, fewer where it runs out, on a CPU shared out among threads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from equisep.devices import provenance
+from equisep.devices import out_of_memory, precision, provenance
+from equisep.errors import InputError, NumericalError
+from equisep.progress import Progress
 from equisep.training.ensemble.member import Member, Stage
-from equisep.training.ensemble.reading import Reading, Watch, read_ensemble
-from equisep.training.ensemble.record import Ensemble
+from equisep.training.ensemble.memory import SHARE, bytes_per_member, free_bytes
+from equisep.training.ensemble.optimizers import setting
+from equisep.training.ensemble.reading import EnsembleReading, Watch, read_ensemble
+from equisep.training.ensemble.record import Ensemble, joined
 from equisep.training.ensemble.samples import Samples
 from equisep.training.ensemble.stack import Stack, Weights
 from equisep.training.ensemble.stepper import Stepper
+from equisep.workers import Stopped, parallel_map
+
+CPU_CHUNK = 32  # more members side by side only push each other out of the processor's cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,24 +37,19 @@ class Task:
     test: tuple[Tensor, Tensor] | None
     stages: tuple[Stage, ...]
     watch: Watch
-    place: torch.device
+    device: torch.device
     dtype: torch.dtype
+    tf32: bool
     captured: bool
     settings: Mapping[str, Any]
 
     def of(self, members: Sequence[int]) -> Task:
         """The same task for some of its members."""
-        return Task(
+        return replace(
+            self,
             members=tuple(self.members[index] for index in members),
             weights=tuple(self.weights[index] for index in members),
             samples=self.samples.of(members),
-            test=self.test,
-            stages=self.stages,
-            watch=self.watch,
-            place=self.place,
-            dtype=self.dtype,
-            captured=self.captured,
-            settings=self.settings,
         )
 
     @property
@@ -53,21 +57,127 @@ class Task:
         """Epochs of all stages together."""
         return sum(stage.epochs for stage in self.stages)
 
+    @property
+    def bytes_per_member(self) -> int:
+        """Memory of the member that needs most."""
+        kinds = {member.recipe.optimizer: member for member in self.members}
+        return max(
+            bytes_per_member(member, self.samples.n, self.dtype, epochs=self.epochs) for member in kinds.values()
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What may be used at once: bytes and members, by default what is free; threads of a CPU, by default torch's."""
+
+    memory: int | None = None
+    chunk: int | None = None
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.chunk is not None and self.chunk < 1:
+            raise InputError(f"`chunk` was {self.chunk}; at least one member has to train at a time.")
+        if self.workers is not None and self.workers < 1:
+            raise InputError(f"`workers` was {self.workers}; at least one thread has to train.")
+
+    def members_of(self, task: Task) -> int:
+        """How many members of a task train at once, each taken for the one that needs most."""
+        budget = SHARE * free_bytes(task.device) if self.memory is None else self.memory
+        fits = max(1, int(budget // task.bytes_per_member))
+        if self.chunk is not None:
+            return min(self.chunk, fits)
+        return min(fits, CPU_CHUNK) if task.device.type == "cpu" else fits
+
+
+def train_in_chunks(
+    task: Task, todo: Sequence[int], limits: Limits, progress: Progress
+) -> Iterator[tuple[Sequence[int], Ensemble]]:
+    """Chunk after chunk, the members it holds and what they became; smaller ones from where memory runs out on."""
+    # neighbors of one setting share an optimizer's step
+    order = sorted(todo, key=lambda index: setting(task.members[index].recipe))
+    queue = _pieces(order, limits.members_of(task)) if todo else []
+    finished = 0
+    while queue:
+        indices = queue.pop(0)
+
+        def report(epochs: float | int, share: int = len(indices), before: int = finished) -> None:
+            progress("training", int((before * task.epochs + epochs * share) / len(todo)), task.epochs)
+
+        part = _trained_if_it_fits(task.of(indices), report, workers=limits.workers)
+        if part is None:
+            queue = _pieces([index for piece in (indices, *queue) for index in piece], (len(indices) + 1) // 2)
+            continue
+        finished += len(indices)
+        yield indices, part
+
+
+def _pieces(indices: Sequence[int], size: int) -> list[Sequence[int]]:
+    return [indices[start : start + size] for start in range(0, len(indices), size)]
+
+
+def _trained_if_it_fits(task: Task, report: Callable[[float], None], *, workers: int | None) -> Ensemble | None:
+    """A chunk, or None where memory ran out for more than one member."""
+    try:
+        with precision(tf32=task.tf32):
+            return _trained(task, report, workers=workers)
+    except (RuntimeError, MemoryError) as error:
+        if not out_of_memory(error):
+            raise
+        if len(task.members) == 1:
+            raise NumericalError(
+                f"One member of {task.members[0].shape} needs about {task.bytes_per_member / 2**20:.0f} MiB on "
+                f"{task.device}, which is not free there. Use another device or a smaller network."
+            ) from error
+    if task.device.type == "cuda":  # out of the handler, whose error held on to the tensors of the chunk
+        torch.cuda.empty_cache()
+    return None
+
+
+def _trained(task: Task, report: Callable[[float], None], *, workers: int | None) -> Ensemble:
+    """A chunk, on the CPU divided among threads; who sits with whom matters by rounding only."""
+    width = len(task.members)
+    threads = min(workers or torch.get_num_threads(), width) if task.device.type == "cpu" else 1
+    if threads == 1:
+        return train_chunk(task, report)
+    edges = [width * worker // threads for worker in range(threads + 1)]
+    parts = [task.of(range(start, end)) for start, end in pairwise(edges)]
+    reached, stop = [0] * threads, threading.Event()
+
+    def part_trained(index: int) -> Ensemble:
+        def tick(epochs: int) -> None:
+            if stop.is_set():
+                raise Stopped
+            reached[index] = epochs
+
+        return train_chunk(parts[index], tick)
+
+    return joined(
+        parallel_map(
+            part_trained,
+            range(threads),
+            threads=threads,
+            meanwhile=lambda: report(sum(reached) / threads),
+            stop=stop,
+        )
+    )
+
 
 @torch.no_grad()
 def train_chunk(task: Task, tick: Callable[[int], None]) -> Ensemble:
-    """Train and read the members of a task; `tick` hears of every epoch."""
-    stack = Stack.of(task.weights, task.members[0].shape, device=task.place, dtype=task.dtype)
-    samples = task.samples.on(task.place, task.dtype)
-    held = None if task.test is None else (task.test[0].to(task.place, task.dtype), task.test[1].to(task.place))
+    """Train and read the members of a task, from first weights to last reading; `tick` hears of every epoch."""
+    stack = Stack.of(task.weights, task.members[0].shape, device=task.device, dtype=task.dtype)
+    samples = task.samples.on(task.device, task.dtype)
+    test = None if task.test is None else (task.test[0].to(task.device, task.dtype), task.test[1].to(task.device))
     wanted = {*task.watch.epochs, task.epochs}
     loss, accuracy = (stack.theta.new_zeros(task.epochs, stack.members, dtype=torch.float32) for _ in range(2))
-    readings: list[Reading] = []
+    readings: list[EnsembleReading] = []
 
     def read(epoch: int) -> None:
         if epoch in wanted:
-            modes = task.watch.modes
-            readings.extend(read_ensemble(stack, samples, held, task.watch, epoch=epoch, mode=mode) for mode in modes)
+            readings.extend(
+                read_ensemble(stack, samples, test, task.watch, epoch=epoch, reading=name)
+                for name in task.watch.readings
+            )
 
     read(0)
     epoch, before = 0, None
@@ -88,5 +198,5 @@ def train_chunk(task: Task, tick: Callable[[int], None]) -> Ensemble:
         readings=tuple(readings),
         stack=stack.on(torch.device("cpu")),
         settings=task.settings,
-        provenance=provenance(task.place, task.dtype),
+        provenance=provenance(task.device, task.dtype),
     )

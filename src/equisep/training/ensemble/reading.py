@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, Literal, get_args
+from dataclasses import InitVar, dataclass, fields
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +15,9 @@ from torch import Tensor
 from equisep.data.batches import batch_starts
 from equisep.data.sampling import ORDER, permutation
 from equisep.errors import InputError, did_you_mean
+from equisep.results import Reading, reading_named
 from equisep.separation.batched import StackedCenters, read_stacked, stacked_hits
 from equisep.shapes import Float, Int
-from equisep.taps import Mode
 from equisep.training.ensemble.passes import Vectors, linear, normalize, vectors_of
 from equisep.training.ensemble.samples import Samples
 from equisep.training.ensemble.stack import Stack
@@ -33,26 +33,29 @@ class Watch:
     """When and how an ensemble is read while it trains; after the last epoch it always is.
 
     epochs       counted over all stages; 0 is before the first step.
-    modes        `batch`, `eval`, or both: see `equisep.measure`.
+    reading      `mixed`, `eval`, or several of them: see `equisep.measure`. `modes`, the former name, is still taken.
     sites        whether every site is read (D, D_k, CDNV, nearest centers), or loss and accuracy alone.
     test         what is read of test data: `accuracy`, or `sites` as well.
-    batch_size, seed      the batches of `batch` mode: one fixed class-mixed order, as `equisep.data.Batches`.
+    batch_size, seed      the batches of the reading `mixed`: one fixed class-mixed order, as `equisep.data.Batches`.
     """
 
     epochs: tuple[int, ...] = ()
-    modes: tuple[Mode, ...] = ("batch",)
+    reading: Reading | Sequence[Reading] = "mixed"
     sites: bool = True
     test: TestReading = "accuracy"
     batch_size: int = 100
     seed: int = 0
+    modes: InitVar[Sequence[str] | None] = None
 
-    def __post_init__(self) -> None:
-        strange = [mode for mode in self.modes if mode not in get_args(Mode)]
-        if strange or not self.modes:
-            found = strange[0] if strange else "none"
-            raise InputError(
-                f"No reading mode `{found}`.{did_you_mean(str(found), get_args(Mode))} Known: {', '.join(get_args(Mode))}."
-            )
+    def __post_init__(self, modes: Sequence[str] | None) -> None:
+        if modes is not None:
+            readings = tuple(reading_named(None, mode=mode) for mode in modes)
+        else:
+            names = (self.reading,) if isinstance(self.reading, str) else self.reading
+            readings = tuple(reading_named(name) for name in names)
+        if not readings:
+            raise InputError("An ensemble is read in one way at least; `reading` is empty. Name `mixed` or `eval`.")
+        object.__setattr__(self, "reading", readings)
         if self.test not in get_args(TestReading):
             hint = did_you_mean(str(self.test), get_args(TestReading))
             raise InputError(f"Test data are read for `accuracy` or `sites`; found `{self.test}`.{hint}")
@@ -63,16 +66,21 @@ class Watch:
         if any(epoch < 0 for epoch in self.epochs):
             raise InputError(f"Epochs are counted from 0; found {min(self.epochs)}.")
 
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """All of `reading`, by name."""
+        return cast("tuple[Reading, ...]", self.reading)
+
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """Every member at one epoch in one mode; NaN (a rank of 0) where a number does not exist, as for a diverged member.
+class EnsembleReading:
+    """Every member at one epoch in one reading; NaN (a rank of 0) where a number does not exist, as for one that diverged.
 
     Arrays begin with the member; those of sites go on with the site, 0 being the input. What was not asked for is None.
     """
 
     epoch: int
-    mode: Mode
+    reading: Reading
     loss: Array
     accuracy: Array
     fuzziness: Array | None = None
@@ -85,51 +93,55 @@ class Reading:
     cdnv_test: Array | None = None
     ncc_test: Array | None = None
 
-    def taken(self, members: Sequence[int]) -> Reading:
-        """The reading of some members."""
-        return self._mapped(lambda value: value[list(members)])
+    def taken(self, members: Sequence[int]) -> EnsembleReading:
+        """The numbers of some members."""
+        arrays = {name: value[list(members)] for name, value in self.arrays().items()}
+        return EnsembleReading(self.epoch, self.reading, **arrays)
 
-    def joined(self, *others: Reading) -> Reading:
-        """The reading of these members and others'."""
-        found = {
-            name: np.concatenate([getattr(reading, name) for reading in (self, *others)])
-            for name in ARRAYS
-            if getattr(self, name) is not None
-        }
-        return Reading(epoch=self.epoch, mode=self.mode, **found)
+    def joined(self, *others: EnsembleReading) -> EnsembleReading:
+        """The numbers of these members and others'."""
+        parts = [one.arrays() for one in (self, *others)]
+        arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return EnsembleReading(self.epoch, self.reading, **arrays)
 
-    def _mapped(self, change: Any) -> Reading:
-        found = {name: change(getattr(self, name)) for name in ARRAYS if getattr(self, name) is not None}
-        return Reading(epoch=self.epoch, mode=self.mode, **found)
+    def arrays(self) -> dict[str, Array]:
+        """What was read, by name."""
+        return {name: value for name in ARRAYS if (value := getattr(self, name)) is not None}
 
 
-ARRAYS = tuple(entry.name for entry in fields(Reading) if entry.name not in ("epoch", "mode"))
+ARRAYS = tuple(entry.name for entry in fields(EnsembleReading) if entry.name not in ("epoch", "reading"))
 
 
 @torch.no_grad()
 def read_ensemble(
-    stack: Stack, samples: Samples, test: tuple[Tensor, Tensor] | None, watch: Watch, *, epoch: int, mode: Mode
-) -> Reading:
-    """Loss, accuracy and all sites of every member in one mode; members in as large groups as memory allows."""
+    stack: Stack, samples: Samples, test: tuple[Tensor, Tensor] | None, watch: Watch, *, epoch: int, reading: Reading
+) -> EnsembleReading:
+    """Loss, accuracy and all sites of every member in one reading; members in as large groups as memory allows."""
     n = samples.n if test is None else max(samples.n, len(test[1]))
     numbers = n * (stack.shape.inputs + sum(stack.shape.widths) + stack.shape.classes)
     group = max(
         1, READ_BYTES.get(stack.theta.device.type, 2**28) // (numbers * (2 * stack.theta.element_size() + 4 * 8))
     )
     parts = [
-        _read_group(stack, samples, test, watch, members=slice(start, start + group), mode=mode)
+        _read_group(stack, samples, test, watch, members=slice(start, start + group), reading=reading)
         for start in range(0, stack.members, group)
     ]
-    found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    return Reading(epoch=epoch, mode=mode, **found)
+    arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return EnsembleReading(epoch=epoch, reading=reading, **arrays)
 
 
 def _read_group(
-    stack: Stack, samples: Samples, test: tuple[Tensor, Tensor] | None, watch: Watch, *, members: slice, mode: Mode
+    stack: Stack,
+    samples: Samples,
+    test: tuple[Tensor, Tensor] | None,
+    watch: Watch,
+    *,
+    members: slice,
+    reading: Reading,
 ) -> dict[str, Array]:
     rows, labels = samples.rows[members], samples.labels[members]  # m n
     order = _order(samples.n, watch, rows.device)
-    features, scores = _held(_sites(stack, samples.pool[rows[:, order].t()], members, mode, watch), watch.sites)
+    features, scores = _held(_sites(stack, samples.pool[rows[:, order].t()], members, reading, watch), watch.sites)
     y = labels[:, order]  # m n
     found = dict(zip(("loss", "accuracy"), _scored(scores, y), strict=True))
     centers: dict[int, StackedCenters] = {}
@@ -137,7 +149,7 @@ def _read_group(
         of_sites, centers = _statistics(features, y, classes=stack.shape.classes)
         found |= of_sites
     if test is not None:
-        found |= _read_test(stack, test, watch, centers, members=members, mode=mode)
+        found |= _read_test(stack, test, watch, centers, members=members, reading=reading)
     return {name: value.cpu().numpy() for name, value in found.items()}
 
 
@@ -148,7 +160,7 @@ def _read_test(
     centers: Mapping[int, StackedCenters],
     *,
     members: slice,
-    mode: Mode,
+    reading: Reading,
 ) -> dict[str, Tensor]:
     """The test data: accuracy; and, where asked, D and CDNV of their own means, nearest centers of the training's."""
     width = len(stack.theta[members])
@@ -156,7 +168,7 @@ def _read_test(
     y = test[1][order].expand(width, -1)  # m n
     inputs = test[0][order].unsqueeze(1).expand(-1, width, -1)  # n m i
     wanted = watch.sites and watch.test == "sites"
-    features, scores = _held(_sites(stack, inputs, members, mode, watch), wanted)
+    features, scores = _held(_sites(stack, inputs, members, reading, watch), wanted)
     found = {"accuracy_test": _scored(scores, y)[1]}
     if wanted:
         of_sites, _ = _statistics(features, y, classes=stack.shape.classes, centers=centers)
@@ -178,22 +190,22 @@ def _statistics(
     own: dict[int, StackedCenters] = {}
     columns: dict[str, dict[int, Tensor]] = {}
     for width in dict.fromkeys(part.shape[2] for part in features):
-        places = [site for site, part in enumerate(features) if part.shape[2] == width]
-        across = torch.stack([features[site].transpose(0, 1) for site in places]).flatten(0, 1)  # s·m n d
-        labels = y.repeat(len(places), 1)  # s·m n
-        reading, own[width] = read_stacked(across, labels, classes=classes)
+        sites = [site for site, part in enumerate(features) if part.shape[2] == width]
+        across = torch.stack([features[site].transpose(0, 1) for site in sites]).flatten(0, 1)  # s·m n d
+        labels = y.repeat(len(sites), 1)  # s·m n
+        numbers, own[width] = read_stacked(across, labels, classes=classes)
         nearest = own[width] if centers is None else centers[width]
         values = {
-            "fuzziness": reading.fuzziness,
-            "class_fuzziness": reading.class_fuzziness,
-            "cdnv": reading.cdnv,
+            "fuzziness": numbers.fuzziness,
+            "class_fuzziness": numbers.class_fuzziness,
+            "cdnv": numbers.cdnv,
             "ncc": _share(stacked_hits(across, labels, centers=nearest), across, sound=nearest.sound),
-            "rank": reading.rank,
+            "rank": numbers.rank,
         }
         for name, value in values.items():
-            columns.setdefault(name, {}).update(zip(places, value.unflatten(0, (len(places), -1)), strict=True))
-    found = {name: torch.stack([column[site] for site in sorted(column)], dim=1) for name, column in columns.items()}
-    return found, own
+            columns.setdefault(name, {}).update(zip(sites, value.unflatten(0, (len(sites), -1)), strict=True))
+    metrics = {name: torch.stack([column[site] for site in sorted(column)], dim=1) for name, column in columns.items()}
+    return metrics, own
 
 
 def _held(parts: Iterator[Tensor], wanted: bool) -> tuple[list[Tensor], Tensor]:
@@ -203,7 +215,7 @@ def _held(parts: Iterator[Tensor], wanted: bool) -> tuple[list[Tensor], Tensor]:
 
 
 def _sites(
-    stack: Stack, x: Float[Tensor, "n m i"], members: slice, mode: Mode, watch: Watch
+    stack: Stack, x: Float[Tensor, "n m i"], members: slice, reading: Reading, watch: Watch
 ) -> Iterator[Float[Tensor, "n m _"]]:
     """Features of site 0 (the input), 1, …, and at last the class scores."""
     vectors = vectors_of(stack)
@@ -214,7 +226,7 @@ def _sites(
     for layer in range(stack.shape.depth):
         h = linear(stack, layer, h, vectors[layer].bias[members], members=members)
         if layer < stack.shape.depth - 1:
-            h = _normalized(stack, layer, h, vectors[layer], members, edges if mode == "batch" else None)
+            h = _normalized(stack, layer, h, vectors[layer], members, edges if reading == "mixed" else None)
             if stack.shape.activation:
                 h = h.relu_()
         yield h

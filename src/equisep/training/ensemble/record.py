@@ -18,12 +18,13 @@ from torch import Tensor
 from equisep.errors import EquisepError, InputError, ModelError, ProfileError, did_you_mean
 from equisep.files import encode, write_whole
 from equisep.models import Fnn
+from equisep.results import former_reading, reading_named
 from equisep.results.codec import decode
 from equisep.training.ensemble.member import Member, Stage
-from equisep.training.ensemble.reading import ARRAYS, Reading
+from equisep.training.ensemble.reading import ARRAYS, EnsembleReading
 from equisep.training.ensemble.stack import Stack, vector_positions
 
-SCHEMA = 1
+SCHEMA = 2  # 1 named readings by their `mode`
 KIND = "equisep ensemble"
 
 
@@ -33,14 +34,14 @@ class Ensemble:
 
     `loss` and `accuracy` (members × epochs) are means over each epoch as seen while training. `diverged` is, for each
     member, the first epoch (from 1) whose loss is not finite, the last one if only its last step went wrong, or None.
-    `readings` are sorted by epoch and mode.
+    `readings` are sorted by epoch, then as they were asked for.
     """
 
     members: tuple[Member, ...]
     stages: tuple[Stage, ...]
     loss: npt.NDArray[np.float32]
     accuracy: npt.NDArray[np.float32]
-    readings: tuple[Reading, ...]
+    readings: tuple[EnsembleReading, ...]
     stack: Stack
     settings: Mapping[str, Any]
     provenance: Mapping[str, Any]
@@ -67,28 +68,38 @@ class Ensemble:
         """One member's state dict, for `Fnn.load_state_dict` or `torch.save`."""
         return self.stack.state(member)
 
-    def reading(self, *, epoch: int | None = None, mode: str | None = None) -> Reading:
-        """The reading at an epoch (the last one) in a mode (the first one read)."""
-        known = sorted({reading.epoch for reading in self.readings})
-        modes = list(dict.fromkeys(reading.mode for reading in self.readings))
-        wanted = (known[-1] if epoch is None else epoch, modes[0] if mode is None else mode)
-        for reading in self.readings:
-            if (reading.epoch, reading.mode) == wanted:
-                return reading
-        hint = did_you_mean(str(mode), modes)
+    def reading(
+        self, *, epoch: int | None = None, reading: str | None = None, mode: str | None = None
+    ) -> EnsembleReading:
+        """The numbers at an epoch (the last one) in a reading (the first one asked for).
+
+        `mode`, the former name of `reading`, is still taken.
+        """
+        epochs = sorted({one.epoch for one in self.readings})
+        names = list(dict.fromkeys(one.reading for one in self.readings))
+        name = names[0] if reading is None and mode is None else reading_named(reading, mode=mode)
+        wanted = (epochs[-1] if epoch is None else epoch, name)
+        for one in self.readings:
+            if (one.epoch, one.reading) == wanted:
+                return one
         raise InputError(
-            f"No reading at epoch {wanted[0]} in `{wanted[1]}` mode.{hint} Read were the epochs "
-            f"{', '.join(map(str, known))} in {' and '.join(modes)} mode."
+            f"The ensemble was not read at epoch {wanted[0]} in `{name}`. It was at the epochs "
+            f"{', '.join(map(str, epochs))} in {' and '.join(f'`{each}`' for each in names)}."
         )
 
     def curve(
-        self, member: int, metric: str = "fuzziness", *, epoch: int | None = None, mode: str | None = None
+        self,
+        member: int,
+        metric: str = "fuzziness",
+        *,
+        epoch: int | None = None,
+        reading: str | None = None,
+        mode: str | None = None,
     ) -> list[float]:
-        """A metric of one member over its sites, ready for `equisep.fit_law`."""
-        reading = self.reading(epoch=epoch, mode=mode)
+        """A metric of one member over its sites, ready for `equisep.fit_law`; see `reading`."""
         if metric not in ARRAYS:
             raise InputError(f"No metric `{metric}`.{did_you_mean(metric, ARRAYS)} Known: {', '.join(ARRAYS)}.")
-        values = getattr(reading, metric)
+        values = getattr(self.reading(epoch=epoch, reading=reading, mode=mode), metric)
         if values is None:
             raise InputError(f"`{metric}` was not read. Ask for it with `Watch`.")
         if values.ndim != 2:
@@ -120,15 +131,13 @@ class Ensemble:
         for layer, (mean, var) in enumerate(zip(self.stack.running_mean, self.stack.running_var, strict=True)):
             arrays[f"running_mean.{layer}"], arrays[f"running_var.{layer}"] = mean.numpy(), var.numpy()
         for index, reading in enumerate(self.readings):
-            for name in ARRAYS:
-                if getattr(reading, name) is not None:
-                    arrays[f"reading.{index}.{name}"] = getattr(reading, name)
+            arrays |= {f"reading.{index}.{name}": value for name, value in reading.arrays().items()}
         header = {
             "kind": KIND,
             "schema": SCHEMA,
             "members": encode(self.members),
             "stages": encode(self.stages),
-            "readings": [{"epoch": reading.epoch, "mode": reading.mode} for reading in self.readings],
+            "readings": [{"epoch": one.epoch, "reading": one.reading} for one in self.readings],
             "settings": encode(self.settings),
             "provenance": encode(self.provenance),
         }
@@ -231,9 +240,9 @@ def _decoded(arrays: Mapping[str, npt.NDArray[Any]]) -> Ensemble:
     if theta.shape != (len(members), shape.parameters):
         raise ModelError(f"The file holds weights of shape {tuple(theta.shape)} for {len(members)} × {shape}.")
     readings = [
-        Reading(
+        EnsembleReading(
             epoch=entry["epoch"],
-            mode=entry["mode"],
+            reading=reading_named(entry["reading"] if "reading" in entry else former_reading(entry["mode"])),
             **{name: arrays[key] for name in ARRAYS if (key := f"reading.{index}.{name}") in arrays},
         )
         for index, entry in enumerate(header["readings"])

@@ -12,8 +12,7 @@ from equisep.data import draw, randomize_labels
 from equisep.errors import FeatureError, InputError, LabelError
 from equisep.labels import check_range
 from equisep.shapes import Float, Int
-from equisep.training.ensemble.member import Member
-from equisep.training.ensemble.shape import Shape
+from equisep.training.ensemble.member import Member, Shape
 
 
 @dataclass(frozen=True, slots=True)

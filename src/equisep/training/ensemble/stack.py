@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from equisep.shapes import Float, Int
-from equisep.training.ensemble.shape import Shape
+from equisep.training.ensemble.member import Shape
 
 Weights = Mapping[str, Tensor]
 
