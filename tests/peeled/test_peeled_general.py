@@ -1,4 +1,4 @@
-"""The general K×K solver: published values, closed forms, optimality by its own conditions, and never "solved" unproven."""
+"""Every class a group of its own: published values, closed forms, optimality conditions, and never "solved" unproven."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import math
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from closeness import close
 from equisep.errors import InputError, NumericalError
 from equisep.peeled.problem import Problem
-from equisep.peeled.solvers.general import minimize_logits, solve_general
-from equisep.peeled.solvers.reduced import solve_reduced
+from equisep.peeled.solvers import sphere
+from equisep.peeled.solvers.reduced import solve_general, solve_reduced
 
 
 def two_groups(ratio: float, *, energy: float = 5.0) -> Problem:
@@ -162,9 +161,10 @@ def test_the_edge_of_collapse_is_solved_too() -> None:
 
 
 @pytest.mark.parametrize("steps", [0, 1, 3])
-def test_a_solver_that_stops_early_says_so_with_a_gap_that_holds(steps: int) -> None:
+def test_a_solver_that_stops_early_says_so_with_a_gap_that_holds(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     best = solve_general([two_groups(10)])[0]
-    early = solve_general([two_groups(10)], max_iterations=steps)[0]
+    monkeypatch.setattr(sphere, "OUTER", steps)
+    early = solve_general([two_groups(10)])[0]
     assert early.result == "stopped"
     assert early.iterations == steps
     assert early.certificate.relative_gap > 1e-9
@@ -183,17 +183,6 @@ def test_a_loss_that_underflows_is_not_called_solved() -> None:
     found = solve_general([two_groups(3, energy=1e7), two_groups(3)])
     assert [s.result for s in found] == ["stopped", "solved"]
     assert found[0].value == 0
-
-
-def test_a_batch_stops_each_problem_on_its_own() -> None:
-    easy, hard = two_groups(1), two_groups(12.1924)
-    weights = torch.tensor(np.stack([easy.class_weights, hard.class_weights]))
-    budgets = torch.tensor([easy.budget, hard.budget], dtype=torch.float64)
-    found = minimize_logits(weights, budgets)
-    assert found.converged.all()
-    assert int(found.steps[0]) < int(found.steps[1])
-    alone = minimize_logits(weights[:1], budgets[:1])
-    assert torch.equal(alone.steps, found.steps[:1])
 
 
 def test_too_many_classes_name_the_other_solver() -> None:

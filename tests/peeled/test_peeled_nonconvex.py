@@ -15,9 +15,9 @@ from equisep.peeled.problem import Problem
 from equisep.peeled.solution import Solution
 from equisep.peeled.solvers.descent import descend, stationarity_of
 from equisep.peeled.solvers.etf import compare_with_etf, etf_value
-from equisep.peeled.solvers.general import solve_general
 from equisep.peeled.solvers.nonconvex import enclosing_energy, solve_nonconvex
 from equisep.peeled.solvers.projection import project_on_ball
+from equisep.peeled.solvers.reduced import solve_general
 
 
 def balanced(classes: int) -> Problem:

@@ -12,7 +12,7 @@ from closeness import close
 from equisep.errors import InputError, MissingExtraError, NumericalError
 from equisep.peeled.problem import Problem
 from equisep.peeled.solvers import reference
-from equisep.peeled.solvers.general import solve_general
+from equisep.peeled.solvers.reduced import solve_general
 from equisep.peeled.solvers.reference import solve_reference
 
 

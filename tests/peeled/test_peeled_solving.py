@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import subprocess
 import sys
 
@@ -13,8 +12,6 @@ import equisep
 from closeness import close
 from equisep import peeled
 from equisep.errors import InputError
-
-solving = importlib.import_module("equisep.peeled.solve")
 
 E = {"feature_energy": 5, "weight_energy": 1}
 
@@ -46,17 +43,6 @@ def test_cvxpy_gives_the_same_value() -> None:
     other = peeled.solve(weights=[1, 1, 0.2, 0.2], **E, solver="cvxpy")
     assert other.result == "solved" and other.solver == "cvxpy"
     close(other.value, auto.value, rtol=1e-6)
-
-
-def test_auto_turns_to_the_general_solver_where_the_reduced_one_stops(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = solving.solve_reduced
-    monkeypatch.setattr(solving, "solve_reduced", lambda problems: whole(problems, tolerance=1e-30))
-    problem = peeled.Problem.of_weights([1, 0.5, 0.2], **E)
-    assert peeled.solve_problem(problem, solver="reduced").result == "stopped"
-    answer = peeled.solve_problem(problem)
-    assert (answer.result, answer.solver) == ("solved", "general")
-    many = peeled.Problem.of_groups((3000, 3000, 1), (1, 0.5, 0.2), **E)  # too many for a K×K matrix
-    assert peeled.solve_problem(many).solver == "reduced"
 
 
 def test_a_solution_that_stopped_comes_back_as_such() -> None:

@@ -20,7 +20,7 @@ from equisep.peeled.problem import Problem
 from equisep.peeled.rescue import GroupRescue, Rescue, rescue
 from equisep.peeled.solution import Certificate, Factors, ReducedForm, Solution
 from equisep.peeled.solve import problem_of, solve, solve_problem
-from equisep.peeled.solvers.reduced import solve_reduced
+from equisep.peeled.solvers.reduced import solve_general, solve_reduced
 from equisep.peeled.solvers.reference import solve_reference
 from equisep.peeled.thresholds import Thresholds, threshold, thresholds_of
 from equisep.peeled.weight_decay import WeightDecayRescue, weight_decay_rescue, weight_decay_threshold
@@ -28,14 +28,12 @@ from equisep.peeled.weight_decay import WeightDecayRescue, weight_decay_rescue, 
 if TYPE_CHECKING:
     from equisep.peeled.solvers.etf import EtfComparison as EtfComparison
     from equisep.peeled.solvers.etf import compare_with_etf as compare_with_etf
-    from equisep.peeled.solvers.general import solve_general as solve_general
     from equisep.peeled.solvers.nonconvex import solve_nonconvex as solve_nonconvex
 
 # name → module; loaded on first use (PEP 562), since they import torch
 _HOMES = {
     "EtfComparison": "solvers.etf",
     "compare_with_etf": "solvers.etf",
-    "solve_general": "solvers.general",
     "solve_nonconvex": "solvers.nonconvex",
 }
 

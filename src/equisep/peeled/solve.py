@@ -5,8 +5,8 @@ from __future__ import annotations
 from equisep.errors import InputError, did_you_mean
 from equisep.peeled.checks import Number, Numbers
 from equisep.peeled.problem import FEATURE_ENERGY, WEIGHT_ENERGY, Problem
-from equisep.peeled.solution import DENSE_LIMIT, Solution
-from equisep.peeled.solvers.reduced import solve_reduced
+from equisep.peeled.solution import Solution
+from equisep.peeled.solvers.reduced import solve_general, solve_reduced
 
 SOLVERS = ("auto", "reduced", "general", "cvxpy", "nonconvex")
 
@@ -25,8 +25,8 @@ def solve(
 
     The classes are given by their `sizes` (with `loss_weights`), or by `weights` ω, one per class, or by `groups`, the number
     of classes of each group, with `weights` one per group. The energies are those of the paper's figures where none are given;
-    `compare_network` reads them off a trained model. `auto` is the symmetry-reduced solver, and the general one where
-    that stops early. Look at `result`: a solution that stopped early comes back as such, with its gap.
+    `compare_network` reads them off a trained model. `auto` is the symmetry-reduced solver. Look at `result`: a
+    solution that stopped early comes back as such, with its gap.
     """
     problem = problem_of(
         sizes,
@@ -84,13 +84,4 @@ def solve_problem(problem: Problem, *, solver: str = "auto") -> Solution:
         from equisep.peeled.solvers.nonconvex import solve_nonconvex
 
         return solve_nonconvex(problem)
-    if solver != "general":
-        found = solve_reduced([problem])[0]
-        if solver == "reduced" or found.result == "solved" or problem.classes > DENSE_LIMIT:
-            return found
-    from equisep.peeled.solvers.general import solve_general
-
-    general = solve_general([problem])[0]
-    if solver == "general" or general.result == "solved" or general.certificate.gap < found.certificate.gap:
-        return general
-    return found
+    return (solve_general if solver == "general" else solve_reduced)([problem])[0]

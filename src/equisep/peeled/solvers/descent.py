@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from equisep.peeled.solvers.trust_region import inner, norm, spread
 from equisep.shapes import Float64, Int
 
 MEMORY = 10  # values back that a new one must be below the largest of: spectral steps need room to rise now and then
@@ -107,3 +106,18 @@ def _lower(
         trial[high] = project(x[high] - spread(step[high]) * gradient[high])
         values[high], slopes[high] = objective(trial[high])
     return trial, values, slopes
+
+
+def inner(a: Float64[Tensor, "b m p"], b: Float64[Tensor, "b m p"]) -> Float64[Tensor, " b"]:
+    """⟨a, b⟩ of each problem."""
+    return (a * b).sum(dim=(-2, -1))
+
+
+def norm(a: Float64[Tensor, "b m p"]) -> Float64[Tensor, " b"]:
+    """‖a‖_F of each problem."""
+    return inner(a, a).sqrt()
+
+
+def spread(numbers: Float64[Tensor, " b"]) -> Float64[Tensor, "b 1 1"]:
+    """One number per problem, to multiply matrices with."""
+    return numbers[:, None, None]

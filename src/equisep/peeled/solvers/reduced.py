@@ -10,12 +10,14 @@ One group is the simplex ETF in closed form, two groups are two equations, more 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from equisep.peeled.certificate import ReducedGap, reduced_gap, verdict
+from equisep.errors import InputError
+from equisep.peeled.certificate import ReducedGap, dense_gap, reduced_gap, verdict
 from equisep.peeled.problem import Problem
-from equisep.peeled.solution import ReducedForm, Solution
+from equisep.peeled.solution import DENSE_LIMIT, ReducedForm, Solution
 from equisep.peeled.solvers.batch import Batch
 from equisep.peeled.solvers.sphere import AIM, Start, solve_factored
 from equisep.peeled.solvers.two_groups import solve_two
@@ -51,6 +53,30 @@ def solve_reduced(
                 form=ReducedForm(s[row], M[row]),
             )
     return [solutions[place] for place in range(len(problems))]
+
+
+def solve_general(problems: Sequence[Problem], *, tolerance: float = TOLERANCE) -> list[Solution]:
+    """The same problems with every class a group of its own: no symmetry is used, so this checks that what it assumes holds.
+
+    The certificate is of the K×K logits as they stand, by other code than the solver's own.
+    """
+    for place, problem in enumerate(problems):
+        if problem.classes > DENSE_LIMIT:
+            raise InputError(
+                f"The general solver holds K×K logits and takes at most {DENSE_LIMIT} classes; problem {place} has "
+                f"{problem.classes}. Use the reduced solver, whose cost does not depend on the number of classes."
+            )
+    alone = [
+        replace(p, group_sizes=(1,) * p.classes, weights=tuple(p.class_weights.tolist()), membership=None)
+        for p in problems
+    ]
+    return [_dense(problem, found, tolerance) for problem, found in zip(problems, solve_reduced(alone), strict=True)]
+
+
+def _dense(problem: Problem, found: Solution, tolerance: float) -> Solution:
+    value, certificate = dense_gap(problem.class_weights, found.Z, problem.budget)
+    result = verdict(value, certificate, tolerance)
+    return Solution(problem, value, result, certificate, "general", found.iterations, found.Z)
 
 
 def stacked(forms: Sequence[ReducedForm]) -> Start:
