@@ -27,7 +27,7 @@ from equisep.figures.quantities import (
 )
 from equisep.figures.rules import quantities_of
 from equisep.report.figures.draw import draw_figure
-from equisep.report.figures.tables import figure_markdown
+from equisep.report.figures.markdown import figure_markdown
 from figures.synthetic_figures import evidence, figure, law_curve, outcome
 
 HALVED = tuple(64.0 * 0.5**site for site in range(7))

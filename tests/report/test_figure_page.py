@@ -19,7 +19,7 @@ from equisep.figures.evidence import Entry, Evidence, gather
 from equisep.figures.figure import Claim, Figure, Series
 from equisep.figures.judge import judge
 from equisep.figures.outcome import Curves, Outcome
-from equisep.figures.papers.he2023 import CODE_RATES, FIG1
+from equisep.figures.papers.he2023 import FIG1
 from equisep.report.figures.missing_laws import law_parts, rate_parts
 from equisep.report.figures.page import figures_page, recorded_figures, summary_table
 from equisep.report.figures.summary import state_of
@@ -225,7 +225,7 @@ def test_unequal_classes_change_what_is_said_of_weightings() -> None:
 
 
 def test_fig1_is_judged_again_at_the_rates_of_the_authors_code() -> None:
-    rates = CODE_RATES[FIG1.id]
+    rates = FIG1.code_rates
     assert set(rates) == {series.name for series in FIG1.series} - {"points"}
     assert all(rates[series.name] in FIG1.rates_of(series) for series in FIG1.series if series.name in rates)
     entries = []

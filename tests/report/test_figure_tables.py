@@ -6,19 +6,27 @@ import io
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console, RenderableType
 
+from equisep.figures.catalogue import figure_of
 from equisep.figures.evidence import Evidence, gather
 from equisep.figures.figure import Claim
 from equisep.figures.judge import judge
 from equisep.figures.papers.galanti2022 import BOUND
-from equisep.report.figures.cost_table import duration, render_plans, size
-from equisep.report.figures.list import list_rows, render_list
+from equisep.report.figures.cost_table import CostRow, render_plans
+from equisep.report.figures.list import list_json, list_rows, render_list
+from equisep.report.figures.markdown import figure_markdown
 from equisep.report.figures.summary import figure_json, state_of
-from equisep.report.figures.tables import figure_markdown, render_figure
+from equisep.report.figures.tables import render_figure
+from equisep.report.formatting import duration, size
+from equisep.runs.record import recorded_evidence
 from figures.synthetic_figures import asked_for, evidence, figure, law_curve, numbers, outcome, shown_evidence
+
+REPO = Path(__file__).resolve().parents[2]
 
 
 def printed(content: RenderableType, *, width: int = 120, encoding: str = "utf-8") -> str:
@@ -182,8 +190,8 @@ def test_the_list_sums_up() -> None:
     found = shown_evidence()
     empty = gather(replace(found.figure, id="test/other"), (), scale="paper")
     rows = list_rows(((found, judge(found), False), (empty, judge(empty), False)))
-    assert [row["state"] for row in rows] == ["run", "not run"]
-    assert rows[1]["claims"] == {"held": 0, "not held": 0, "indicated": 0, "not run": 4}
+    assert [row["state"] for row in list_json(rows)] == ["run", "not run"]
+    assert list_json(rows)[1]["claims"] == {"held": 0, "not held": 0, "indicated": 0, "not run": 4}
     text = printed(render_list(rows))
     own = next(line for line in text.splitlines() if line.startswith(" test/") and "not run" not in line)
     assert own.split()[1:5] == ["run", "2", "1", "1"]  # held, not held, not run
@@ -210,6 +218,29 @@ def test_durations(seconds: float, words: str) -> None:
 
 def test_sizes_and_plans() -> None:
     assert [size(n) for n in (5, 2048, 3 * 2**20, 5 * 2**30)] == ["5 B", "2 KiB", "3 MiB", "5 GiB"]
-    row = {"id": "a/b", "cells": 10, "stored": 4, "cells_to_run": 6, "groups": 2, "seconds": 90.0, "bytes": 2**30}
-    text = printed(render_plans([{**row, "device": "a machine"}] * 2))
+    row = CostRow("a/b", "paper", 10, 4, cells_to_run=6, groups=2, seconds=90.0, bytes=2**30, device="a machine")
+    text = printed(render_plans([row] * 2))
     assert "12 cells in 4 groups that train together; predicted for a machine: 3 min, at most 1 GiB at once" in text
+
+
+def test_the_json_of_the_committed_record_is_what_it_was() -> None:
+    """`recorded_json.json` is what `equisep figures show ID --json` printed of version 0.1, of each figure four series."""
+    before = json.loads((Path(__file__).parent / "recorded_json.json").read_text(encoding="utf-8"))
+    for id, content in before.items():
+        found = recorded_evidence(figure_of(id), REPO / "results" / f"{id}.json")
+        now = json.loads(json.dumps(figure_json(found, judge(found), recorded=True)))
+        now["series"] = now["series"][: len(content["series"])]
+        assert list(now) == list(content), id
+        assert list(map(list, now["series"])) == list(map(list, content["series"])), id
+        leaves, wanted = _flat(now), _flat(content)
+        real = [path for path, leaf in wanted.items() if isinstance(leaf, float)]
+        assert [leaves.pop(path) for path in real] == pytest.approx([wanted.pop(path) for path in real], rel=1e-9), id
+        assert leaves == wanted, id
+
+
+def _flat(content: Any, path: str = "") -> dict[str, Any]:
+    """Every number and word by its path."""
+    if isinstance(content, dict | list):
+        pairs = content.items() if isinstance(content, dict) else enumerate(content)
+        return {key: leaf for name, value in pairs for key, leaf in _flat(value, f"{path}/{name}").items()}
+    return {path: content}

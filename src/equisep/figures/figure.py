@@ -107,6 +107,18 @@ class Printed:
 
 
 @dataclass(frozen=True, slots=True)
+class ComparativeBound:
+    """The series that a comparative bound is estimated from: see `equisep.figures.papers.galanti2022_bound`.
+
+    first       trained on the first sample alone. `joined`: for each share p of changed labels, by depth, those trained on
+                both samples.
+    """
+
+    first: str
+    joined: Mapping[float, Mapping[int, str]]
+
+
+@dataclass(frozen=True, slots=True)
 class Figure:
     """One experiment of a paper: base cell × series × rates × seeds, how the rate is chosen, what is drawn and claimed.
 
@@ -114,6 +126,7 @@ class Figure:
                 `given` (the cell's own rate), `short runs` (best r of runs of `short` times the epochs with one seed).
     smoke       changes at smoke scale, beside the general ones.
     columns     panels in a row, as the paper arranges them.
+    code_rates  the rates that the authors' public code names, by series. `bound`: what a comparative bound is estimated from.
     """
 
     id: str
@@ -132,6 +145,8 @@ class Figure:
     columns: int = 3
     smoke: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    code_rates: Mapping[str, float] = field(default_factory=dict)
+    bound: ComparativeBound | None = None
 
     def __post_init__(self) -> None:
         _refuse_unknown("way to choose the rate", self.choose, get_args(Choice))

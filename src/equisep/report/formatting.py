@@ -35,6 +35,34 @@ UNICODE = Glyphs(rho="ρ", squared="²", missing="–", minus="−", dot="·", e
 ASCII = Glyphs(rho="rho", squared="2", missing="-", minus="-", dot="|", ellipsis="~")
 
 
+# what a terminal that has ASCII alone shows for the signs that words use
+_SPELLED = {
+    "ρ": "rho", "≤": "<=", "≥": ">=", "≠": "!=", "±": "+/-", "−": "-", "–": "-", "×": "x", "·": "|", "…": "...",
+    "ε": "epsilon", "“": '"', "”": '"', "’": "'", "⁺": "+", "²": "2", "→": "->",
+}  # fmt: skip
+
+
+def ascii_text(text: str, glyphs: Glyphs = ASCII) -> str:
+    """Text with the signs that these glyphs lack spelled out; to be done before lines are broken, so that none is lost."""
+    return "".join(_SPELLED.get(char, char) for char in text) if glyphs is ASCII else text
+
+
+def duration(seconds: float) -> str:
+    """`0.4 s`, `12 min`, `3.5 h`, `2.1 days`, `3.4 years`."""
+    for unit, name in ((365.25 * 86400, "years"), (86400.0, "days"), (3600.0, "h"), (60.0, "min")):
+        if seconds >= 1.5 * unit:
+            return f"{seconds / unit:.3g} {name}"
+    return f"{seconds:.2g} s"
+
+
+def size(count: int) -> str:
+    """Bytes in the largest unit that leaves one or more: `3.4 GiB`."""
+    for unit, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if count >= unit:
+            return f"{count / unit:.3g} {name}"
+    return f"{count} B"
+
+
 def number(value: float | None, digits: int = 4, *, missing: str = UNICODE.missing) -> str:
     """A number to `digits` significant digits, without an exponent where it reads better without one."""
     if value is None:

@@ -110,7 +110,8 @@ def _recorded(figure: Figure) -> Found | None:
 
 def print_found(found: Found, *, markdown: bool = False) -> None:
     """The figure as text, or as Markdown."""
-    from equisep.report.figures.tables import figure_markdown, render_figure
+    from equisep.report.figures.markdown import figure_markdown
+    from equisep.report.figures.tables import render_figure
 
     if markdown:
         text = figure_markdown(found.evidence, found.verdicts, recorded=found.recorded)

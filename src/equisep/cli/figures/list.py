@@ -5,7 +5,7 @@ from __future__ import annotations
 from equisep.cli.console import out, print_json, reported
 from equisep.cli.figures.common import FigureFile, Found, ReadStore, found_of, known_figures, open_store, say_notes
 from equisep.cli.options import Json, Quiet
-from equisep.report.figures.list import list_rows, render_list
+from equisep.report.figures.list import list_json, list_rows, render_list
 
 
 @reported
@@ -20,7 +20,7 @@ def list_figures(file: FigureFile = None, store: ReadStore = None, json: Json = 
     say_notes(held, quiet=quiet)
     rows = list_rows((each.evidence, each.verdicts, each.recorded) for each in found)
     if json:
-        print_json(rows)
+        print_json(list_json(rows))
     else:
         out.print(render_list(rows))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,6 +29,7 @@ from equisep.figures.catalogue import named
 if TYPE_CHECKING:
     from equisep.figures.figure import Figure
     from equisep.progress import Progress
+    from equisep.report.figures.cost_table import CostRow
 
 
 @reported
@@ -166,14 +168,16 @@ def _show_plans(
 
     rows = [_plan(figure, asked, store=store, device=device, data_dir=data_dir) for figure in figures]
     if json:
-        print_json(rows[0] if len(rows) == 1 else rows)
+        content = [asdict(row) for row in rows]
+        print_json(content[0] if len(content) == 1 else content)
     else:
         out.print(render_plans(rows))
 
 
 def _plan(
     figure: Figure, asked: Mapping[str, Any], *, store: Path, device: str | None, data_dir: Path | None
-) -> dict[str, Any]:
+) -> CostRow:
+    from equisep.report.figures.cost_table import CostRow
     from equisep.runs.cost import predict_cells
     from equisep.runs.plan import Asked, asked_cells, groups_of
     from equisep.runs.run import substitutes
@@ -184,14 +188,14 @@ def _plan(
     done = Store.open(store, create=False).done([cell.key for cell in cells]) if store.exists() else set()
     left = [cell for group in groups_of(cells) if any(cell.key not in done for cell in group) for cell in group]
     cost = predict_cells(left, device=device)
-    return {
-        "id": figure.id,
-        "scale": asked["scale"],
-        "cells": len({cell.key for cell in cells}),
-        "stored": len(done),
-        "cells_to_run": cost.cells,
-        "groups": cost.groups,
-        "seconds": cost.seconds,
-        "bytes": cost.bytes,
-        "device": cost.device,
-    }
+    return CostRow(
+        id=figure.id,
+        scale=asked["scale"],
+        cells=len({cell.key for cell in cells}),
+        stored=len(done),
+        cells_to_run=cost.cells,
+        groups=cost.groups,
+        seconds=cost.seconds,
+        bytes=cost.bytes,
+        device=cost.device,
+    )

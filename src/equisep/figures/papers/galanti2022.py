@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from equisep.figures.cell import Cell
-from equisep.figures.figure import Claim, Figure, Panel, Printed, Series
+from equisep.figures.figure import Claim, ComparativeBound, Figure, Panel, Printed, Series
 
 SOURCE = "Galanti & Galanti (2022)"
 CITE = (
@@ -350,6 +350,10 @@ BOUND = Figure(
         f"Relabeling a share q at random changes p = q(1 − 1/{CLASSES}) of the labels.",
         "The embedded Fashion-MNIST at 10×10: S1 and S2 have 50 samples a class.",
         "The rate falls by 10 at 1/3 and 2/3: eight batches an epoch would see little of a rate that falls from epoch 60 on.",
+    ),
+    bound=ComparativeBound(
+        first=f"first-{DEEPEST}",
+        joined={share / 100: {d: f"joined{d}-{share}" for d in BOUND_DEPTHS} for share in SHARES},
     ),
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The comparative bound of Galanti & Galanti 2022 (Prop. 1), estimated from what was run of `galanti2022/bound`.
+"""The comparative bound of Galanti & Galanti 2022 (Prop. 1), estimated from what was run of a figure that declares it.
 
 E[err] ≤ P[d_S1 ≥ d_min(S1 ∪ S̃2)] + p + δ, where d_S1 is the effective depth of the network trained on S1 and d_min the
 least depth of a network that separates S1 and S2 relabeled in a share p. Trained networks give an upper estimate of d_min,
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equisep.figures.evidence import Evidence
-from equisep.figures.papers.galanti2022 import BOUND_DEPTHS, DEEPEST, FITTED, SHARES
+from equisep.figures.quantities import FITTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +33,24 @@ class Estimate:
 
 
 def estimates(evidence: Evidence) -> tuple[Estimate, ...]:
-    """One estimate for each p of which some seed was run at every depth; the least `value` of them is the estimate of E[err]."""
-    first = evidence.series[f"first-{DEEPEST}"]
+    """One estimate for each p of which some seed was run at every depth; the least `value` of them is the estimate of E[err].
+
+    None for a figure that is not about it.
+    """
+    bound = evidence.figure.bound
+    if bound is None:
+        return ()
+    first = evidence.series[bound.first]
     depths = first.values("effective_depth")
     found: list[Estimate] = []
-    for share in SHARES:
-        tops = {d: evidence.series[f"joined{d}-{share}"].values("ncc") for d in BOUND_DEPTHS}
+    for p, joined in bound.joined.items():
+        tops = {depth: evidence.series[name].values("ncc") for depth, name in joined.items()}
         seeds = [seed for seed in first.chosen if all(seed in own for own in tops.values())]
         if not seeds:
             continue
-        least = {seed: min((d for d in BOUND_DEPTHS if tops[d][seed] > FITTED), default=math.inf) for seed in seeds}
+        least = {seed: min((d for d in joined if tops[d][seed] > FITTED), default=math.inf) for seed in seeds}
         # a network that separates S1 at no layer is counted against the estimate
         beyond = float(np.mean([depths.get(seed, math.inf) >= least[seed] for seed in seeds]))
         known = [depth for depth in least.values() if math.isfinite(depth)]
-        p = share / 100
         found.append(Estimate(p, len(seeds), beyond, beyond + p, float(np.mean(known)) if known else None))
     return tuple(found)

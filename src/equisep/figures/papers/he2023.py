@@ -90,17 +90,13 @@ FIG1 = Figure(
         Printed("adam-8", "half_life", 1.1, SLIDES),
     ),
     notes=("Weightings of D agree here by definition: all classes have as many samples.",),
-    **BEST,
-)  # fmt: skip
-
-# the rates that the authors' public code names for the panels of Fig. 1; the paper does not print them
-CODE_RATES = {
-    FIG1.id: {
+    code_rates={  # the paper does not print them
         f"{name}-{depth}": rate
         for name, row in (("sgd", (0.3, 0.03, 0.01)), ("momentum", (0.3, 0.01, 0.001)), ("adam", (3e-3, 1e-3, 3e-4)))
         for depth, rate in zip(DEPTHS, row, strict=True)
     },
-}
+    **BEST,
+)  # fmt: skip
 
 EMERGENCE = FM.with_(depth=20, read_epochs=OFTEN)
 FIG2 = Figure(
@@ -161,7 +157,7 @@ FIG3 = Figure(
         *(Series(f"balanced-{depth}", {"depth": depth}) for depth in DEPTHS),
         *(
             Series(f"{word}-{depth}", {"depth": depth, "weightings": WEIGHTINGS, **own},
-                   rates=(CODE_RATES[FIG1.id][f"adam-{depth}"],))
+                   rates=(FIG1.code_rates[f"adam-{depth}"],))
             for word, own in (("equal", {}), ("unequal", IMBALANCED))
             for depth in DEPTHS
         ),

@@ -9,10 +9,9 @@ import numpy as np
 from equisep.figures.claim_parts import Operand, lines_of
 from equisep.figures.evidence import Entry, Evidence, SeriesEvidence, gather
 from equisep.figures.judge import Verdict, judge
-from equisep.figures.papers.he2023 import CODE_RATES
 from equisep.figures.quantities import FITTED, Query, curve, law_of, quantity_words
 from equisep.figures.rules import LAWS, law_words
-from equisep.report.figures.tables import escaped, markdown_table
+from equisep.report.figures.markdown import escaped, markdown_table
 from equisep.report.formatting import TWO_SLOPES_GAIN, correlation, number, percent
 
 _RULES = (*LAWS, "at least", "at most")  # that ask for an r of each series by itself
@@ -37,7 +36,7 @@ def law_parts(evidence: Evidence, verdicts: Sequence[Verdict]) -> Iterator[str]:
 
 def rate_parts(evidence: Evidence) -> Iterator[str]:
     """The same figure at the rates that the authors' code names, where it does: numbers, and the claims judged again."""
-    named = CODE_RATES.get(evidence.figure.id, {})
+    named = evidence.figure.code_rates
     theirs = _at_rates(evidence, named)
     if not theirs.done:
         return

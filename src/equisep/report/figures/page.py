@@ -8,28 +8,26 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from statistics import mode
-from typing import Any, Protocol
+from typing import Protocol
 
 from equisep.errors import InputError
 from equisep.figures.figure import Figure
-from equisep.figures.judge import FEW, WORDS, judge
+from equisep.figures.judge import FEW, WORDS, Verdict, judge
 from equisep.figures.quantities import FITTED
 from equisep.figures.rules import ALIKE, FUZZY_R, LAW_R
-from equisep.report.figures.cost_table import duration, size
-from equisep.report.figures.missing_laws import law_parts, rate_parts
-from equisep.report.figures.summary import LIBRARIES, figure_json
-from equisep.report.figures.tables import (
+from equisep.report.figures.cells import provenance_line, stand_in_lines, version_words
+from equisep.report.figures.markdown import (
     claims_markdown,
     escaped,
     estimates_markdown,
     markdown_table,
     printed_markdown,
-    provenance_line,
     seeds_markdown,
     series_markdown,
-    stand_in_lines,
 )
-from equisep.report.formatting import TWO_SLOPES_GAIN, percent
+from equisep.report.figures.missing_laws import law_parts, rate_parts
+from equisep.report.figures.summary import LIBRARIES, SeriesSummary, Summary, summarize
+from equisep.report.formatting import TWO_SLOPES_GAIN, duration, percent, size
 from equisep.runs.record import recorded_evidence
 
 PAPERS = {
@@ -65,18 +63,18 @@ class Cost(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A figure, and what the record has of it: its content as JSON, the tables of laws that were not found, and remarks."""
+    """A figure, and what the record has of it: all that is told of it, the tables of laws that were not found, and remarks."""
 
     figure: Figure
-    content: Mapping[str, Any] | None = None
+    summary: Summary | None = None
     beside: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
     @property
     def counts(self) -> Mapping[str, int]:
         """How its claims fared; not run where there is no record."""
-        if self.content is not None:
-            return dict(self.content["counts"])
+        if self.summary is not None:
+            return self.summary.counts
         return {word: len(self.figure.claims) if word == "not run" else 0 for word in WORDS}
 
 
@@ -100,7 +98,7 @@ def figures_page(figures: Sequence[Figure], results: Path, *, predict: Callable[
     for paper, own in _by_paper(found).items():
         parts.append(f"## {paper}: {PAPERS[paper]}" if paper in PAPERS else f"## {paper}")
         parts.append(_overview(own, predict))
-        parts += [part for each in own if each.content for part in _section(each, each.content, results)]
+        parts += [part for each in own if each.summary for part in _section(each, each.summary, results)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -108,9 +106,9 @@ def summary_table(found: Sequence[Recorded]) -> str:
     """A row a paper: how many figures are recorded, and how their claims fared."""
     rows = []
     for paper, own in _by_paper(found).items():
-        known = sum(each.content is not None for each in own)
+        known = sum(each.summary is not None for each in own)
         rows.append([PAPERS.get(paper, paper), f"{known} of {len(own)}", *_sums(own)])
-    known = sum(each.content is not None for each in found)
+    known = sum(each.summary is not None for each in found)
     rows.append(["all", f"{known} of {len(found)}", *_sums(found)])
     titles = ("paper", "figures recorded", *(f"claims {WORDS[0]}", *WORDS[1:]))
     return markdown_table(titles, rows, left=("paper",))
@@ -134,12 +132,12 @@ def _recorded(figure: Figure, path: Path) -> Recorded:
     evidence = recorded_evidence(figure, path)
     verdicts = judge(evidence)
     beside = (*law_parts(evidence, verdicts), *rate_parts(evidence))
-    return Recorded(figure, figure_json(evidence, verdicts, recorded=True), beside)
+    return Recorded(figure, summarize(evidence, verdicts, recorded=True), beside)
 
 
 def _head(found: Sequence[Recorded]) -> Iterator[str]:
-    run = [each.content for each in found if each.content is not None]
-    sums = ", ".join(f"{sum(content['counts'][word] for content in run)} {word}" for word in WORDS)
+    run = [each.summary for each in found if each.summary is not None]
+    sums = ", ".join(f"{sum(summary.counts[word] for summary in run)} {word}" for word in WORDS)
     yield "# The papers' figures, run again"
     yield (
         "Made from the record in `results/` by `scripts/make_figures_page.py`. `equisep figures show ID` prints any of these "
@@ -174,20 +172,22 @@ def _first_modes(figure: Figure) -> set[str]:
     return {cell.modes[0] for cell in cells if cell.kind != "solve"}
 
 
-def _made_words(run: Sequence[Mapping[str, Any]]) -> str:
+def _made_words(run: Sequence[Summary]) -> str:
     """Devices, versions and TF32 of the whole record in a sentence."""
     if not run:
         return ""
-    made = {
-        name: sorted({word for content in run for word in content["provenance"][name]})
-        for name in ("device", *LIBRARIES, "commit")
-    }
-    versions = ", ".join(f"{name} {' and '.join(made[name])}" for name in LIBRARIES if made[name])
-    tf32 = [f"`{content['id']}`" for content in run if content["provenance"]["tf32"]]
+
+    def joined(words: Iterable[Sequence[str]]) -> list[str]:
+        return sorted({word for each in words for word in each})
+
+    made = [summary.made for summary in run]
+    versions = version_words({name: joined(each.versions[name] for each in made) for name in LIBRARIES})
+    tf32 = [f"`{summary.figure.id}`" for summary in run if summary.made.tf32]
     rest = f"TF32 was allowed in {', '.join(tf32)}." if tf32 else "TF32 was not allowed anywhere."
-    hours = duration(sum(content["provenance"]["wall_s"] for content in run))
-    where = " and ".join(made["device"]) or "an unnamed device"
-    trees = f" Commits: {', '.join(made['commit'])}; `-dirty` trees held changes beyond it." if made["commit"] else ""
+    hours = duration(sum(each.wall_s for each in made))
+    where = " and ".join(joined(each.device for each in made)) or "an unnamed device"
+    commits = joined(each.commit for each in made)
+    trees = f" Commits: {', '.join(commits)}; `-dirty` trees held changes beyond it." if commits else ""
     return escaped(f"Everything recorded was made on {where}, with {versions}, in {hours} of computing. {rest}{trees}")
 
 
@@ -196,12 +196,11 @@ def _findings(found: Sequence[Recorded]) -> Iterator[str]:
     yield "## Findings"
     lines = []
     for each in found:
-        failed = [row for row in each.content["claims"] if row["verdict"] == "not held"] if each.content else []
+        series = each.summary.series if each.summary else ()
+        failed = [one for one in each.summary.verdicts if one.verdict == "not held"] if each.summary else []
         if failed:
             lines.append(f"- [`{each.figure.id}`](#{anchor(each.figure.id)}) {escaped(each.figure.title)}")
-        lines += [
-            f"  - **{escaped(row['claim'])}.** {escaped(row['reason'])}{_unfit(row, each.content)}" for row in failed
-        ]
+        lines += [f"  - **{escaped(one.claim.text)}.** {escaped(one.reason)}{_unfit(one, series)}" for one in failed]
     if not lines:
         yield "No recorded claim failed."
         return
@@ -212,18 +211,18 @@ def _findings(found: Sequence[Recorded]) -> Iterator[str]:
     yield "\n".join(lines)
 
 
-def _unfit(row: Mapping[str, Any], content: Mapping[str, Any] | None) -> str:
+def _unfit(verdict: Verdict, series: Sequence[SeriesSummary]) -> str:
     """Which series of the parts that failed do not fit their training data at the rate that r chose; a fact, no cause."""
-    words = {word.strip(",") for part in row["parts"] if part["verdict"] == "not held" for word in part["name"].split()}
+    words = {word.strip(",") for part in verdict.parts if part.verdict == "not held" for word in part.name.split()}
     named = [
-        f"{series['series']} {percent(series['accuracy'])} % at the rate {series['rate']:g}"
-        for series in (content or {}).get("series", ())
-        if any(fnmatchcase(series["series"], word) for word in words)
-        and series["accuracy"] is not None
-        and series["accuracy"] < FITTED
-        and len(series["rates_tried"]) > 1
+        f"{row.name} {percent(fit)} % at the rate {row.rate:g}"
+        for row in series
+        if any(fnmatchcase(row.name, word) for word in words)
+        and (fit := row.number("accuracy")) is not None
+        and fit < FITTED
+        and len(row.rates_tried) > 1
     ]
-    if not named or row["quantity"] == "accuracy":
+    if not named or verdict.claim.quantity == "accuracy":
         return ""
     more = f", and {len(named) - _MOST} more series below {percent(FITTED)} %" if len(named) > _MOST else ""
     return escaped(f" Training accuracy at the rate that r chose: {', '.join(named[:_MOST])}{more}.")
@@ -232,33 +231,34 @@ def _unfit(row: Mapping[str, Any], content: Mapping[str, Any] | None) -> str:
 def _overview(own: Sequence[Recorded], predict: Callable[[Figure], Cost]) -> str:
     rows = []
     for each in own:
-        figure, content = each.figure, each.content
-        if content is None:
+        figure, summary = each.figure, each.summary
+        if summary is None:
             cost = predict(figure)
             state = f"not run; {cost.cells} cells, about {duration(cost.seconds)} on {cost.device}, {size(cost.bytes)}"
             name = f"`{figure.id}`"
         else:
-            whole = content["cells"]["run"] >= content["cells"]["planned"]
-            state = f"{content['state']}, {content['cells']['run']} cells" if whole else content["state"]
+            evidence = summary.evidence
+            whole = evidence.done >= evidence.planned
+            state = f"{summary.state}, {evidence.done} cells" if whole else summary.state
             name = f"[`{figure.id}`](#{anchor(figure.id)})"
         rows.append([name, figure.title, state, *(str(each.counts[word]) for word in WORDS)])
     return markdown_table(("figure", "shows", "state", *WORDS), rows, left=("figure", "shows", "state"))
 
 
-def _section(each: Recorded, content: Mapping[str, Any], results: Path) -> list[str]:
+def _section(each: Recorded, summary: Summary, results: Path) -> list[str]:
     """One recorded figure: what it shows, its picture, claims, numbers beside the paper's, what was not found."""
-    picture = results / f"{content['id']}.png"
-    beside = [series_markdown(content), seeds_markdown(content)]
+    id, title = each.figure.id, escaped(each.figure.title)
+    beside = [series_markdown(summary), seeds_markdown(summary)]
     return [
-        f'<a id="{anchor(content["id"])}"></a>',
-        f"### {content['id']}: {escaped(content['title'])}",
-        f"{escaped(content['source'])}; {escaped(_state_words(content))}.",
-        " ".join(_stand_in_words(content)),
-        f"![{escaped(content['title'])}](../results/{content['id']}.png)" if picture.is_file() else "",
-        claims_markdown(content["claims"]),
-        "The paper's numbers beside ours:" if content["printed"] else "",
-        printed_markdown(content["printed"]),
-        estimates_markdown(content),
+        f'<a id="{anchor(id)}"></a>',
+        f"### {id}: {title}",
+        f"{escaped(each.figure.source)}; {escaped(_state_words(summary))}.",
+        " ".join(_stand_in_words(summary)),
+        f"![{title}](../results/{id}.png)" if (results / f"{id}.png").is_file() else "",
+        claims_markdown(summary),
+        "The paper's numbers beside ours:" if summary.printed else "",
+        printed_markdown(summary),
+        estimates_markdown(summary),
         "\n".join(("Remarks:", "", *(f"- {escaped(remark)}" for remark in each.remarks))) if each.remarks else "",
         *each.beside,
         "\n".join(
@@ -271,23 +271,23 @@ def _section(each: Recorded, content: Mapping[str, Any], results: Path) -> list[
         )
         if any(beside)
         else "",
-        " ".join(escaped(note) for note in content["notes"]),
-        escaped(provenance_line(content)),
+        " ".join(map(escaped, summary.notes)),
+        escaped(provenance_line(summary)),
     ]
 
 
-def _state_words(content: Mapping[str, Any]) -> str:
+def _state_words(summary: Summary) -> str:
     """Seeds and cells in a few words."""
-    seeds = [row["n"] for row in content["series"] if row["n"] and row["rates_tried"]]
+    seeds = [row.n for row in summary.series if row.n and row.rates_tried]
     usual = mode(seeds) if seeds else 0
     over = f"{usual} {'seed' if usual == 1 else 'seeds'}, " if seeds else ""
-    whole = content["cells"]["run"] >= content["cells"]["planned"]
-    cells = f"{content['cells']['run']} cells" if whole else content["state"]
-    return f"{content['scale']} scale, {over}{cells}"
+    evidence = summary.evidence
+    cells = f"{evidence.done} cells" if evidence.done >= evidence.planned else summary.state
+    return f"{evidence.scale} scale, {over}{cells}"
 
 
-def _stand_in_words(content: Mapping[str, Any]) -> Iterator[str]:
-    for line, used in zip(stand_in_lines(content), content["stand_ins"].values(), strict=True):
+def _stand_in_words(summary: Summary) -> Iterator[str]:
+    for line, used in zip(stand_in_lines(summary), summary.evidence.stand_ins.values(), strict=True):
         yield f"**{escaped(line)}**" + (f" It is {STAND_INS[used]}." if used in STAND_INS else "")
 
 

@@ -1,23 +1,123 @@
-"""What was run of a figure as rows of plain numbers: claims, series, printed numbers, provenance; tables and JSON share them."""
+"""What was run of a figure, summed up in records that tables, pages and JSON share: claims, series, the paper's numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from equisep.figures.evidence import Evidence, SeriesEvidence
+from equisep.figures.figure import Figure, Printed
 from equisep.figures.judge import LEVEL, WORDS, Part, Verdict
-from equisep.figures.papers.galanti2022 import BOUND
-from equisep.figures.papers.galanti2022_bound import estimates
+from equisep.figures.papers.galanti2022_bound import Estimate, estimates
 from equisep.figures.quantities import span_of, standard_quantities
 from equisep.figures.rules import quantities_of
-from equisep.files import encode
 from equisep.law import seed_interval
 from equisep.results import Interval
 
 LIBRARIES = ("equisep", "torch", "numpy", "python")
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesSummary:
+    """One series: the chosen rate, means over seeds of the quantities that every series shows and of those claimed.
+
+    `r` and `r_eval` (read in eval mode) are of each seed; `r_optimistic` lets each seed choose its rate.
+    """
+
+    name: str
+    label: str
+    rate: float | None
+    rates_tried: tuple[float, ...]
+    n: int
+    diverged: int
+    means: Mapping[str, float | None]
+    r: tuple[float, ...]
+    r_interval: Interval | None
+    r_eval: tuple[float, ...]
+    r_optimistic: float | None
+
+    def number(self, name: str) -> float | None:
+        """A number of the series by the name of its column."""
+        if name in self.means:
+            return self.means[name]
+        own = {"rate": self.rate, "n": self.n, "r_eval": mean_of(self.r_eval), "r_optimistic": self.r_optimistic}
+        return own[name]
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedSummary:
+    """A number that the paper prints, and ours: the mean over seeds at the chosen rate."""
+
+    printed: Printed
+    ours: float | None
+    n: int
+    interval: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Which devices, versions and commits made the numbers (several where cells differ), whether TF32 was allowed, seconds."""
+
+    device: tuple[str, ...]
+    versions: Mapping[str, tuple[str, ...]]
+    commit: tuple[str, ...]
+    tf32: bool
+    wall_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Everything that `equisep figures show` tells of a figure; `recorded` where it is of the committed record."""
+
+    evidence: Evidence
+    verdicts: tuple[Verdict, ...]
+    recorded: bool
+    series: tuple[SeriesSummary, ...]
+    printed: tuple[PrintedSummary, ...]
+    estimates: tuple[Estimate, ...]
+    notes: tuple[str, ...]
+    made: Made
+
+    @property
+    def figure(self) -> Figure:
+        """What was run."""
+        return self.evidence.figure
+
+    @property
+    def state(self) -> str:
+        """See `state_of`."""
+        return state_of(self.evidence, recorded=self.recorded)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How the claims fared."""
+        return counts_of(self.verdicts)
+
+    @property
+    def claimed(self) -> tuple[str, ...]:
+        """The quantities that the claims are of, each once."""
+        return tuple(dict.fromkeys(text for claim in self.figure.claims for text in quantities_of(claim)))
+
+
+def summarize(evidence: Evidence, verdicts: Sequence[Verdict], *, recorded: bool = False) -> Summary:
+    """Sum up what was run."""
+    chosen = [entry for found in evidence.series.values() for entry in found.chosen.values()]
+    notes = (*evidence.figure.notes, *(note for entry in chosen for note in entry.outcome.notes))
+    claimed = (text for claim in evidence.figure.claims for text in quantities_of(claim))
+    names = tuple(dict.fromkeys((*(entry.name for entry in standard_quantities()), *claimed)))
+    return Summary(
+        evidence=evidence,
+        verdicts=tuple(verdicts),
+        recorded=recorded,
+        series=tuple(_series(found, names) for found in evidence.series.values()),
+        printed=tuple(_printed(evidence, printed) for printed in evidence.figure.printed),
+        estimates=estimates(evidence),
+        notes=tuple(dict.fromkeys(notes)),
+        made=_made(evidence),
+    )
 
 
 def state_of(evidence: Evidence | None, *, recorded: bool = False) -> str:
@@ -29,35 +129,90 @@ def state_of(evidence: Evidence | None, *, recorded: bool = False) -> str:
     return "recorded" if recorded else "run"
 
 
-def figure_json(evidence: Evidence, verdicts: Sequence[Verdict], *, recorded: bool = False) -> dict[str, Any]:
-    """Everything that `equisep figures show` knows of a figure, as plain JSON types."""
-    figure = evidence.figure
-    return {
-        "id": figure.id,
-        "title": figure.title,
-        "source": figure.source,
-        "cite": figure.cite,
-        "state": state_of(evidence, recorded=recorded),
-        "scale": evidence.scale,
-        "cells": {"run": evidence.done, "planned": evidence.planned},
-        "stand_ins": evidence.stand_ins,
-        "counts": counts_of(verdicts),
-        "claims": [claim_row(verdict) for verdict in verdicts],
-        "series": series_rows(evidence),
-        "printed": printed_rows(evidence),
-        "estimates": estimate_rows(evidence),
-        "notes": notes_of(evidence),
-        "provenance": provenance_of(evidence),
-    }
-
-
 def counts_of(verdicts: Sequence[Verdict]) -> dict[str, int]:
     """How many claims held, did not, are indicated, were not run."""
     return {word: sum(verdict.verdict == word for verdict in verdicts) for word in WORDS}
 
 
-def claim_row(verdict: Verdict) -> dict[str, Any]:
-    """One claim as plain types."""
+def mean_of(values: Sequence[float]) -> float | None:
+    """None of no values."""
+    return float(np.mean(values)) if values else None
+
+
+def _series(found: SeriesEvidence, names: Sequence[str]) -> SeriesSummary:
+    rates = sorted({entry.cell.rate for entry in found.entries if entry.cell.kind != "solve"})
+    r = tuple(found.values("r").values())
+    return SeriesSummary(
+        name=found.series.name,
+        label=found.series.label or found.series.name,
+        rate=found.rate if rates else None,
+        rates_tried=tuple(rates),
+        n=len(found.chosen),
+        diverged=sum(entry.outcome.diverged is not None for entry in found.chosen.values()),
+        means={name: mean_of([*found.values(name).values()]) for name in names},
+        r=r,
+        r_interval=_interval(r, "r"),
+        r_eval=tuple(found.values("r@mode=eval").values()),
+        r_optimistic=mean_of([*found.optimistic("r").values()]),
+    )
+
+
+def _printed(evidence: Evidence, printed: Printed) -> PrintedSummary:
+    named = evidence.figure.named(printed.series)
+    values = [own for series in named for own in evidence.series[series.name].values(printed.quantity).values()]
+    return PrintedSummary(printed, mean_of(values), len(values), _interval(values, printed.quantity))
+
+
+def _interval(values: Sequence[float], quantity: str) -> Interval | None:
+    return seed_interval(values, LEVEL, within=span_of(quantity)) if len(values) > 1 else None
+
+
+def _made(evidence: Evidence) -> Made:
+    entries = [entry for found in evidence.series.values() for entry in found.entries]
+    made = [entry.provenance for entry in entries]
+
+    def distinct(name: str) -> tuple[str, ...]:
+        return tuple(sorted({str(each[name]) for each in made if each.get(name) is not None}))
+
+    return Made(
+        device=distinct("device"),
+        versions={name: distinct(name) for name in LIBRARIES},
+        commit=distinct("commit"),
+        tf32=any(entry.cell.tf32 for entry in entries),
+        wall_s=round(sum(float(each.get("wall_s") or 0.0) for each in made), 1),
+    )
+
+
+def figure_json(evidence: Evidence, verdicts: Sequence[Verdict], *, recorded: bool = False) -> dict[str, Any]:
+    """Everything that `equisep figures show` knows of a figure, as plain JSON types."""
+    summary, figure = summarize(evidence, verdicts, recorded=recorded), evidence.figure
+    made = summary.made
+    return {
+        "id": figure.id,
+        "title": figure.title,
+        "source": figure.source,
+        "cite": figure.cite,
+        "state": summary.state,
+        "scale": evidence.scale,
+        "cells": {"run": evidence.done, "planned": evidence.planned},
+        "stand_ins": evidence.stand_ins,
+        "counts": summary.counts,
+        "claims": [_claim_json(verdict) for verdict in summary.verdicts],
+        "series": [_series_json(row) for row in summary.series],
+        "printed": [_printed_json(row) for row in summary.printed],
+        "estimates": [asdict(row) for row in summary.estimates],
+        "notes": list(summary.notes),
+        "provenance": {
+            "device": list(made.device),
+            **{name: list(versions) for name, versions in made.versions.items()},
+            "commit": list(made.commit),
+            "tf32": made.tf32,
+            "wall_s": made.wall_s,
+        },
+    }
+
+
+def _claim_json(verdict: Verdict) -> dict[str, Any]:
     claim = verdict.claim
     return {
         "claim": claim.text,
@@ -74,11 +229,11 @@ def claim_row(verdict: Verdict) -> dict[str, Any]:
         "n": verdict.n,
         "interval": _ends(verdict.interval),
         "reason": verdict.reason,
-        "parts": [_part_row(part) for part in verdict.parts],
+        "parts": [_part_json(part) for part in verdict.parts],
     }
 
 
-def _part_row(part: Part) -> dict[str, Any]:
+def _part_json(part: Part) -> dict[str, Any]:
     return {
         "name": part.name,
         "mean": part.mean,
@@ -93,82 +248,34 @@ def _part_row(part: Part) -> dict[str, Any]:
     }
 
 
+def _series_json(row: SeriesSummary) -> dict[str, Any]:
+    return {
+        "series": row.name,
+        "label": row.label,
+        "rate": row.rate,
+        "rates_tried": list(row.rates_tried),
+        "n": row.n,
+        "diverged": row.diverged,
+        **row.means,
+        "r_interval": _ends(row.r_interval),
+        "r_eval": mean_of(row.r_eval),
+        "r_by_seed": list(row.r),
+        "r_eval_by_seed": list(row.r_eval),
+        "r_optimistic": row.r_optimistic,
+    }
+
+
+def _printed_json(row: PrintedSummary) -> dict[str, Any]:
+    return {
+        "series": row.printed.series,
+        "quantity": row.printed.quantity,
+        "paper": row.printed.value,
+        "ours": row.ours,
+        "n": row.n,
+        "interval": _ends(row.interval),
+        "place": row.printed.place,
+    }
+
+
 def _ends(interval: Interval | None) -> list[float] | None:
     return None if interval is None else [interval.low, interval.high]
-
-
-def series_rows(evidence: Evidence) -> list[dict[str, Any]]:
-    """One row a series: the chosen rate, the law and what stands beside r, and the numbers that the claims are of."""
-    asked = [text for claim in evidence.figure.claims for text in quantities_of(claim)]
-    names = tuple(dict.fromkeys((*(entry.name for entry in standard_quantities()), *asked)))
-    return [_series_row(found, names) for found in evidence.series.values()]
-
-
-def _series_row(found: SeriesEvidence, names: Sequence[str]) -> dict[str, Any]:
-    rates = sorted({entry.cell.rate for entry in found.entries if entry.cell.kind != "solve"})
-    row: dict[str, Any] = {
-        "series": found.series.name,
-        "label": found.series.label or found.series.name,
-        "rate": found.rate if rates else None,
-        "rates_tried": rates,
-        "n": len(found.chosen),
-        "diverged": sum(entry.outcome.diverged is not None for entry in found.chosen.values()),
-    }
-    row |= {name: _mean(found.values(name)) for name in names}
-    spread = found.values("r")
-    row["r_interval"] = (
-        _ends(seed_interval([*spread.values()], LEVEL, within=span_of("r"))) if len(spread) > 1 else None
-    )
-    row["r_eval"] = _mean(found.values("r@mode=eval"))
-    row["r_by_seed"] = [*spread.values()]
-    row["r_eval_by_seed"] = [*found.values("r@mode=eval").values()]
-    row["r_optimistic"] = _mean(found.optimistic("r"))
-    return row
-
-
-def printed_rows(evidence: Evidence) -> list[dict[str, Any]]:
-    """The numbers that the paper prints, beside ours: the mean over seeds at the chosen rate."""
-    return [_printed_row(evidence, row.series, row.quantity, row.value, row.place) for row in evidence.figure.printed]
-
-
-def _printed_row(evidence: Evidence, pattern: str, name: str, value: float, place: str) -> dict[str, Any]:
-    named = evidence.figure.named(pattern)
-    values = [own for series in named for own in evidence.series[series.name].values(name).values()]
-    interval = seed_interval(values, LEVEL, within=span_of(name)) if len(values) > 1 else None
-    return {
-        "series": pattern,
-        "quantity": name,
-        "paper": value,
-        "ours": float(np.mean(values)) if values else None,
-        "n": len(values),
-        "interval": _ends(interval),
-        "place": place,
-    }
-
-
-def estimate_rows(evidence: Evidence) -> list[dict[str, Any]]:
-    """The comparative bound at each share p, where that is what the figure is about; see `figures.papers.galanti2022_bound`."""
-    return [dict(encode(row)) for row in estimates(evidence)] if evidence.figure is BOUND else []
-
-
-def notes_of(evidence: Evidence) -> list[str]:
-    """The figure's notes, and those that the cells brought, each once."""
-    entries = [entry for found in evidence.series.values() for entry in found.chosen.values()]
-    return list(dict.fromkeys((*evidence.figure.notes, *(note for entry in entries for note in entry.outcome.notes))))
-
-
-def provenance_of(evidence: Evidence) -> dict[str, Any]:
-    """Which devices and versions made the numbers, in what time; a list where cells differ."""
-    made = [entry.provenance for found in evidence.series.values() for entry in found.entries]
-    row: dict[str, Any] = {name: _distinct(made, name) for name in ("device", *LIBRARIES, "commit")}
-    row["tf32"] = any(entry.cell.tf32 for found in evidence.series.values() for entry in found.entries)
-    row["wall_s"] = round(sum(float(each.get("wall_s") or 0.0) for each in made), 1)
-    return row
-
-
-def _distinct(made: Sequence[Mapping[str, Any]], name: str) -> list[str]:
-    return sorted({str(each[name]) for each in made if each.get(name) is not None})
-
-
-def _mean(values: Mapping[int, float]) -> float | None:
-    return float(np.mean(list(values.values()))) if values else None

@@ -1,0 +1,180 @@
+"""The tables of a figure as plain text, before they are laid out in a terminal or written as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from equisep.figures.figure import Claim
+from equisep.figures.judge import Verdict
+from equisep.figures.papers.galanti2022_bound import Estimate
+from equisep.figures.quantities import CLAIMED, NEVER, Column, entry_of, quantity_words, standard_quantities
+from equisep.figures.rules import LAWS
+from equisep.report.figures.summary import PrintedSummary, SeriesSummary, Summary
+from equisep.report.formatting import UNICODE, correlation, duration, number
+from equisep.results import Interval
+
+_SINGLE = (*LAWS, "at least", "at most", "near")  # rules whose number is the quantity itself, no slope or difference
+_BOUNDS = {"at least": "≥ ", "at most": "≤ "}
+# what a series has beside its quantities: a heading, and when it leaves a narrow terminal
+_BESIDE = {
+    "rate": Column("rate", 10),
+    "n": Column("n", 11),
+    "r_eval": Column("r eval", 0),
+    "r_optimistic": Column("r\noptimistic", 6),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """Headings and rows; the columns named in `left` are text. `leaves` says when each leaves a narrow terminal."""
+
+    titles: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    left: tuple[str, ...] = ()
+    leaves: tuple[float, ...] = ()
+
+
+def claims_table(verdicts: Sequence[Verdict]) -> TextTable:
+    """A row for each claim: its verdict, our number and the paper's."""
+    titles = ("verdict", "claim", "ours", "paper", "n", "95 % interval")
+    return TextTable(titles, tuple(map(_claim_row, verdicts)), left=("verdict", "claim"))
+
+
+def _claim_row(verdict: Verdict) -> tuple[str, ...]:
+    claim = verdict.claim
+    name = claim.quantity if claim.rule in _SINGLE else ""
+    return (
+        verdict.verdict,
+        claim.text,
+        _shown(name, verdict.ours),
+        _paper(name, claim, verdict.printed),
+        str(verdict.n),
+        _between(name, verdict.interval),
+    )
+
+
+def _paper(name: str, claim: Claim, printed: float | None) -> str:
+    """The paper's number; where it prints none, the bound that the claim is held against."""
+    sign = _BOUNDS.get(claim.rule) if printed is None else None
+    return _shown(name, printed) if sign is None else f"{sign}{_shown(name, claim.value)}"
+
+
+def series_table(summary: Summary) -> TextTable:
+    """A row for each series that was run; columns that no series fills are left out."""
+    rows = [row for row in summary.series if row.n]
+    standard = {entry.name: entry.column for entry in standard_quantities() if entry.column is not None}
+    heads = {"rate": _BESIDE["rate"], "n": _BESIDE["n"], **standard, **_BESIDE}
+    heads |= {text: Column(quantity_words(text), CLAIMED) for text in summary.claimed if text not in heads}
+    columns = [(Column("series", NEVER), [row.name for row in rows])]
+    for name, head in heads.items():
+        cells = [_in_column(name, row) for row in rows]
+        if name == "n" or any(cell != UNICODE.missing for cell in cells):
+            columns.append((head, cells))
+    return TextTable(
+        titles=tuple(head.title for head, _ in columns),
+        rows=tuple(zip(*(cells for _, cells in columns), strict=True)),
+        left=("series",),
+        leaves=tuple(head.leaves for head, _ in columns),
+    )
+
+
+def _in_column(name: str, row: SeriesSummary) -> str:
+    """A number under its heading, which says percent of accuracies."""
+    value, entry = row.number(name), entry_of(_bare(name))
+    if value is not None and entry.column is not None and entry.style == "share":
+        return f"{100 * value:.2f}"
+    return _shown(name, value)
+
+
+def seeds_table(summary: Summary) -> TextTable:
+    """Every seed's r, as read first and in eval mode."""
+    rows = [
+        (row.name, " ".join(map(correlation, row.r)), " ".join(map(correlation, row.r_eval)))
+        for row in summary.series
+        if row.r
+    ]
+    return TextTable(("series", "r, seed by seed", "in eval mode"), tuple(rows), left=("series",))
+
+
+def printed_table(rows: Sequence[PrintedSummary]) -> TextTable:
+    """The numbers that the paper prints, beside ours."""
+    titles = ("series", "quantity", "paper", "ours", "n", "95 % interval", "place")
+    return TextTable(titles, tuple(map(_printed_row, rows)), left=("series", "quantity", "place"))
+
+
+def _printed_row(row: PrintedSummary) -> tuple[str, ...]:
+    name = row.printed.quantity
+    return (
+        row.printed.series,
+        quantity_words(name),
+        f"{row.printed.value:g}",
+        _shown(name, row.ours),
+        str(row.n),
+        _between(name, row.interval),
+        row.printed.place,
+    )
+
+
+def estimates_table(rows: Sequence[Estimate]) -> TextTable:
+    """The comparative bound at each share p."""
+    return TextTable(
+        ("p", "n", "P", "P + p", "least depth"),
+        tuple(
+            (f"{row.p:g}", str(row.n), number(row.probability, 3), number(row.value, 3), number(row.least_depth, 3))
+            for row in rows
+        ),
+    )
+
+
+def state_line(summary: Summary) -> str:
+    """Scale, cells, state and claims in a line."""
+    if summary.state == "not run":
+        return "not run"
+    counts = ", ".join(f"{n} {word}" for word, n in summary.counts.items() if n)
+    claims = f"; claims: {counts}" if counts else ""
+    run = summary.evidence.done
+    return f"{summary.evidence.scale} scale, {run} {'cell' if run == 1 else 'cells'}, {summary.state}{claims}"
+
+
+def stand_in_lines(summary: Summary) -> Iterator[str]:
+    """A sentence for each data set that stands in for the paper's."""
+    for wanted, used in summary.evidence.stand_ins.items():
+        yield f"{used} stands in for the paper's {wanted}."
+
+
+def provenance_line(summary: Summary) -> str:
+    """Devices, versions and time; nothing where nothing was run."""
+    made = summary.made
+    devices, versions = " and ".join(made.device), version_words(made.versions)
+    if not devices and not versions:
+        return ""
+    tf32 = ", TF32 allowed" if made.tf32 else ""
+    return f"Made on {devices or 'an unnamed device'}{tf32}, with {versions}, in {duration(made.wall_s)} of computing."
+
+
+def version_words(versions: Mapping[str, Sequence[str]]) -> str:
+    """`torch 2.11, numpy 2.2 and 2.3`."""
+    return ", ".join(f"{name} {' and '.join(known)}" for name, known in versions.items() if known)
+
+
+def _bare(name: str) -> str:
+    return name.partition("@")[0]
+
+
+def _shown(name: str, value: float | None) -> str:
+    """A number as its quantity is read: r to as many digits as it takes, rates and seeds as they are."""
+    if value is None:
+        return UNICODE.missing
+    bare = _bare(name)
+    if bare in ("rate", "n"):
+        return f"{value:g}"
+    if bare in ("r_eval", "r_optimistic") or entry_of(bare).style == "correlation":
+        return correlation(value)
+    return number(value, 4)
+
+
+def _between(name: str, interval: Interval | None) -> str:
+    if interval is None:
+        return UNICODE.missing
+    return f"[{_shown(name, interval.low)}, {_shown(name, interval.high)}]"
