@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -128,3 +130,16 @@ def test_a_bad_file_is_one_sentence(mine: Path, text: str, words: str) -> None:
 def test_no_such_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"No file `.*nowhere.py` to take figures from."):
         all_figures(tmp_path / "nowhere.py")
+
+
+def test_figures_are_declared_where_they_are_asked_for_and_not_before() -> None:
+    """`equisep --help`, and every command but `figures`, does without them; importing the folder checks no paper."""
+    code = """
+import sys
+import equisep.cli.app
+assert "equisep.figures" not in sys.modules
+import equisep.figures
+assert not [name for name in sys.modules if name.startswith("equisep.figures.papers.")]
+assert equisep.figures.all_figures() and "equisep.figures.papers.he2023" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -53,7 +53,15 @@ def test_panels_and_claims() -> None:
     ("text", "words"),
     [
         ("id=3, base=Cell()", "has a figure `3`"),
-        ("id='a/b', base=Cell(epochs='6')", "epochs` should be a value of type int; found '6'"),
+        ("id='a/b', base=Cell(epochs='6')", "`epochs` should be a whole number; found '6'."),
+        ("id='a/b', base=Cell(activation='gelu')", "series `a`: `activation` should be True or False; found 'gelu'."),
+        ("id='a/b', base=Cell(preparation=None)", "`preparation` should be a name; found None."),
+        ("id='a/b', base=Cell(depth='8')", "`depth` should be a whole number or None; found '8'."),
+        (
+            "id='a/b', base=Cell(read_epochs=(1, 'x'))",
+            "`read_epochs` should be whole numbers in a tuple; found (1, 'x').",
+        ),
+        ("id='a/b', base=Cell(activaton=False)", "Did you mean `activation`?"),
     ],
 )
 def test_types_in_a_file_are_checked(tmp_path: Path, text: str, words: str) -> None:
@@ -64,7 +72,7 @@ def test_types_in_a_file_are_checked(tmp_path: Path, text: str, words: str) -> N
     )
     with pytest.raises(InputError) as caught:
         all_figures(path)
-    assert words in str(caught.value)
+    assert words in str(caught.value) and "damaged" not in str(caught.value)
 
 
 def test_a_misspelled_quantity_is_told_before_anything_is_trained() -> None:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 import runpy
 from collections.abc import Iterable, Sequence
+from dataclasses import InitVar
 from functools import cache
 from pathlib import Path
+from typing import get_type_hints
 
 from equisep.errors import InputError, ProfileError, did_you_mean
 from equisep.figures.cell import Cell
 from equisep.figures.figure import Figure
 from equisep.figures.rules import check_claims
+from equisep.files import encode
+from equisep.results.codec import decode
 
 _ID = re.compile(r"[A-Za-z0-9_-]+/[A-Za-z0-9_-]+")  # both parts name files, of the store and of the record
 _MODULE = "equisep_user_figures"  # the `__name__` under which a user's file runs
@@ -78,9 +82,33 @@ def _of_file(path: Path, *, taken: Iterable[str]) -> tuple[Figure, ...]:
             raise InputError(f"`{path}` has a figure `{figure.id}`, an id that is taken. Give it another.")
         seen.add(figure.id)
         for series in figure.series:
-            try:  # types are checked as they are read from a file
-                Cell.from_dict(figure.cell(series).to_dict(), where=f"series `{series.name}`")
-            except ProfileError as error:
-                raise InputError(f"`{path}`, figure `{figure.id}`: {error}") from error
+            _check_types(figure.cell(series), f"`{path}`, figure `{figure.id}`, series `{series.name}`")
         check_claims(figure)
     return found
+
+
+_TYPES = {
+    "bool": "True or False",
+    "str": "a name",
+    "int": "a whole number",
+    "float": "a number",
+    "tuple[str, ...]": "names in a tuple",
+    "tuple[int, ...]": "whole numbers in a tuple",
+    "tuple[float, ...]": "numbers in a tuple",
+}
+
+
+def _check_types(cell: Cell, where: str) -> None:
+    """Refuse a declared cell with a value that its field cannot hold: a training would only fail of it later."""
+    for name, hint in get_type_hints(type(cell)).items():
+        if isinstance(hint, InitVar):
+            continue
+        value = getattr(cell, name)
+        try:
+            decode(hint, encode(value), where=name)
+        except ProfileError as error:
+            kind, either, _ = (hint.__name__ if isinstance(hint, type) else str(hint)).partition(" | None")
+            wanted = _TYPES.get(kind, kind) + (" or None" if either else "")
+            raise InputError(
+                f"{where}: `{name}` should be {wanted}; found {value!r}. Correct the declaration."
+            ) from error

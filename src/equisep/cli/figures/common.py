@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from equisep.cli.console import out, say
-from equisep.figures.catalogue import all_figures
-from equisep.figures.evidence import gather
-from equisep.figures.judge import judge
 
 if TYPE_CHECKING:
     from equisep.figures.evidence import Evidence
@@ -57,6 +54,8 @@ class Found:
 
 def known_figures(file: Path | None, *, quiet: bool) -> tuple[Figure, ...]:
     """All figures, those of a user's file too; that its code is run is said."""
+    from equisep.figures.catalogue import all_figures
+
     if file is not None and file.is_file():
         say(f"Running the code of `{file}`.", quiet=quiet)
     return all_figures(file)
@@ -79,6 +78,7 @@ def say_notes(store: Store | None, *, quiet: bool) -> None:
 
 def found_of(figure: Figure, store: Store | None, *, scale: str) -> Found:
     """What the store has of a figure at a scale, else what the record has, else nothing."""
+    from equisep.figures.evidence import gather
     from equisep.runs.run import evidence_of
     from equisep.runs.scale import check_scale
 
@@ -95,6 +95,8 @@ def found_of(figure: Figure, store: Store | None, *, scale: str) -> Found:
 
 def judged(evidence: Evidence, *, recorded: bool = False) -> Found:
     """Evidence with its verdicts."""
+    from equisep.figures.judge import judge
+
     return Found(evidence, judge(evidence), recorded)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from equisep.cli.console import out, print_json, reported
 from equisep.cli.figures.common import FigureFile, Found, ReadStore, found_of, known_figures, open_store, say_notes
 from equisep.cli.options import Json, Quiet
-from equisep.report.figures.list import list_json, list_rows, render_list
 
 
 @reported
 def list_figures(file: FigureFile = None, store: ReadStore = None, json: Json = False, quiet: Quiet = False) -> None:
     """List every figure of the papers, how far it has been run, and how its claims fared."""
+    from equisep.report.figures.list import list_json, list_rows, render_list
+
     held = open_store(store)
     found = []
     for figure in known_figures(file, quiet=quiet):

@@ -21,10 +21,8 @@ from equisep.cli.figures.common import (
     print_found,
     say_notes,
 )
-from equisep.cli.figures.settings import cell_changes, check_place, check_stand_ins
 from equisep.cli.options import DataFolder, Device, Json, Quiet
 from equisep.errors import EquisepError, InputError
-from equisep.figures.catalogue import named
 
 if TYPE_CHECKING:
     from equisep.figures.figure import Figure
@@ -72,6 +70,7 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Run what is missing of figures, and show every claim with its verdict; the same command goes on where it stopped."""
+    from equisep.cli.figures.settings import cell_changes, check_place, check_stand_ins
     from equisep.runs.plan import parse_stand_ins
     from equisep.runs.scale import check_scale
     from equisep.runs.store import Store
@@ -113,6 +112,8 @@ def run(
 
 
 def _figures(ids: Sequence[str], known: Sequence[Figure], *, everything: bool) -> list[Figure]:
+    from equisep.figures.catalogue import named
+
     if everything and ids:
         raise InputError(f"`--all` runs every figure, and `{ids[0]}` is named beside it. Give one or the other.")
     if not everything and not ids:

@@ -21,7 +21,6 @@ from equisep.cli.figures.common import (
 )
 from equisep.cli.options import PICTURES, Json, Quiet
 from equisep.errors import InputError
-from equisep.figures.catalogue import named
 
 
 @reported
@@ -37,6 +36,8 @@ def show(
     quiet: Quiet = False,
 ) -> None:
     """Show what was run of a figure: every claim with its verdict, our numbers beside the paper's, seeds and intervals."""
+    from equisep.figures.catalogue import named
+
     if json and markdown:
         raise InputError("`--json` and `--markdown` cannot be printed at once. Choose one.")
     usable_file(draw, flag="--draw", endings=PICTURES)
