@@ -26,7 +26,7 @@ $(VENV)/.dev: $(VENV)/.run
 
 demo: $(VENV)/.run  ## train the 8-layer network of Fig. 1 on the embedded data and show the law
 	@echo "equisep: running the demo"
-	@$(BIN)/equisep demo --out equisep-demo
+	@$(BIN)/equisep demo --out equisep-demo --force
 	@echo "equisep: the command is $(BIN)/equisep; activate $(VENV) to call it by name"
 
 install: $(VENV)/.dev  ## set up everything for development

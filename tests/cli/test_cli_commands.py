@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_type_hints
 
 import numpy as np
 import pytest
@@ -16,7 +18,11 @@ from rich.console import Console
 
 import equisep as library
 from cli.running import equisep, equisep_process
+from equisep.cli.app import COMMANDS
+from equisep.cli.console import in_options, options_of
+from equisep.cli.measure import measure
 from equisep.data import load_data, prepare_split
+from equisep.measuring.options import MEMORY
 
 NETWORK = """
 import torch
@@ -46,7 +52,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder / "mine.npz",
         x_train=data.x_train[::20], y_train=data.y_train[::20], x_test=data.x_test[::20], y_test=data.y_test[::20],
     )  # fmt: skip
-    for name, more in (("a.json", ()), ("b.json", ("--mode", "batch", "--weighting", "class"))):
+    for name, more in (("a.json", ()), ("b.json", ("--reading", "mixed", "--weighting", "class"))):
         done = equisep("measure", "--model", "mynet:small", "--data", "mine.npz", "--out", name, *more, folder=folder)
         assert done.returncode == 0, done.stderr
     return folder
@@ -145,6 +151,95 @@ def test_version_help_and_completion(tmp_path: Path) -> None:
         [command], env={**os.environ, "_EQUISEP_COMPLETE": "source_bash"}, capture_output=True, text=True, check=False
     ).stdout
     assert "complete -o default -F" in script
+
+
+NOT_FOR_HELP = ("numpy", "torch", "matplotlib", "equisep.figures", "equisep.measuring", "equisep.report")
+
+
+def test_help_loads_no_command_and_no_framework() -> None:
+    """It took 0.5 s of CPU and all 39 figures; typer and rich alone take 0.2 s."""
+    code = f"""
+import sys
+from equisep.cli.app import app
+app(["--help"], standalone_mode=False)
+loaded = [name for name in {NOT_FOR_HELP!r} if name in sys.modules]
+assert not loaded, loaded
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert all(name in done.stdout for name in COMMANDS)
+
+
+COMMAND_LINES = [(name,) for name in COMMANDS] + [
+    *(("figures", name) for name in ("list", "run", "show")),
+    *(("peeled", name) for name in ("solve", "threshold", "diagram", "network")),
+]
+
+
+@pytest.mark.parametrize("words", [(), *COMMAND_LINES], ids=" ".join)
+def test_flags_are_shown_as_flags(words: tuple[str, ...], tmp_path: Path) -> None:
+    done = equisep(*words, "--help", folder=tmp_path)
+    assert done.returncode == 0
+    assert "bool" not in done.stdout
+    assert "--help" in done.stdout
+
+
+def test_a_misspelt_command_is_answered_with_the_nearest(tmp_path: Path) -> None:
+    done = equisep("mesure", folder=tmp_path)
+    assert done.returncode == 2
+    assert "measure" in done.stderr
+
+
+def test_the_help_names_the_defaults_of_the_library() -> None:
+    of_library = inspect.signature(library.measure).parameters
+    shown = get_type_hints(measure, include_extras=True)
+    for name, parameter in inspect.signature(measure).parameters.items():
+        if name in of_library and parameter.default is None and of_library[name].default is not None:
+            (option,) = shown[name].__metadata__
+            assert option.show_default == str(of_library[name].default), name
+    assert MEMORY == 2**30  # --memory: 1 GiB
+
+
+@pytest.mark.parametrize(
+    ("sentence", "spoken"),
+    [
+        ("Pass `classes=K`.", "Pass `--classes K`."),
+        ("`measure` needs 2 classes; found classes=1.", "`measure` needs 2 classes; found --classes 1."),
+        ("`epsilon` is a share; found 2.0.", "`--epsilon` is a share; found 2.0."),
+        ("Name one, such as `device='cpu'`.", "Name one, such as `--device cpu`."),
+        ("They need more than `memory=1073741824` bytes.", "They need more than `--memory 1` GiB."),
+        ("Add it to `sites`, or leave `classifier=` out.", "Add it to `--sites`, or leave `--classifier` out."),
+        ("A larger `epsilon` accepts less.", "A larger `--epsilon` accepts less."),
+        ("No module `data` in `Net`. Did you mean `sites`?", "No module `data` in `Net`. Did you mean `sites`?"),
+        ("No data set `data`; subclasses=3.", "No data set `data`; subclasses=3."),
+        ("Samples per batch: batch_size=0.", "Samples per batch: --batch-size 0."),
+    ],
+)
+def test_the_command_line_speaks_of_options(sentence: str, spoken: str) -> None:
+    assert in_options(sentence, options_of(measure)) == spoken
+
+
+def test_errors_and_notes_speak_of_options(place: Path) -> None:
+    done = equisep("measure", "--model", "mynet:small", "--data", "mine.npz", "--classes", "1", folder=place)
+    assert done.returncode == 2
+    assert "found --classes 1." in done.stderr
+    done = equisep("measure", "--model", "mynet:small", "--data", "mine.npz", folder=place)
+    assert "`epsilon`" not in done.stdout
+
+
+def test_the_former_name_of_a_reading_is_taken_with_a_remark(place: Path) -> None:
+    for flag in ("--mode", "--reading"):
+        words = ("measure", "--model", "mynet:small", "--data", "mine.npz", "--json", flag, "batch")
+        done = equisep(*words, folder=place)
+        assert json.loads(done.stdout)["reading"] == "mixed"
+        assert f"`{flag} batch` is now `--reading mixed`." in done.stderr
+    assert "--mode " not in equisep("measure", "--help", folder=place).stdout
+
+
+@pytest.mark.parametrize("flag", ["--tokenizer", "--length"])
+def test_flags_of_sentences_are_refused_for_pictures(flag: str, place: Path) -> None:
+    done = equisep("measure", "--model", "mynet:small", "--data", "mine.npz", flag, "3", folder=place)
+    assert done.returncode == 2
+    assert f"`{flag}` is for sentences, and `mine.npz` holds none. Leave it out." in done.stderr
 
 
 MEASURE = ("measure", "--data", "mine.npz", "--quiet", "--model")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import signal
 import subprocess
@@ -10,10 +11,16 @@ from pathlib import Path
 
 import pytest
 import torch
+from rich.console import Console
 
 from cli.running import equisep, equisep_process
 from equisep import Profile
+from equisep.cli.demo import _beside_the_paper
+from equisep.figures.papers.he2023 import FIG1
+from equisep.law import fit_law
 from equisep.models import Fnn
+from equisep.report.formatting import UNICODE
+from equisep.results import SiteReading
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +74,8 @@ def test_profile_plots_and_weights_are_saved(smoke: tuple[Path, str, str]) -> No
 def test_the_same_seed_gives_the_same_numbers(smoke: tuple[Path, str, str], tmp_path: Path) -> None:
     again = json.loads(equisep("demo", "--smoke", "--json", "--quiet", folder=tmp_path).stdout)
     assert again["law"] == json.loads(smoke[1])["law"]
-    other = json.loads(equisep("demo", "--smoke", "--json", "--quiet", "--seed", "1", folder=tmp_path).stdout)
+    words = ("demo", "--smoke", "--json", "--quiet", "--seed", "1", "--force")
+    other = json.loads(equisep(*words, folder=tmp_path).stdout)
     assert other["law"] != again["law"]
 
 
@@ -76,7 +84,7 @@ def test_text_shows_table_law_curve_and_what_to_try_next(tmp_path: Path) -> None
     assert done.returncode == 0
     for words in ("layer", "NCC", "CDNV", "NC1", "Law of equi-separation", "half-life", "D by layer"):
         assert words in done.stdout
-    assert "Try next" in done.stderr
+    assert "Next, try" in done.stderr
     assert "\x1b[" not in done.stdout + done.stderr  # no terminal, no escapes
 
 
@@ -89,10 +97,12 @@ def test_quiet_says_nothing_but_the_result(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--rate", "-1"), "`rate` must be a positive number; found -1.0."),
+        (("--rate", "-1"), "`--rate` must be a positive number; found -1.0."),
         (("--depth", "0"), "A network needs a depth of at least 1; found 0."),
         (("--device", "cuda:77"), "`--device cuda:77` cannot be used here"),
-        (("--mode", "bach"), "No reading `bach`."),
+        (("--reading", "mxed"), "No reading `mxed`. Did you mean `mixed`? Known: eval, mixed."),
+        (("--epochs", "-1"), "Training needs epochs ≥ 0"),
+        (("--depth", "9" * 20), f"`--depth` takes 1 to 1000 layers; found {'9' * 20}."),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(words: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
@@ -137,3 +147,44 @@ def test_a_folder_that_cannot_be_written_is_refused_before_training(tmp_path: Pa
     done = equisep("demo", "--out", "file", folder=tmp_path)
     assert done.returncode == 2
     assert "`--out file` cannot be written to" in done.stderr
+
+
+def test_an_earlier_demo_is_not_written_over_unasked(smoke: tuple[Path, str, str]) -> None:
+    profile = smoke[0] / "equisep-demo" / "profile.json"
+    before = profile.read_bytes()
+    done = equisep("demo", "--smoke", "--quiet", folder=smoke[0])
+    assert done.returncode == 2
+    assert "holds an earlier demo (profile.json, model.pt, law.png, sites.png). Add --force" in done.stderr
+    assert profile.read_bytes() == before
+    other = smoke[0] / "other"
+    other.mkdir()
+    (other / "notes.txt").write_text("mine")
+    words = ("demo", "--smoke", "--quiet", "--rate", "1e-3", "--out", "other")
+    assert equisep(*words, folder=smoke[0]).returncode == 0
+    assert (other / "notes.txt").read_text() == "mine"
+    assert equisep(*words, folder=smoke[0]).returncode == 2
+    assert equisep(*words, "--force", folder=smoke[0]).returncode == 0
+
+
+def test_one_layer_is_no_law_and_no_lack_of_one(tmp_path: Path) -> None:
+    done = equisep("demo", "--depth", "1", "--epochs", "2", "--rate", "1e-3", folder=tmp_path)
+    assert done.returncode == 0
+    assert "Law of equi-separation: undetermined (" in done.stdout
+    assert "of at least 3 layers" in " ".join(done.stdout.split())
+
+
+def test_classes_have_their_names(smoke: tuple[Path, str, str]) -> None:
+    assert json.loads(smoke[1])["class_names"][:2] == ["T-shirt/top", "Trouser"]
+    assert "class 0, T-shirt/top" in equisep("law", "equisep-demo/profile.json", folder=smoke[0]).stdout
+
+
+def test_numbers_of_the_paper_stand_beside_ours() -> None:
+    curve = [27.0 * 0.53**site for site in range(8)]
+    sites = tuple(SiteReading(index=site, name=str(site), dim=1, fuzziness=value) for site, value in enumerate(curve))
+    profile = Profile(model="Fnn-8", classes=10, counts=(1,) * 10, sites=sites, law=fit_law(curve))
+    text = io.StringIO()
+    Console(file=text, width=80).print(_beside_the_paper(profile, FIG1, "adam-8", UNICODE))
+    rows = [line.split() for line in text.getvalue().splitlines()]
+    assert ["r", "-1.000000", "-0.997", "Fig.", "1"] in rows
+    assert any(row[:3] == ["ρ", "0.530", "0.53"] for row in rows)
+    assert any(row[:3] == ["half-life", "1.09", "1.1"] for row in rows)

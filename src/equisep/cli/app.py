@@ -1,20 +1,79 @@
-"""The command `equisep`: one file a command, joined here."""
+"""The command `equisep`: one file a command, each loaded only when it is called."""
 
 from __future__ import annotations
 
+import importlib
 import io
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 
 from equisep._version import __version__
-from equisep.cli import compare, demo, figures, law, measure, peeled, sites
+
+# name → what `equisep --help` says of it; its code is in `equisep.cli.NAME`: a function of that name, or a `group`
+COMMANDS = {
+    "demo": "Start here: train a small network, measure it, show its law.",
+    "measure": "Measure how a model of yours separates its classes.",
+    "sites": "List the modules of a model, and which of them are read.",
+    "law": "Print the laws of a saved profile.",
+    "compare": "Print what differs between two saved profiles.",
+    "peeled": "The Layer-Peeled Model: which small classes will be lost.",
+    "figures": "The papers' figures: run, show and judge them.",
+}
+
+
+class _Command(TyperCommand):
+    """A command whose flags are shown as flags; newer versions of typer show `--json <bool>`."""
+
+    def get_params(self, ctx: Any) -> Any:
+        return _as_flags(super().get_params(ctx))
+
+
+class _Group(TyperGroup):
+    """A group of commands whose flags are shown as flags."""
+
+    def get_params(self, ctx: Any) -> Any:
+        return _as_flags(super().get_params(ctx))
+
+
+class _LazyGroup(_Group):
+    """The commands of `COMMANDS`: a name and a line of help each, until one of them is called."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and args[0] in COMMANDS:
+            self.commands[args[0]] = _loaded(args[0])
+        return super().resolve_command(ctx, args)
+
+
+def _as_flags(params: Any) -> Any:
+    for param in params:
+        if getattr(param, "is_flag", False) and param.metavar is None:
+            param.metavar = ""
+    return params
+
+
+def _loaded(name: str) -> Any:
+    """A command with its options, or a group with its commands."""
+    module = importlib.import_module(f"equisep.cli.{name}")
+    group: typer.Typer | None = getattr(module, "group", None)
+    if group is None:
+        group = typer.Typer(add_completion=False, rich_markup_mode="rich")
+        group.command(name)(getattr(module, name))
+    group.info.cls = _Group
+    for info in group.registered_commands:
+        info.cls = _Command
+    command = get_command(group)
+    command.name = name
+    return command
+
 
 app = typer.Typer(
     name="equisep",
-    help="See how a neural network separates its classes, layer by layer.",
+    cls=_LazyGroup,
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -30,19 +89,18 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """See how a neural network separates its classes, layer by layer."""
 
 
-app.command("demo")(demo.demo)
-app.command("measure")(measure.measure)
-app.command("sites")(sites.sites)
-app.command("law")(law.law)
-app.command("compare")(compare.compare)
-app.add_typer(peeled.group)
-app.add_typer(figures.group)
+def _unloaded() -> None:
+    """Stands for a command in the list of commands."""
+
+
+for _name, _help in COMMANDS.items():
+    app.command(_name, help=_help, short_help=_help)(_unloaded)
 
 
 def main() -> None:

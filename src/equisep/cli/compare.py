@@ -18,11 +18,11 @@ from equisep.results import load_profile
 @reported
 def compare(
     first: Annotated[Path, typer.Argument(metavar="A", help="A saved profile.")],
-    second: Annotated[Path, typer.Argument(metavar="B", help="Another.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="The profile to compare with.")],
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Print what differs from profile A to profile B: the law, the depth, and D site by site, with intervals."""
+    """Print what differs from profile A to profile B: the law, the depth, and D layer by layer, with intervals."""
     a, b = load_profile(first), load_profile(second)
     difference = compare_profiles(a, b)
     if json:

@@ -5,22 +5,26 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypeVar, get_type_hints
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
+from rich.text import Text
+from typer.models import OptionInfo
 
 from equisep.errors import EquisepError, InputError
 from equisep.progress import Progress, silent
+from equisep.report.formatting import ASCII, UNICODE, Glyphs
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -31,6 +35,11 @@ out = Console()
 err = Console(stderr=True)
 
 
+def glyphs() -> Glyphs:
+    """The characters that standard output can show."""
+    return UNICODE if out.encoding.startswith("utf") else ASCII
+
+
 def reported(command: Callable[P, R]) -> Callable[P, R]:
     """A command whose errors leave as one sentence and the exit code of their kind."""
 
@@ -39,7 +48,7 @@ def reported(command: Callable[P, R]) -> Callable[P, R]:
         try:
             return command(*args, **kwargs)
         except EquisepError as error:
-            fail(str(error), code=error.exit_code)
+            fail(in_options(str(error), options_of(command)), code=error.exit_code)
         except BrokenPipeError:  # who read the output has seen enough, as `head` does: nothing went wrong
             _hang_up()
         except OSError as error:
@@ -56,17 +65,49 @@ def _hang_up() -> NoReturn:
     raise typer.Exit(128 + signal.SIGPIPE if hasattr(signal, "SIGPIPE") else 1)
 
 
+def options_of(command: Callable[..., Any]) -> dict[str, str]:
+    """The options of a command by the name of the argument that each is in the library: `per_class` → `--per-class`."""
+    hints = get_type_hints(command, include_extras=True)
+    infos = {name: entry for name, hint in hints.items() for entry in getattr(hint, "__metadata__", ())}
+    # inside Annotated the first name of an option stands where its default would
+    return {name: str(info.default) for name, info in infos.items() if isinstance(info, OptionInfo)}
+
+
+def in_options(text: str, options: Mapping[str, str]) -> str:
+    """A sentence of the library, which speaks of arguments, as the command line says it.
+
+    >>> in_options("Pass `classes=K`. A larger `epsilon` accepts less.", {"classes": "--classes", "epsilon": "--epsilon"})
+    'Pass `--classes K`. A larger `--epsilon` accepts less.'
+    """
+    names = "|".join(map(re.escape, options))
+    if not names:
+        return text
+    text = re.sub(r"`memory=(\d+)` bytes", lambda found: f"`memory={int(found[1]) / 2**30:.3g}` GiB", text)
+
+    def given(found: re.Match[str]) -> str:
+        value = found[2].strip("'\"")
+        return f"{options[found[1]]} {value}".strip()
+
+    text = re.sub(rf"(?<![\w-])({names})=('[^']*'|\"[^\"]*\"|[^\s`,;)]*[^\s`,;.)]|)", given, text)
+    named = rf"(^|[.:] |\b(?:larger|smaller|[Pp]ass|Set|[Ww]ith|[Ww]ithout|to) )`({names})`"
+    return re.sub(named, lambda found: f"{found[1]}`{options[found[2]]}`", text)
+
+
 def fail(message: str, *, code: int) -> NoReturn:
     """One sentence on standard error, and an exit code."""
-    err.print("[bold red]equisep:[/] ", end="")
-    err.print(message, markup=False, highlight=False, soft_wrap=True)
+    _print_whole(Text.assemble(("equisep:", "bold red"), " ", message))
     raise typer.Exit(code)
 
 
 def say(message: str = "", *, quiet: bool = False) -> None:
     """A line for people, on standard error, so that standard output holds results alone."""
     if not quiet:
-        err.print(message, markup=False, highlight=False, soft_wrap=True)
+        _print_whole(Text(message))
+
+
+def _print_whole(message: Text) -> None:
+    """On a terminal wrapped between words, elsewhere (in a file, say) one line."""
+    err.print(message, soft_wrap=not err.is_terminal)
 
 
 def print_json(value: Any) -> None:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
-from equisep.cli.console import out, print_json, progress_bars, reported, saved, say, usable_folder
-from equisep.cli.options import Device, Json, Quiet, Seed
+from equisep.cli.console import glyphs, out, print_json, progress_bars, reported, saved, say, usable_folder
+from equisep.cli.options import OUTPUT, Device, Json, Mode, Quiet, Seed, asked_reading
 from equisep.cli.record import data_record
-from equisep.errors import NumericalError
+from equisep.errors import InputError, NumericalError
 from equisep.files import encode
-from equisep.results import former_reading, reading_named
+from equisep.report.formatting import Glyphs, correlation, number, percent
+from equisep.report.tables import plain_table
+from equisep.results.readings import reading_named
 
 if TYPE_CHECKING:
+    from equisep.figures import Figure
     from equisep.progress import Progress
     from equisep.results import Profile, Reading
     from equisep.training import Ensemble, Recipe
@@ -26,16 +29,10 @@ PREPARATION = "he2023-10x10"
 DATA = "embedded-10x10"
 PER_CLASS = 100
 DEPTH = 8
+MOST_DEPTH = 1000
 SMOKE_EPOCHS, SMOKE_PER_CLASS = 20, 30
 WORKERS = 2  # not the number of cores: who trains with whom decides the last digits
-RATES = (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)  # Adam's in He & Su 2023; shown is the one with the most negative r
-
-# depth → what the paper and the authors' slides print for Adam on Fashion-MNIST (He & Su 2023, Fig. 1; Su's slides 2024)
-PRINTED: dict[int, dict[str, float]] = {
-    4: {"r": -1.000},
-    8: {"r": -0.997, "rho": 0.53, "half_life": 1.1},
-    20: {"r": -0.999, "rho": 0.818, "half_life": 3.45},
-}
+FILES = ("profile.json", "model.pt", "law.png", "sites.png")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,59 +50,81 @@ def demo(
         float | None, typer.Option("--rate", help="Adam's rate; if absent, the paper's five are tried.")
     ] = None,
     epochs: Annotated[int, typer.Option("--epochs", help="As in the paper.")] = 600,
-    mode: Annotated[str, typer.Option("--mode", help="batch, as the paper's figures were read, or eval.")] = "batch",
+    reading: Annotated[
+        str | None,
+        typer.Option(
+            "--reading", help="How BatchNorm reads: mixed, as the paper's figures, or eval.", show_default="mixed"
+        ),
+    ] = None,
+    mode: Mode = None,
     seed: Seed = 0,
     data_seed: Annotated[
         int | None,
         typer.Option("--data-seed", min=0, max=2**32 - 1, help="Seed that draws the samples; --seed if absent."),
     ] = None,
     device: Device = None,
-    folder: Annotated[Path, typer.Option("--out", help="Folder for profile, plots and weights.")] = Path(
-        "equisep-demo"
-    ),
+    folder: Annotated[
+        Path, typer.Option("--out", help="Folder for profile, plots and weights.", rich_help_panel=OUTPUT)
+    ] = Path("equisep-demo"),
+    force: Annotated[
+        bool, typer.Option("--force", help="Write over an earlier demo in that folder.", rich_help_panel=OUTPUT)
+    ] = False,
     smoke: Annotated[
-        bool, typer.Option("--smoke", help="A few seconds, on few samples and epochs: nothing to quote.")
+        bool, typer.Option("--smoke", help="A few seconds, on few samples and epochs: not for publication.")
     ] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Train the 8-layer network of Fig. 1 on the embedded data, measure it, and show the law of equi-separation."""
     from equisep.devices import usable_device
-    from equisep.measuring import Options
+    from equisep.figures.papers.he2023 import FIG1, RATES
     from equisep.training import Recipe
 
-    Options(
-        reading=reading_named("eval", mode=mode), seed=seed
-    )  # refuse what cannot be measured before training for it
-    recipe = Recipe(epochs=SMOKE_EPOCHS if smoke else epochs, seed=seed)
-    recipes = [replace(recipe, rate=each) for each in (RATES if rate is None else (rate,))]
+    how = reading_named(asked_reading(reading, mode) or "mixed")
+    recipe = Recipe(epochs=epochs, seed=seed)  # what cannot be trained is refused, also where --smoke asks for less
+    recipes = [replace(recipe, rate=each) for each in (RATES["adam"] if rate is None else (rate,))]
+    if smoke:
+        recipes = [replace(each, epochs=SMOKE_EPOCHS) for each in recipes]
+    if depth > MOST_DEPTH:
+        raise InputError(f"`--depth` takes 1 to {MOST_DEPTH} layers; found {depth}.")
     sample = Sample(per_class=SMOKE_PER_CLASS if smoke else PER_CLASS, seed=seed if data_seed is None else data_seed)
     place = usable_device(device, asked="--device")
-    usable_folder(folder, flag="--out")
+    _refuse_overwriting(usable_folder(folder, flag="--out"), force=force)
     with progress_bars(quiet=quiet) as progress:
-        say(f"Fashion-MNIST at 10×10, {sample.per_class} samples a class.", quiet=quiet)
+        say(f"Fashion-MNIST at 10×10, {sample.per_class} samples per class.", quiet=quiet)
         rates = ", ".join(f"{each.rate:g}" for each in recipes)
         together = " side by side" if len(recipes) > 1 else ""
-        say(f"FNN of {depth} layers, Adam at {rates}{together}, {recipe.epochs} epochs.", quiet=quiet)
-        profile = _trained_and_measured(depth, recipes, sample, mode, place, folder, progress)
+        say(f"FNN of {depth} layers, Adam at {rates}{together}, {recipes[0].epochs} epochs.", quiet=quiet)
+        profile = _trained_and_measured(depth, recipes, sample, how, place, folder, progress)
     _draw(profile, folder)
     if json:
         print_json(profile.to_dict())
         return
     out.print(profile)
     if len(recipes) > 1:
-        out.print("\nAll rates tried; shown above is the one with the most negative r", style="bold", highlight=False)
-        out.print(_rate_table(profile))
-    if not smoke and recipe.epochs == Recipe().epochs and mode == "batch":  # as the printed numbers were read
-        out.print(f"\nBeside He & Su 2023 (Fig. 1 and slides: Adam, {depth} layers)", style="bold", highlight=False)
-        out.print(_beside_the_paper(profile, depth))
+        out.print(
+            "\nAll rates tried; shown above: the straightest line, as in the paper", style="bold", highlight=False
+        )
+        out.print(_rate_table(profile, glyphs()))
+    if not smoke and recipe.epochs == Recipe().epochs and how == "mixed":  # as the printed numbers were read
+        out.print(f"\nBeside He & Su 2023 (Adam, {depth} layers)", style="bold", highlight=False)
+        out.print(_beside_the_paper(profile, FIG1, f"adam-{depth}", glyphs()))
     _what_next(folder, depth, sample.per_class, quiet=quiet)
 
 
+def _refuse_overwriting(folder: Path, *, force: bool) -> None:
+    """A demo takes a minute, and its folder may hold what someone still wants."""
+    there = [name for name in FILES if (folder / name).exists()]
+    if there and not force:
+        raise InputError(
+            f"`--out {folder}` holds an earlier demo ({', '.join(there)}). Add --force to write over it, or name another folder."
+        )
+
+
 def _trained_and_measured(
-    depth: int, recipes: list[Recipe], sample: Sample, mode: str, place: Any, folder: Path, progress: Progress
+    depth: int, recipes: list[Recipe], sample: Sample, reading: Reading, device: Any, folder: Path, progress: Progress
 ) -> Profile:
-    """Train one network a rate, all at once, and measure the one that the paper's rule chooses."""
+    """Train one network per rate, all at once, and measure the one that the paper's rule chooses."""
     import torch
 
     from equisep.data import PREPARATIONS, Batches, load_data, prepare_split
@@ -119,7 +138,7 @@ def _trained_and_measured(
     shape = Shape.deep(depth, inputs=x[0].numel(), classes=dataset.classes)
     ensemble = train_ensemble(
         [Member(recipe, shape, data_seed=sample.seed) for recipe in recipes], x, y, test=test,
-        watch=Watch(reading=cast("Reading", former_reading(mode))), device=place, workers=WORKERS, progress=progress,
+        watch=Watch(reading=reading), device=device, workers=WORKERS, progress=progress,
     )  # fmt: skip
     tried = _tried(ensemble)
     chosen = _chosen(tried)
@@ -127,8 +146,8 @@ def _trained_and_measured(
     torch.save(network.state_dict(), folder / "model.pt")  # before measuring: nothing trained is lost on an error
     train_batches = Batches(x, y)
     profile = measure(
-        network.to(place), train_batches, Batches(*test), reading=reading_named("eval", mode=mode), seed=recipes[chosen].seed,
-        name=f"Fnn-{depth}", progress=progress,
+        network.to(device), train_batches, Batches(*test), reading=reading, seed=recipes[chosen].seed, name=f"Fnn-{depth}",
+        progress=progress,
     )  # fmt: skip
     record: dict[str, Any] = {
         "data": data_record(dataset, preparation, split="train", batch_size=train_batches.batch_size, **asdict(sample)),
@@ -139,7 +158,8 @@ def _trained_and_measured(
             "rate_chosen_by": "most negative r after the last epoch" if len(tried) > 1 else "given",
         },
     }
-    profile = replace(profile, settings={**profile.settings, **encode(record)})
+    settings = {**profile.settings, **encode(record)}
+    profile = replace(profile, settings=settings, class_names=dataset.class_names or None)
     profile.save(folder / "profile.json")
     return profile
 
@@ -149,7 +169,7 @@ def _tried(ensemble: Ensemble) -> list[dict[str, Any]]:
     from equisep.law import fit_law
 
     reading = ensemble.reading()
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for index, (member, diverged) in enumerate(zip(ensemble.members, ensemble.diverged, strict=True)):
         row: dict[str, Any] = {"rate": member.recipe.rate, "diverged_at": diverged, "r": None, "rho": None}
         row |= {"final_fuzziness": None, "accuracy_test": None, "final_loss": None}
@@ -160,8 +180,8 @@ def _tried(ensemble: Ensemble) -> list[dict[str, Any]]:
             row |= {"r": law.r, "rho": law.rho, "final_fuzziness": curve[-1]}
             row |= {"accuracy_test": float(reading.accuracy_test[index])}
             row |= {"final_loss": float(ensemble.loss[index, -1]) if ensemble.loss.shape[1] else None}
-        found.append(row)
-    return found
+        rows.append(row)
+    return rows
 
 
 def _chosen(tried: list[dict[str, Any]]) -> int:
@@ -179,23 +199,19 @@ def _chosen(tried: list[dict[str, Any]]) -> int:
     )
 
 
-def _rate_table(profile: Profile) -> Table:
-    training = profile.settings["training"]
-    table = Table("rate", "r", "decay ρ", "last D", "test accuracy", "", box=None)
+def _rate_table(profile: Profile, glyphs: Glyphs) -> Table:
+    """What became of every rate."""
+    training, missing = profile.settings["training"], glyphs.missing
+    rows = []
     for row in training["rates_tried"]:
         if row["diverged_at"] is not None:
-            table.add_row(f"{row['rate']:g}", "diverged", *[""] * 4)
+            rows.append([f"{row['rate']:g}", "diverged", *[""] * 4])
             continue
-        r, rho, last = (row[name] for name in ("r", "rho", "final_fuzziness"))
-        table.add_row(
-            f"{row['rate']:g}",
-            "—" if r is None else f"{r:.4f}",
-            "—" if rho is None else f"{rho:.3f}",
-            "—" if last is None else f"{last:.3g}",
-            "—" if row["accuracy_test"] is None else f"{100 * row['accuracy_test']:.1f} %",
-            "← shown" if row["rate"] == training["rate"] else "",
-        )
-    return table
+        numbers = [number(row[name], 3, missing=missing) for name in ("rho", "final_fuzziness")]
+        accuracy = percent(row["accuracy_test"], missing=missing)
+        shown = "shown" if row["rate"] == training["rate"] else ""
+        rows.append([f"{row['rate']:g}", correlation(row["r"], missing=missing), *numbers, accuracy, shown])
+    return plain_table(("rate", "r", glyphs.rho, "last D", "test %", ""), rows, glyphs, left=("",))
 
 
 def _draw(profile: Profile, folder: Path) -> None:
@@ -206,27 +222,31 @@ def _draw(profile: Profile, folder: Path) -> None:
     save_figure(plot_sites(profile), folder / "sites.png")
 
 
-def _beside_the_paper(profile: Profile, depth: int) -> Table:
-    law, printed = profile.law, PRINTED.get(depth, {})
-    table = Table("", "here", "printed", box=None)
-    for label, name, digits in (("r", "r", 4), ("decay ρ", "rho", 3), ("half-life", "half_life", 2)):
-        ours, theirs = getattr(law, name), printed.get(name)
-        table.add_row(
-            label,
-            "—" if ours is None else f"{ours:.{digits}f}",
-            "not printed" if theirs is None else f"{theirs:.3f}".rstrip("0") if name != "r" else f"{theirs:.3f}",
-        )
-    return table
+def _beside_the_paper(profile: Profile, figure: Figure, series: str, glyphs: Glyphs) -> Table:
+    """What was measured beside what the paper and the authors' slides print for the same network."""
+    printed = {entry.quantity: entry for entry in figure.printed if entry.series == series}
+    rows = []
+    for label, name in (("r", "r"), (glyphs.rho, "rho"), ("half-life", "half_life")):
+        ours, theirs = getattr(profile.law, name), printed.get(name)
+        here = correlation(ours, missing=glyphs.missing) if name == "r" else number(ours, 3, missing=glyphs.missing)
+        words = ("not printed", "") if theirs is None else (_as_printed(theirs.value, name), theirs.place)
+        rows.append([label, here, *words])
+    return plain_table(("", "here", "paper", "where"), rows, glyphs, left=("", "where"))
+
+
+def _as_printed(value: float, name: str) -> str:
+    """The paper prints r to three places."""
+    return f"{value:.3f}" if name == "r" else f"{value:g}"
 
 
 def _what_next(folder: Path, depth: int, per_class: int, *, quiet: bool) -> None:
     saved(folder / "law.png", "the picture", quiet=quiet)
-    saved(folder / "sites.png", "the classes, site by site", quiet=quiet)
+    saved(folder / "sites.png", "the classes, layer by layer", quiet=quiet)
     saved(folder / "profile.json", "all numbers", quiet=quiet)
     other, words = (
-        (20, "a deeper network separates less a layer") if depth < 15 else (8, "a shallower one, more a layer")
+        (20, "a deeper one, whose layers do less each") if depth < 15 else (8, "one whose layers do more each")
     )
-    say(f"\nTry next ({words}):", quiet=quiet)
+    say(f"\nNext, try {words}, and your own:", quiet=quiet)
     lines = [
         f"equisep demo --depth {other} --out equisep-demo-{other}",
         f"equisep compare {folder}/profile.json equisep-demo-{other}/profile.json",

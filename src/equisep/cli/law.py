@@ -5,8 +5,8 @@ from __future__ import annotations
 from equisep.cli.console import out, print_json, reported
 from equisep.cli.options import Json, ProfileFile, Quiet
 from equisep.files import encode
-from equisep.report.formatting import correlation, number, passed_words
-from equisep.report.terminal import render_law
+from equisep.report.formatting import passed_words
+from equisep.report.terminal import render_law, render_laws
 from equisep.results import load_profile
 
 
@@ -23,9 +23,9 @@ def law(profile: ProfileFile, json: Json = False, quiet: Quiet = False) -> None:
             }
         )
         return
-    out.print(f"{content.model}, training data, reading `{content.reading or '?'}`", markup=False)
-    out.print(render_law(content.law, passed=passed_words(content)))
-    symbol = "ρ" if out.encoding.startswith("utf") else "rho"
-    for name, other in content.laws.items():
-        line = f"{name:>10}  {symbol} {number(other.rho, 3, missing='-')}  r {correlation(other.r, missing='-')}  {other.verdict}"
-        out.print(line, markup=False, highlight=False)
+    heading = f"{content.model}, training data, reading `{content.reading or '?'}`"
+    out.print(heading, markup=False, highlight=False)
+    first = content.sites[0].index if content.sites else 0
+    out.print(render_law(content.law, passed=passed_words(content), first=first))
+    if content.laws:
+        out.print(render_laws(content))

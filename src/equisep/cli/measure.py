@@ -7,37 +7,60 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equisep.cli.console import out, print_json, progress_bars, reported, saved, say, usable_file
+from equisep.cli.console import (
+    in_options,
+    options_of,
+    out,
+    print_json,
+    progress_bars,
+    reported,
+    saved,
+    say,
+    usable_file,
+)
 from equisep.cli.data import MeasuredData, dataset_batches, is_table, sentence_batches, tokenizer_of
 from equisep.cli.options import (
+    DATA,
+    OUTPUT,
     PICTURES,
+    READ,
+    STATISTICS,
     Channels,
     Checkpoint,
     DataFolder,
     Device,
     Json,
+    Mode,
     Model,
     Normalize,
     PerClass,
     Prepare,
     Quiet,
+    Reading,
     Resize,
+    Sites,
+    asked_reading,
+    asked_sites,
     parse_normalization,
     parse_size,
 )
 from equisep.errors import EquisepError, InputError
 from equisep.files import encode
-from equisep.results import Note, Profile, reading_named
+from equisep.results import Note, Profile
 
 if TYPE_CHECKING:
     from equisep.data import Preparation
-    from equisep.measuring.options import Intervals
-    from equisep.separation import Weighting
-    from equisep.taps import Calls
+
+
+def _option(flag: str, panel: str, help: str, *, default: str | None = None, **more: Any) -> Any:
+    """An option of the library's `measure`: absent, the library's own default holds, which the help names."""
+    return typer.Option(
+        flag, help=help, rich_help_panel=panel, show_default=True if default is None else default, **more
+    )
 
 
 @reported
@@ -45,113 +68,141 @@ def measure(
     model: Model,
     data: Annotated[
         str,
-        typer.Option(
-            "--data", help="A data set by name, the path of an .npz file, or sentences: a .tsv table, or its name."
+        _option(
+            "--data", DATA, "A data set by name, the path of an .npz file, or sentences: a .tsv table, or its name."
         ),
     ],
     checkpoint: Checkpoint = None,
     data_dir: DataFolder = None,
     tokenizer: Annotated[
-        str | None,
-        typer.Option("--tokenizer", help="Of sentences: a Hugging Face name or folder; an hf: model has its own."),
+        str | None, _option("--tokenizer", DATA, "Text only: a Hugging Face name or folder; an hf: model has its own.")
     ] = None,
     length: Annotated[
-        int | None, typer.Option("--length", min=1, help="Of sentences: cut and pad all to this many tokens.")
+        int | None, _option("--length", DATA, "Text only: cut and pad all to this many tokens.", min=1)
     ] = None,
-    split: Annotated[str, typer.Option("--split", help="both, train, or test (measured by its own means).")] = "both",
+    split: Annotated[str, _option("--split", DATA, "both, train, or test (measured by its own means).")] = "both",
     prepare: Prepare = None,
     resize: Resize = None,
     channels: Channels = None,
     normalize: Normalize = None,
     per_class: PerClass = None,
     batch_size: Annotated[
-        int, typer.Option("--batch-size", min=1, help="Samples a batch, in one class-mixed order.")
+        int, _option("--batch-size", DATA, "Samples per batch, in one class-mixed order.", min=1)
     ] = 100,
-    sites: Annotated[
-        list[str] | None, typer.Option("--sites", help="auto, layers, blocks, a module name or a glob; repeatable.")
-    ] = None,
+    sites: Sites = None,
     reduction: Annotated[
-        str,
-        typer.Option(
+        str | None,
+        _option(
             "--reduction",
-            help="How features become vectors: flatten, mean, positions or pca=100; of sequences also first, last, tokens.",
+            READ,
+            "How features become vectors: flatten, mean, positions or pca=100; of sequences also first, last, tokens.",
+            default="flatten",
         ),
-    ] = "flatten",
+    ] = None,
     calls: Annotated[
-        str, typer.Option("--calls", help="Of a module called more than once: each call is a site, or the last.")
-    ] = "each",
-    mode: Annotated[str, typer.Option("--mode", help="eval, or batch (BatchNorm by batch statistics).")] = "eval",
-    weighting: Annotated[str, typer.Option("--weighting", help="sample, class or mixed.")] = "sample",
-    classes: Annotated[int | None, typer.Option("--classes", help="K, where the model's output does not tell.")] = None,
+        str | None,
+        _option(
+            "--calls", READ, "Of a module called more than once: each call is a site, or the last.", default="each"
+        ),
+    ] = None,
+    reading: Reading = None,
+    mode: Mode = None,
+    weighting: Annotated[
+        str | None, _option("--weighting", STATISTICS, "sample, class or mixed.", default="sample")
+    ] = None,
+    classes: Annotated[
+        int | None, _option("--classes", STATISTICS, "K, where the model's output does not tell.")
+    ] = None,
     classifier: Annotated[
-        str | None, typer.Option("--classifier", help="The linear layer that reads the last site.")
+        str | None, _option("--classifier", STATISTICS, "The linear layer that reads the last site.")
     ] = None,
     epsilon: Annotated[
-        float, typer.Option("--epsilon", help="1 − ε nearest-center accuracy counts as separated.")
-    ] = 0.0,
-    intervals: Annotated[str, typer.Option("--intervals", help="auto, bootstrap, jackknife or none.")] = "auto",
+        float | None,
+        _option("--epsilon", STATISTICS, "1 - ε nearest-center accuracy counts as separated.", default="0.0"),
+    ] = None,
+    intervals: Annotated[
+        str | None, _option("--intervals", STATISTICS, "auto, bootstrap, jackknife or none.", default="auto")
+    ] = None,
     memory: Annotated[
-        float, typer.Option("--memory", min=0.0, max=2.0**20, help="GiB of features to keep before reading twice.")
-    ] = 1.0,
-    coordinates: Annotated[int, typer.Option("--coordinates", min=0, help="Samples kept for plots; 0: none.")] = 300,
+        float | None,
+        _option(
+            "--memory", STATISTICS, "GiB of features to keep before reading twice.", default="1", min=0.0, max=2.0**20
+        ),
+    ] = None,
+    coordinates: Annotated[
+        int | None, _option("--coordinates", STATISTICS, "Samples kept for plots; 0: none.", default="300", min=0)
+    ] = None,
     seed: Annotated[
         int,
-        typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of the factory's weights, the sample, and resampling."),
+        _option(
+            "--seed",
+            STATISTICS,
+            "Seed of the factory's weights, the sample, and resampling.",
+            min=0,
+            max=2**32 - 1,
+        ),
     ] = 0,
     device: Device = None,
-    out_file: Annotated[Path | None, typer.Option("--out", help="Save the profile as JSON here.")] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the law here (PNG, SVG or PDF).")] = None,
+    out_file: Annotated[Path | None, _option("--out", OUTPUT, "Save the profile as JSON here.")] = None,
+    plot: Annotated[Path | None, _option("--plot", OUTPUT, "Draw the law here (PNG, SVG or PDF).")] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Measure how a model of yours separates its classes, layer by layer."""
+    """Measure how a model of yours separates its classes, layer by layer.
+
+    [bold]equisep measure --model mynet:Net --checkpoint net.pt --data mine.npz --plot law.png[/]
+    """
     import torch
 
-    from equisep.devices import usable_device
     from equisep.measuring import measure as measure_model
     from equisep.models import load_model, loading_words
     from equisep.report.plots import plot_law, save_figure
 
     if split not in ("both", "train", "test"):
         raise InputError(f"`--split` takes both, train or test; found `{split}`.")
-    if device is not None:
-        usable_device(device, asked="--device")
     usable_file(out_file, flag="--out", endings=(".json",))
     usable_file(plot, flag="--plot", endings=PICTURES)
+    options: dict[str, Any] = {
+        "sites": asked_sites(sites), "calls": calls, "reduction": reduction, "reading": asked_reading(reading, mode),
+        "weighting": weighting, "classes": classes, "classifier": classifier, "epsilon": epsilon, "intervals": intervals,
+        "memory": None if memory is None else int(memory * 2**30), "seed": seed, "coordinates": coordinates, "device": device,
+    }  # fmt: skip
     say(loading_words(model, checkpoint=checkpoint), quiet=quiet)
     torch.manual_seed(seed)  # a factory draws its weights from it
     with redirect_stdout(sys.stderr):  # what the user's code prints is no result
         network = load_model(model, checkpoint=checkpoint)
     preparation = preparation_of(prepare, resize=resize, channels=channels, normalize=normalize)
     with progress_bars(quiet=quiet) as progress:
-        found: MeasuredData
+        source: MeasuredData
         if is_table(data, data_dir):
             _refuse_pictures(data, prepare=prepare, resize=resize, channels=channels, normalize=normalize)
-            found = sentence_batches(
+            source = sentence_batches(
                 data, tokenizer_of(model, tokenizer), data_dir=data_dir, split=split, per_class=per_class, seed=seed,
                 batch_size=batch_size, length=length,
             )  # fmt: skip
         else:
-            found = dataset_batches(
+            _refuse_text(data, tokenizer=tokenizer, length=length)
+            source = dataset_batches(
                 data, preparation, data_dir=data_dir, split=split, per_class=per_class, seed=seed, batch_size=batch_size,
                 progress=progress,
             )  # fmt: skip
-        say(found.words, quiet=quiet)
+        say(source.words, quiet=quiet)
+        given = {name: value for name, value in options.items() if value is not None}
         with _rescued(out_file, quiet=quiet), redirect_stdout(sys.stderr):
-            profile = measure_model(
-                network, found.train, found.test, sites=(sites[0] if sites and len(sites) == 1 else sites) or "auto",
-                calls=cast("Calls", calls), reduction=reduction, reading=reading_named("eval", mode=mode),
-                weighting=cast("Weighting", weighting), classes=classes, classifier=classifier, epsilon=epsilon,
-                intervals=cast("Intervals", intervals), memory=int(memory * 2**30), seed=seed, coordinates=coordinates,
-                device=device, progress=progress,
-            )  # fmt: skip
-    settings = {**profile.settings, "data": found.record, "model": model, "checkpoint": checkpoint and str(checkpoint)}
-    profile = replace(profile, settings=encode(settings), notes=(*found.notes, *profile.notes, *_split_notes(split)))
+            profile = measure_model(network, source.train, source.test, **given, progress=progress)
+    settings = {**profile.settings, "data": source.record, "model": model, "checkpoint": checkpoint and str(checkpoint)}
+    profile = replace(profile, settings=encode(settings), notes=(*source.notes, *profile.notes, *_split_notes(split)))
     if out_file is not None:
         saved(profile.save(out_file), "profile", quiet=quiet)
     if plot is not None:
         saved(save_figure(plot_law(profile), plot), "plot", quiet=quiet)
-    print_json(profile.to_dict()) if json else out.print(profile)
+    print_json(profile.to_dict()) if json else out.print(_in_options(profile))
+
+
+def _in_options(profile: Profile) -> Profile:
+    """The profile as this command shows it: its Notes speak of options."""
+    flags = options_of(measure)
+    return replace(profile, notes=tuple(replace(note, text=in_options(note.text, flags)) for note in profile.notes))
 
 
 @contextmanager
@@ -181,6 +232,12 @@ def _refuse_pictures(data: str, **flags: str | None) -> None:
     given = [f"--{name}" for name, value in flags.items() if value is not None]
     if given:
         raise InputError(f"`{given[0]}` prepares pictures, and `{data}` holds sentences. Leave it out.")
+
+
+def _refuse_text(data: str, **flags: object) -> None:
+    given = [f"--{name}" for name, value in flags.items() if value is not None]
+    if given:
+        raise InputError(f"`{given[0]}` is for sentences, and `{data}` holds none. Leave it out.")
 
 
 def _split_notes(split: str) -> tuple[Note, ...]:

@@ -7,11 +7,25 @@ from typing import Annotated
 
 import typer
 
+from equisep.cli.console import say
 from equisep.errors import InputError
+from equisep.results import former_reading
 
 PICTURES = (".png", ".svg", ".pdf")
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks.")]
+MODEL, DATA, READ, STATISTICS, OUTPUT = "Model", "Data", "What is read", "Statistics", "Output"  # panels of the help
+
+Reading = Annotated[
+    str | None,
+    typer.Option(
+        "--reading",
+        help="How BatchNorm reads: eval (running statistics) or mixed (those of class-mixed batches, as the papers do).",
+        rich_help_panel=READ,
+        show_default="eval",
+    ),
+]
+Mode = Annotated[str | None, typer.Option("--mode", hidden=True)]  # the former name of --reading
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.", rich_help_panel=OUTPUT)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks.", rich_help_panel=OUTPUT)]
 Seed = Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of weights, batch order and resampling.")]
 Device = Annotated[str | None, typer.Option("--device", help="Where to compute: cpu, cuda, cuda:1, mps.")]
 Model = Annotated[
@@ -20,20 +34,61 @@ Model = Annotated[
         "--model",
         help="A network by name (vgg13,colors=3), timm:name, torchvision:name, hf:name-or-folder, or pkg.module:factory, "
         "a function that makes the model: its code is run.",
+        rich_help_panel=MODEL,
     ),
 ]
 Checkpoint = Annotated[
-    Path | None, typer.Option("--checkpoint", help="Weights: a state dict, as torch.save or safetensors wrote it.")
+    Path | None,
+    typer.Option(
+        "--checkpoint", help="Weights: a state dict, as torch.save or safetensors wrote it.", rich_help_panel=MODEL
+    ),
 ]
-DataFolder = Annotated[Path | None, typer.Option("--data-dir", help="Folder with data files (or EQUISEP_DATA).")]
-Prepare = Annotated[str | None, typer.Option("--prepare", help="A named preparation, such as he2023-10x10.")]
-Resize = Annotated[str | None, typer.Option("--resize", help="10 or 10x12 (height x width).")]
-Channels = Annotated[str | None, typer.Option("--channels", help="all, rgb, gray, red, green or blue.")]
+DataFolder = Annotated[
+    Path | None, typer.Option("--data-dir", help="Folder with data files (or EQUISEP_DATA).", rich_help_panel=DATA)
+]
+Prepare = Annotated[
+    str | None, typer.Option("--prepare", help="A named preparation, such as he2023-10x10.", rich_help_panel=DATA)
+]
+Resize = Annotated[str | None, typer.Option("--resize", help="10 or 10x12 (height x width).", rich_help_panel=DATA)]
+Channels = Annotated[
+    str | None, typer.Option("--channels", help="all, rgb, gray, red, green or blue.", rich_help_panel=DATA)
+]
 Normalize = Annotated[
-    str | None, typer.Option("--normalize", help="MEAN/STD: 0.5/0.5, or one a channel: .49,.48,.45/.25,.24,.26.")
+    str | None,
+    typer.Option(
+        "--normalize",
+        help="MEAN/STD: 0.5/0.5, or one per channel: .49,.48,.45/.25,.24,.26.",
+        rich_help_panel=DATA,
+    ),
 ]
-PerClass = Annotated[int | None, typer.Option("--per-class", min=1, help="Draw this many samples a class.")]
+PerClass = Annotated[
+    int | None, typer.Option("--per-class", min=1, help="Draw this many samples per class.", rich_help_panel=DATA)
+]
+Sites = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--sites",
+        help="auto, layers, blocks, a module name or a glob; may be repeated.",
+        rich_help_panel=READ,
+        show_default="auto",
+    ),
+]
 ProfileFile = Annotated[Path, typer.Argument(metavar="PROFILE", help="A profile that equisep saved.")]
+
+
+def asked_reading(reading: str | None, mode: str | None) -> str | None:
+    """The reading that was asked for; --mode and its value batch, the former names, are taken with a remark."""
+    former = mode if mode is not None else "batch" if reading == "batch" else None
+    if former is None:
+        return reading
+    flag = "--reading" if mode is None else "--mode"
+    say(f"`{flag} {former}` is now `--reading {former_reading(former)}`.")
+    return former_reading(former)
+
+
+def asked_sites(sites: list[str] | None) -> str | list[str] | None:
+    """One word alone may name a grain; several are names and globs."""
+    return sites[0] if sites and len(sites) == 1 else sites or None
 
 
 def parse_size(text: str | None) -> int | tuple[int, int] | None:
@@ -52,7 +107,7 @@ def parse_size(text: str | None) -> int | tuple[int, int] | None:
 
 
 def parse_normalization(text: str | None) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-    """`MEAN/STD`, each one number or one a channel: `0.5/0.5`, `0.49,0.48,0.45/0.25,0.24,0.26`."""
+    """`MEAN/STD`, each one number or one per channel: `0.5/0.5`, `0.49,0.48,0.45/0.25,0.24,0.26`."""
     if text is None:
         return None
     mean, slash, std = text.partition("/")

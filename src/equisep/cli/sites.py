@@ -4,34 +4,48 @@ from __future__ import annotations
 
 import sys
 from contextlib import redirect_stdout
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Column, Table
+from rich.table import Table
 
-from equisep.cli.console import out, print_json, reported, say
-from equisep.cli.options import Checkpoint, Json, Model, Quiet
+from equisep.cli.console import glyphs, out, print_json, reported, say
+from equisep.cli.options import READ, Checkpoint, Json, Model, Quiet, Sites, asked_sites
 from equisep.errors import InputError
+from equisep.report.tables import plain_table
+from equisep.results import Note
 
 if TYPE_CHECKING:
     from torch import nn
 
+    from equisep.data.inputs import Inputs
     from equisep.taps import Call, Grains
 
 TOKENS = "tokens"
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The modules of a model, or their calls in one forward pass, and which of them are read."""
+
+    model: str
+    chosen: tuple[str, ...]
+    rows: list[dict[str, Any]]
+    notes: tuple[Note, ...]
 
 
 @reported
 def sites(
     model: Model,
     checkpoint: Checkpoint = None,
-    sites: Annotated[
-        list[str] | None, typer.Option("--sites", help="auto, layers, blocks, a module name or a glob; repeatable.")
-    ] = None,
+    sites: Sites = None,
     given: Annotated[
         str | None,
         typer.Option(
-            "--input", help="Run one sample of this shape, 3x32x32, or 16tokens: calls in order, and their shapes."
+            "--input",
+            help="Run one sample of this shape, 3x32x32, or 16tokens: calls in order, and their shapes.",
+            rich_help_panel=READ,
         ),
     ] = None,
     json: Json = False,
@@ -39,6 +53,27 @@ def sites(
 ) -> None:
     """List the modules of a model and mark the ones that `equisep measure` would read."""
     from equisep.models import load_model, loading_words
+
+    say(loading_words(model, checkpoint=checkpoint), quiet=quiet or json)
+    with redirect_stdout(sys.stderr):  # what the user's code prints is no result
+        network = load_model(model, checkpoint=checkpoint)
+        listing = _listed(network, asked_sites(sites) or "auto", given)
+    if json:
+        notes = [note.text for note in listing.notes]
+        print_json({"model": listing.model, "sites": list(listing.chosen), "modules": listing.rows, "notes": notes})
+        return
+    what = "modules" if given is None else "calls of one forward pass"
+    out.print(f"{listing.model}: {len(listing.rows)} {what}", style="bold", markup=False, highlight=False)
+    out.print(_table(listing.rows, given))
+    if not quiet:
+        for note in listing.notes:
+            out.print(note.text, markup=False, highlight=False)
+        words = f"{len(listing.chosen)} marked with * are read, once for each call. Choose others with --sites."
+        out.print(words, highlight=False)
+
+
+def _listed(network: nn.Module, asked: str | list[str], given: str | None) -> Listing:
+    """What the model has; with the shape of a sample, what a forward pass over it calls."""
     from equisep.taps import (
         GRAINS,
         INPUT,
@@ -50,44 +85,31 @@ def sites(
         site_modules,
     )
 
-    say(loading_words(model, checkpoint=checkpoint), quiet=quiet or json)
-    with redirect_stdout(sys.stderr):  # what the user's code prints is no result
-        network = load_model(model, checkpoint=checkpoint)
-        refuse_scripted(network, asked="sites")
-        refuse_uninitialized(network, asked="sites")
-        calls = None if given is None else _calls(network, given)
-    wanted = sites or ["auto"]
-    asked = wanted[0] if len(wanted) == 1 else wanted
+    refuse_scripted(network, asked="sites")
+    refuse_uninitialized(network, asked="sites")
+    calls = None if given is None else _calls(network, given)
     grains = grains_of(network, calls)
     chosen = (INPUT, *grains.at(asked)) if isinstance(asked, str) and asked in GRAINS else choose(network, asked).names
-    kind = type(inner(network)).__name__
     modules = site_modules(network)
-    rows = [_row(name, modules[name], name in chosen, grains) for name in modules]
-    if calls is not None:
+    if calls is None:
+        rows = [_row(name, modules[name], name in chosen, grains) for name in modules]
+    else:
         rows = [_called(call, modules[call.module], chosen, grains) for call in calls if call.module]
-    if json:
-        print_json(
-            {"model": kind, "sites": list(chosen), "modules": rows, "notes": [note.text for note in grains.notes]}
-        )
-        return
-    what = f"{len(rows)} calls of one forward pass" if calls is not None else f"{len(rows)} modules"
-    names = Column("module", overflow="fold", min_width=min(40, max((len(row["name"]) for row in rows), default=0)))
-    table = Table("read", names, "kind", "grain", "parameters", title=f"{kind}: {what}", box=None)
-    if calls is not None:
-        table.add_column("output")
-    table.add_row("*", INPUT, "the raw input", "", "", *([] if calls is None else [given]))
+    return Listing(type(inner(network)).__name__, chosen, rows, grains.notes)
+
+
+def _table(rows: list[dict[str, Any]], given: str | None) -> Table:
+    from equisep.taps import INPUT
+
+    titles = ["read", "module", "kind", "level", "parameters", *([] if given is None else ["output"])]
+    cells = [["*", INPUT, "the raw input", "", "", *([] if given is None else [given])]]
     for row in rows:
-        shape = [] if calls is None else [_shape(row["shape"])]
-        table.add_row(
-            "*" if row["site"] else "", row["name"], row["kind"], row["grain"], f"{row['parameters']:,}", *shape
+        shape = [] if given is None else [_shape(row["shape"])]
+        cells.append(
+            ["*" if row["site"] else "", row["name"], row["kind"], row["grain"], f"{row['parameters']:,}", *shape]
         )
-    out.print(table)
-    if not quiet:
-        for note in grains.notes:
-            out.print(note.text, highlight=False)
-        out.print(
-            f"{len(chosen)} marked with * are read, once for each call. Choose others with --sites.", highlight=False
-        )
+    text = ("read", "module", "kind", "level", "output")
+    return plain_table(titles, cells, glyphs(), left=text, fold=("module", "kind", "output"))
 
 
 def _row(name: str, module: nn.Module, read: bool, grains: Grains) -> dict[str, Any]:
@@ -113,29 +135,32 @@ def _shape(shape: list[int] | None) -> str:
 
 def _calls(network: nn.Module, given: str) -> list[Call]:
     """The calls of one forward pass over random inputs of the shape asked for."""
-    import torch
-
-    from equisep.data.inputs import Inputs
     from equisep.measuring.forward import Calling, run_model
     from equisep.taps import eager, inner, random_state_kept, reading_mode, recorded_calls
 
-    dtype = next(
-        (parameter.dtype for parameter in network.parameters() if parameter.is_floating_point()), torch.float32
-    )
-    words = given.lower().replace("×", "x")
-    try:
-        sizes = [int(part) for part in words.removesuffix(TOKENS).split("x")]
-    except ValueError:
-        sizes = []
-    if not sizes or min(sizes) < 1 or (words.endswith(TOKENS) and len(sizes) != 1):
-        raise InputError(f"`--input` takes the shape of one sample, such as 3x32x32, or 16tokens; found `{given}`.")
     with random_state_kept():
-        if words.endswith(TOKENS):
-            ids = torch.zeros(2, sizes[0], dtype=torch.int64)
-            inputs = Inputs(args=(ids,))
-        else:
-            inputs = Inputs(args=(torch.randn(2, *sizes, dtype=dtype),))
+        inputs = _inputs(network, given)
         calling, _ = Calling.of(inner(network), inputs)
         with reading_mode(network, "eval"), eager(), recorded_calls(network) as calls:
             run_model(inner(network), inputs, calling, what="a sample of `--input`")
     return list(calls)
+
+
+def _inputs(network: nn.Module, given: str) -> Inputs:
+    """Two random samples of the shape asked for, in the model's own precision; token ids are 0."""
+    import torch
+
+    from equisep.data.inputs import Inputs
+
+    words = given.lower().replace("×", "x")
+    tokens = words.endswith(TOKENS)
+    try:
+        sizes = [int(part) for part in words.removesuffix(TOKENS).split("x")]
+    except ValueError:
+        sizes = []
+    if not sizes or min(sizes) < 1 or (tokens and len(sizes) != 1):
+        raise InputError(f"`--input` takes the shape of one sample, such as 3x32x32, or 16tokens; found `{given}`.")
+    if tokens:
+        return Inputs(args=(torch.zeros(2, sizes[0], dtype=torch.int64),))
+    kinds = (parameter.dtype for parameter in network.parameters() if parameter.is_floating_point())
+    return Inputs(args=(torch.randn(2, *sizes, dtype=next(kinds, torch.float32)),))

@@ -18,16 +18,27 @@ _PLAIN_BOX = Box(_RULED.format("-"), ascii=True)
 
 
 def plain_table(
-    titles: Sequence[str], rows: Iterable[Sequence[str | Text]], glyphs: Glyphs, *, left: Iterable[str] = ()
+    titles: Sequence[str],
+    rows: Iterable[Sequence[str | Text]],
+    glyphs: Glyphs,
+    *,
+    left: Iterable[str] = (),
+    fold: Iterable[str] = (),
 ) -> Table:
-    """A table of plain cells (nothing in them is read as markup); the columns named in `left` are text."""
+    """A table of plain cells (nothing in them is read as markup); the columns in `left` are text.
+
+    Where a cell has no room it ends in an ellipsis, in the columns in `fold` it goes on in the next line.
+    """
     # The box has a column of its own between two cells, so the padding is one less than the gap.
     table = Table(box=_PLAIN_BOX if glyphs is ASCII else _FINE_BOX, padding=(0, GAP - 1, 0, 0), pad_edge=False)
-    words = set(left)
+    words, folded = set(left), set(fold)
     styles = {"site": "dim", "layer": "dim", "block": "dim", "D": "bold"}
     for title in titles:
         justify: Literal["left", "right"] = "left" if title in words else "right"
-        table.add_column(Text(title), justify=justify, style=styles.get(title), no_wrap=True, vertical="bottom")
+        if title in folded:
+            table.add_column(Text(title), justify=justify, overflow="fold", vertical="bottom")
+        else:
+            table.add_column(Text(title), justify=justify, style=styles.get(title), no_wrap=True, vertical="bottom")
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
     return table

@@ -18,6 +18,7 @@ from equisep.report.formatting import (
     ASCII,
     UNICODE,
     Glyphs,
+    class_labels,
     classifier_rows,
     correlation,
     data_words,
@@ -37,7 +38,7 @@ from equisep.report.tables import plain_table, room_beside
 from equisep.report.terminal_plot import render_curve
 from equisep.results import ClassifierReading, LawFit, Note, Profile
 
-__all__ = ["render_comparison", "render_curve", "render_law", "render_profile"]
+__all__ = ["render_comparison", "render_curve", "render_law", "render_laws", "render_profile"]
 
 VERDICT_STYLES = {"law": "bold green", "between": "bold yellow", "no law": "bold red", "undetermined": "dim"}
 _LEAST_NAME, _GOOD_NAME = 8, 14
@@ -77,6 +78,33 @@ def render_law(law: LawFit, *, passed: str = "layers", first: int = 0) -> Render
     return View(lambda glyphs, width: Group(_law_block(law, glyphs, passed=passed, first=first), *_notes(law.notes)))
 
 
+def render_laws(profile: Profile) -> RenderableType:
+    """The other laws of a profile, one row each: on test data, by grain, and class by class."""
+    names = class_labels(profile)
+
+    def build(glyphs: Glyphs, width: int) -> RenderableType:
+        missing = glyphs.missing
+        rows: list[list[str | Text]] = []
+        for name, law in profile.laws.items():
+            numbers = [number(law.rho, 3, missing=missing), number(law.half_life, 3, missing=missing)]
+            verdict = Text(verdict_words(law)[0], style=VERDICT_STYLES[law.verdict])
+            rows.append([_law_name(name, names), *numbers, correlation(law.r, missing=missing), verdict])
+        return plain_table(
+            ("other laws", glyphs.rho, "half-life", "r", "verdict"), rows, glyphs, left=("other laws", "verdict")
+        )
+
+    return View(build)
+
+
+def _law_name(key: str, classes: Sequence[str]) -> str:
+    """`test data`, or a class by its name."""
+    kind = key.removeprefix("class ")
+    if kind == key or not kind.isdigit() or int(kind) >= len(classes):
+        return "test data" if key == "test" else one_line(key)
+    label = classes[int(kind)]
+    return f"class {kind}" if label == kind else f"class {kind}, {label}"
+
+
 def render_comparison(difference: ProfileDifference | LawDifference) -> RenderableType:
     """What differs between two profiles or laws, with intervals."""
     if isinstance(difference, LawDifference):
@@ -89,10 +117,13 @@ def _profile_blocks(profile: Profile, glyphs: Glyphs, width: int) -> Iterable[Re
     yield Text(one_line(profile.model), style="bold")
     for words in (data_words(profile), reading_words(profile)):
         yield Text(words, style="dim")
+    yield _law_heading(profile.law)
     yield from _site_table(profile, glyphs, width)
     first = profile.sites[0].index if profile.sites else 0
     more = [*_other_laws(profile, glyphs)]
-    yield _law_block(profile.law, glyphs, more, passed=passed_words(profile), first=first)
+    rows = [*_law_rows(profile.law, glyphs, passed=passed_words(profile), first=first), *more]
+    if rows:
+        yield Padding(Group(Text("The law in numbers", style="bold"), _grid(rows)), (1, 0, 0, 0))
     curve = profile.curve("fuzziness")
     if any(value for value in curve):
         drawing = render_curve(curve, profile.law, min(width, 100) - 2, 14, ascii=glyphs is ASCII, first=first)
@@ -128,15 +159,16 @@ def _site_table(profile: Profile, glyphs: Glyphs, width: int) -> Iterable[Render
         yield Text(words, style="dim")
 
 
-def _law_block(
-    law: LawFit, glyphs: Glyphs, more: Sequence[tuple[str, str]] = (), *, passed: str = "layers", first: int = 0
-) -> Group:
-    """The law as labels and values, with `more` rows below."""
+def _law_block(law: LawFit, glyphs: Glyphs, *, passed: str = "layers", first: int = 0) -> Group:
+    """The law as labels and values."""
+    rows = [*_law_rows(law, glyphs, passed=passed, first=first)]
+    return Group(_law_heading(law), _grid(rows)) if rows else Group(_law_heading(law))
+
+
+def _law_heading(law: LawFit) -> Text:
     word, why = ("not fitted", "") if law.rho is None else verdict_words(law)
     style = "dim" if law.rho is None else VERDICT_STYLES[law.verdict]
-    heading = Text.assemble(("Law of equi-separation: ", "bold"), (word, style), f" ({why})" if why else "")
-    rows = [*_law_rows(law, glyphs, passed=passed, first=first), *more]
-    return Group(heading, _grid(rows)) if rows else Group(heading)
+    return Text.assemble(("Law of equi-separation: ", "bold"), (word, style), f" ({why})" if why else "")
 
 
 def _grid(rows: Iterable[tuple[str, str]]) -> Table:

@@ -12,6 +12,7 @@ group = typer.Typer(
     name="figures",
     help="The papers' figures: run them here or on a cluster, and see which of their claims hold.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode="rich",
 )
 group.command("list")(figures_list.list_figures)

@@ -13,6 +13,7 @@ group = typer.Typer(
     name="peeled",
     help="The Layer-Peeled Model: neural collapse explained, minority collapse predicted (Fang, He, Long & Su 2021).",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode="rich",
 )
 group.command("solve")(peeled_solve.solve)
