@@ -124,6 +124,11 @@ def test_sites_lists_modules_and_marks_the_chosen(place: Path) -> None:
     assert [row["name"] for row in content["modules"]] == ["0", "1", "2", "3", "4", "5"]
     text = equisep("sites", "--model", "mynet:small", "--sites", "1", "--sites", "3", folder=place).stdout
     assert "3 marked with * are read" in text
+    inputs = ("sites", "--model", "mynet:small", "--sites", "5:in", "--json")
+    for more in ((), ("--input", "1x10x10")):
+        rows = json.loads(equisep(*inputs, *more, folder=place).stdout)["modules"]
+        assert [(row["name"], row["kind"]) for row in rows if row["site"]] == [("5:in", "input of Linear")]
+    assert rows[-2]["shape"] == [16]
 
 
 def test_law_of_a_saved_profile(place: Path) -> None:
@@ -252,6 +257,9 @@ BAD = {
     "no model made": ((*MEASURE, "mynet:not_a_model"), "should return a torch.nn.Module; it returned str."),
     "no data": (("measure", "--model", "mynet:small", "--data", "gone.npz", "-q"), "gone.npz"),
     "no such site": ((*MEASURE, "mynet:small", "--sites", "22"), "No module `22` in `Sequential`."),
+    "call of a call": ((*MEASURE, "mynet:small", "--sites", "1:10:3"), "No module `1:10` in `Sequential`."),
+    "empty site": ((*MEASURE, "mynet:small", "--sites", ""), "An empty name is no site."),
+    "no device": ((*MEASURE, "mynet:small", "--device", "meta"), "`--device meta` cannot be used here"),
     "bad split": ((*MEASURE, "mynet:small", "--split", "dev"), "`--split` takes both, train or test; found `dev`."),
     "bad resize": ((*MEASURE, "mynet:small", "--resize", "big"), "`--resize` takes a size, 10 or 10x12"),
     "bad normalize": ((*MEASURE, "mynet:small", "--normalize", "1"), "`--normalize` takes MEAN/STD"),

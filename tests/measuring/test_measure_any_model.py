@@ -365,3 +365,23 @@ def test_keys_that_are_no_arguments_of_forward_are_named_beside_them() -> None:
         "the model said: "
     )
     assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("memory", [None, 0], ids=["buffered", "streamed"])
+def test_the_input_of_the_classifier_is_a_site_where_activations_are_functions(memory: int | None) -> None:
+    class Functional(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc1, self.fc2 = nn.Linear(8, 6), nn.Linear(6, 4)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.fc2(input=self.fc1(x).relu())
+
+    torch.manual_seed(0)
+    model, x, y = Functional(), torch.randn(80, 8), torch.arange(80) % 4
+    profile = measure(model, (x, y), sites=["fc1", "fc2:in"], memory=memory)
+    assert [site.name for site in profile.sites] == ["input", "fc1", "fc2:in"]
+    with torch.no_grad():
+        wanted = equisep.fuzziness(model.fc1(x).relu(), y)
+    assert profile.sites[2].fuzziness == pytest.approx(wanted, rel=1e-6)
+    assert profile.sites[2].fuzziness != pytest.approx(profile.sites[1].fuzziness, rel=1e-2)

@@ -271,3 +271,144 @@ def test_calls_are_recorded_with_what_they_were_given() -> None:
     assert [call.after for call in calls] == [None, "first", "norm", "relu", "drop", "second", "relu"]
     assert calls[-1].shape == (8, 3)
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+
+
+# --- what a module is given
+
+
+class Functional(nn.Module):
+    """Activations are functions, so that the input of `head` is the output of no module; `block` is called by name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.block, self.head = nn.Linear(6, 5), nn.Linear(5, 5), nn.Linear(5, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.first(x).relu()
+        h = self.block(input=h).relu_()
+        return self.head(self.block(h).tanh())
+
+
+def gathered(model: nn.Module, sites: Any, x: Tensor, **options: Any) -> dict[str, Tensor]:
+    kept: dict[str, Tensor] = {}
+    with tap(model, sites, consume=lambda site, features: kept.update({site: features.clone()}), **options):
+        model(x)
+    return kept
+
+
+def test_the_input_of_a_module_is_a_site() -> None:
+    model, x = Functional(), torch.randn(4, 6)
+    found = gathered(model, ["head:in", "block:in", "first"], x)
+    assert list(found) == ["input", "first", "block:in", "block:in:2", "head:in"]
+    with torch.no_grad():
+        one = model.first(x).relu()
+        two = model.block(one).relu()
+        assert torch.equal(found["block:in"], one)  # though later steps work in place
+        assert torch.equal(found["block:in:2"], two)
+        assert torch.equal(found["head:in"], model.block(two).tanh())
+
+
+def test_inputs_by_call_glob_class_of_call_and_last_call() -> None:
+    model, x = Functional(), torch.randn(4, 6)
+    assert list(gathered(model, "block:in:2", x)) == ["input", "block:in:2"]
+    assert list(gathered(model, "block:in:1", x)) == ["input", "block:in"]
+    assert list(gathered(model, "block:in:*", x)) == ["input", "block:in", "block:in:2"]
+    assert list(gathered(model, ["*:in"], x)) == ["input", "first:in", "block:in", "block:in:2", "head:in"]
+    last = gathered(model, ["block:in", "block"], x, calls="last")
+    assert list(last) == ["input", "block:in", "block"]
+    assert torch.equal(last["block:in"], gathered(model, "block:in", x)["block:in:2"])
+    declared = small()
+    declared.sites = {"layers": ["relu"], "blocks": ["head:in"]}
+    assert resolve_sites(declared, "blocks") == ("input", "head:in")
+    assert resolve_sites(declared, "layers:in") == ("input", "relu:in")
+
+
+def test_a_forward_pass_ends_before_the_module_whose_input_is_the_last_site() -> None:
+    model, x = Functional(), torch.randn(4, 6)
+    ran: list[str] = []
+    model.head.register_forward_hook(lambda *_: ran.append("head"))
+    with tap(model, "head:in", consume=lambda *_: None, stop=True):
+        assert model(x) is not None
+        assert model(x) is None
+    assert ran == ["head"]
+
+
+def test_hooks_on_inputs_come_off() -> None:
+    model = Functional()
+    with pytest.raises(ZeroDivisionError), tap(model, "*:in", consume=lambda *_: 1 / 0):
+        model(torch.randn(2, 6))
+    assert not any(module._forward_pre_hooks or module._forward_hooks for module in model.modules())
+
+
+def test_the_calls_of_a_forward_pass_tell_what_was_given() -> None:
+    with recorded_calls(Functional()) as calls:
+        model = Functional()
+        assert calls == []
+    with recorded_calls(model) as calls:
+        model(torch.randn(4, 6))
+    assert [(call.given_site, call.given, call.shape) for call in calls] == [
+        ("first:in", (4, 6), (4, 5)),
+        ("block:in", (4, 5), (4, 5)),
+        ("block:in:2", (4, 5), (4, 5)),
+        ("head:in", (4, 5), (4, 3)),
+    ]
+
+
+# --- names that could be two things
+
+
+class Doubled(nn.Module):
+    """`r` is called twice, and another module has the name of its second call."""
+
+    def __init__(self, *, twice: bool = True) -> None:
+        super().__init__()
+        self.twice = twice
+        self.add_module("r", nn.Linear(3, 3))
+        self.add_module("r:2", nn.Linear(3, 4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.r(self.r(x)) if self.twice else self.r(x)
+        return self.get_submodule("r:2")(x)
+
+
+def test_a_module_with_the_name_of_a_call_is_not_taken_for_it() -> None:
+    x = torch.randn(2, 3)
+    with pytest.raises(SiteError) as caught:
+        gathered(Doubled(), ["r", "r:2"], x)
+    assert str(caught.value) == (
+        "Call 2 of the module `r` would be the site `r:2`, which is the name of another module. "
+        "Rename that module, or read only last calls (`calls='last'`)."
+    )
+    for model, sites, options in (
+        (Doubled(twice=False), ["r", "r:2"], {}),
+        (Doubled(), ["r:1", "r:2"], {}),
+        (Doubled(), ["r", "r:2"], {"calls": "last"}),
+    ):
+        found = gathered(model, sites, x, **options)
+        assert {site: features.shape[1] for site, features in found.items()} == {"input": 3, "r": 3, "r:2": 4}
+
+
+@pytest.mark.parametrize("name", ["1:10:3", "1:2:3:4", "1:in:in"])
+def test_a_call_of_a_call_is_no_site(name: str) -> None:
+    model = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+    module = name.rpartition(":")[0]
+    with pytest.raises(SiteError, match=rf"^No module `{module}` in `Sequential`\.") as caught:
+        resolve_sites(model, name)
+    assert "`equisep sites` lists all 2." in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["", " ", ":in", ":2"])
+def test_an_empty_name_is_no_site(name: str) -> None:
+    with pytest.raises(SiteError, match=r"^An empty name is no site\. Name modules of `Small`, or use `auto`"):
+        resolve_sites(small(), [name])
+
+
+@pytest.mark.parametrize("name", ["input:2", "input:in"])
+def test_the_raw_input_comes_once_and_is_given_to_no_module(name: str) -> None:
+    with pytest.raises(SiteError, match=rf"^No site `{name}`: the raw input `input` is no module and comes once\."):
+        resolve_sites(small(), name)
+    model = nn.Sequential()
+    model.add_module("input", nn.Linear(3, 3))
+    model.add_module("again", nn.ReLU())
+    assert resolve_sites(model, "input:in") == ("input", "input:1:in")
+    assert list(gathered(model, ["input:in", "input:1"], torch.randn(2, 3))) == ["input", "input:1:in", "input:1"]

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from equisep.errors import SiteError
 from equisep.models import Fnn
-from equisep.taps import module_names, resolve_sites
+from equisep.taps import resolve_sites, site_modules
 
 
 def net() -> Fnn:
@@ -65,7 +65,7 @@ def test_one_star_stands_for_one_part_of_a_name() -> None:
 
 def test_two_stars_stand_for_any_number_of_parts() -> None:
     assert resolve_sites(net(), "**.linear") == ("input", "blocks.0.linear", "blocks.1.linear", "blocks.2.linear")
-    assert resolve_sites(net(), "**") == ("input", *module_names(net()))
+    assert resolve_sites(net(), "**") == ("input", *site_modules(net()))
 
 
 def test_a_dot_in_a_glob_is_a_dot() -> None:

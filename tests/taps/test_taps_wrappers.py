@@ -6,7 +6,7 @@ from tapped_models import batch, differing, small, snapshot
 from torch import Tensor, nn
 
 from equisep.errors import ModelError, SiteError
-from equisep.taps import inner, module_names, resolve_sites, tap, wrapper_notes
+from equisep.taps import inner, resolve_sites, site_modules, tap, wrapper_notes
 
 SITES = ["first", "norm", "relu", "head"]
 
@@ -59,7 +59,7 @@ def test_wrapped_models_give_what_the_plain_one_gives(how: str, warm: bool) -> N
 
 @pytest.mark.parametrize("how", HOWS)
 def test_names_are_those_of_the_plain_model(how: str) -> None:
-    assert module_names(wrapped(how)) == module_names(small())
+    assert list(site_modules(wrapped(how))) == list(site_modules(small()))
     assert resolve_sites(wrapped(how), "**") == resolve_sites(small(), "**")
     assert resolve_sites(wrapped(how), "auto") == ("input", "relu")
     assert type(inner(wrapped(how))).__name__ == "Small"
@@ -103,7 +103,7 @@ def test_compiled_models_are_noted() -> None:
 
 def test_a_wrapper_inside_a_model_is_looked_through() -> None:
     model = nn.Sequential(parallel(nn.Sequential(nn.Linear(4, 4), nn.ReLU())), nn.Linear(4, 2))
-    assert module_names(model) == ["0", "0.0", "0.1", "1"]
+    assert list(site_modules(model)) == ["0", "0.0", "0.1", "1"]
     assert list(read(model, ["0.1"])) == ["input", "0.1"]
 
 
@@ -121,7 +121,7 @@ def test_a_scripted_model_is_refused() -> None:
 @pytest.mark.filterwarnings("ignore:`torch.jit")
 def test_a_scripted_part_cannot_be_read_and_the_rest_can() -> None:
     model = nn.Sequential(torch.jit.script(nn.Sequential(nn.Linear(4, 4), nn.ReLU())), nn.Linear(4, 2))
-    assert module_names(model) == ["1"]
+    assert list(site_modules(model)) == ["1"]
     assert list(read(model, ["1"])) == ["input", "1"]
     for site, where in (("0.1", "lies inside `0`, which is"), ("0", "is")):
         with pytest.raises(SiteError) as caught:

@@ -92,9 +92,9 @@ def _listed(network: nn.Module, asked: str | list[str], given: str | None) -> Li
     chosen = (INPUT, *grains.at(asked)) if isinstance(asked, str) and asked in GRAINS else choose(network, asked).names
     modules = site_modules(network)
     if calls is None:
-        rows = [_row(name, modules[name], name in chosen, grains) for name in modules]
+        rows = [row for name in modules for row in _rows(name, modules[name], chosen, grains)]
     else:
-        rows = [_called(call, modules[call.module], chosen, grains) for call in calls if call.module]
+        rows = [row for call in calls if call.module for row in _called(call, modules[call.module], chosen, grains)]
     return Listing(type(inner(network)).__name__, chosen, rows, grains.notes)
 
 
@@ -112,6 +112,13 @@ def _table(rows: list[dict[str, Any]], given: str | None) -> Table:
     return plain_table(titles, cells, glyphs(), left=text, fold=("module", "kind", "output"))
 
 
+def _rows(name: str, module: nn.Module, chosen: tuple[str, ...], grains: Grains) -> list[dict[str, Any]]:
+    """A module, after its input where that is read."""
+    row = _row(name, module, name in chosen, grains)
+    given = f"{name}:in"
+    return [{**row, "name": given, "kind": f"input of {row['kind']}", "site": True}, row] if given in chosen else [row]
+
+
 def _row(name: str, module: nn.Module, read: bool, grains: Grains) -> dict[str, Any]:
     grain = " ".join(word for word, names in (("layer", grains.layers), ("block", grains.blocks)) if name in names)
     return {
@@ -123,10 +130,23 @@ def _row(name: str, module: nn.Module, read: bool, grains: Grains) -> dict[str, 
     }
 
 
-def _called(call: Call, module: nn.Module, chosen: tuple[str, ...], grains: Grains) -> dict[str, Any]:
-    read = call.module in chosen or call.site in chosen or f"{call.module}:{call.number}" in chosen
-    row = _row(call.module, module, read, grains)
-    return {**row, "name": call.site, "shape": None if call.shape is None else list(call.shape[1:])}
+def _called(call: Call, module: nn.Module, chosen: tuple[str, ...], grains: Grains) -> list[dict[str, Any]]:
+    """One call, after what it was given where that is read."""
+    from equisep.taps import is_among
+
+    row = {
+        **_row(call.module, module, is_among(call.site, chosen), grains),
+        "name": call.site,
+        "shape": _sample(call.shape),
+    }
+    if not is_among(call.given_site, chosen):
+        return [row]
+    given = {"name": call.given_site, "kind": f"input of {row['kind']}", "site": True, "shape": _sample(call.given)}
+    return [{**row, **given}, row]
+
+
+def _sample(shape: tuple[int, ...] | None) -> list[int] | None:
+    return None if shape is None else list(shape[1:])
 
 
 def _shape(shape: list[int] | None) -> str:

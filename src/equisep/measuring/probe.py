@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,9 +28,11 @@ from equisep.taps import (
     choose,
     declares_sites,
     eager,
+    every_call,
     first_tensor,
     grains_of,
     inner,
+    is_among,
     listening,
     reading_mode,
     recorded_calls,
@@ -194,7 +196,7 @@ class _Scout:
 
     def spare(self, site: str, error: UnfitError) -> bool:
         """Pass a site over unless it was asked for by name."""
-        if _is_among(site, self.choice.named):
+        if is_among(site, self.choice.named):
             return False
         self.passed[site] = error
         return True
@@ -225,7 +227,7 @@ class _Scout:
         """The names whose sites can be read; one asked for by name must be among them, a found one need not."""
         names = [name for name in self.choice.names if name != INPUT]
         sites = {*self.dims, *self.same, *self.passed}
-        called = sites | {_module(site) for site in sites}
+        called = sites | {every_call(site) for site in sites}
         missing = [name for name in names if name.removesuffix(":1") not in called and name not in called]
         named = [name for name in missing if name in self.choice.named]
         readable = [site for site in self.order if site != INPUT]
@@ -254,21 +256,12 @@ class _Scout:
         found: dict[str, tuple[str, ...]] = {}
         places: set[tuple[int, ...]] = set()
         for grain, names in grains.items():
-            mine = [site for site in self.order if site == INPUT or _is_among(site, names)]
+            mine = [site for site in self.order if site == INPUT or is_among(site, names)]
             place = tuple(distinct.index(self.same.get(site, site)) for site in mine)
             if place not in places and any(site != INPUT for site in mine):
                 found[grain] = tuple(mine)
                 places.add(place)
         return found
-
-
-def _is_among(site: str, names: Collection[str]) -> bool:
-    """Whether names hold a site by itself, by its module (every call), or as the first call, `relu:1`."""
-    return site in names or _module(site) in names or f"{site}:1" in names
-
-
-def _module(site: str) -> str:
-    return site.rpartition(":")[0]
 
 
 def _few(names: list[str]) -> str:

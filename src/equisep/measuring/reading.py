@@ -18,7 +18,7 @@ from equisep.measuring.probe import Probe, check_batch, check_finite
 from equisep.progress import Progress
 from equisep.separation.pca import Components
 from equisep.shapes import Int
-from equisep.taps import INPUT, Activation, Reduction, Rows, UnfitError, inner, listening, scores_of
+from equisep.taps import Activation, Reduction, Rows, UnfitError, first_call, inner, listening, scores_of
 
 Start = Callable[[int, Int[Tensor, " b"]], None]
 Take = Callable[[int, Rows], None]
@@ -176,7 +176,7 @@ class _State:
         if len(self.wanted) == len(self.position):
             return self.probe.names
         sites = [site for site, place in self.position.items() if place in self.wanted]
-        return tuple(site if self.only_last or ":" in site or site == INPUT else f"{site}:1" for site in sites)
+        return tuple(site if self.only_last else first_call(site) for site in sites)
 
     @property
     def until(self) -> str | None:

@@ -2,6 +2,7 @@
 
 from equisep.taps.calls import Call, recorded_calls
 from equisep.taps.modes import Mode, batch_norms, random_state_kept, reading_mode
+from equisep.taps.names import INPUT, every_call, first_call, is_among
 from equisep.taps.outputs import first_tensor, scores_of
 from equisep.taps.reduce import REDUCTIONS, Reduction, ReductionLike, Rows, UnfitError
 from equisep.taps.sites import (
@@ -13,13 +14,11 @@ from equisep.taps.sites import (
     choose,
     declares_sites,
     grains_of,
-    module_names,
     resolve_sites,
     site_record,
 )
-from equisep.taps.tap import Activation, Calls, Consume, check_calls, listening, signature_of, tap
+from equisep.taps.tap import Activation, Calls, check_calls, listening, signature_of, tap
 from equisep.taps.wrappers import (
-    INPUT,
     eager,
     inner,
     refuse_scripted,
@@ -36,7 +35,6 @@ __all__ = [
     "Call",
     "Calls",
     "Choice",
-    "Consume",
     "Grains",
     "Mode",
     "Reduction",
@@ -50,11 +48,13 @@ __all__ = [
     "choose",
     "declares_sites",
     "eager",
+    "every_call",
+    "first_call",
     "first_tensor",
     "grains_of",
     "inner",
+    "is_among",
     "listening",
-    "module_names",
     "random_state_kept",
     "reading_mode",
     "recorded_calls",

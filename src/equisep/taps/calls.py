@@ -10,13 +10,14 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from equisep.taps.names import GIVEN, call_site
 from equisep.taps.outputs import first_tensor
-from equisep.taps.wrappers import call_site, site_modules
+from equisep.taps.wrappers import site_modules
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call: the module's name and class, the shape of the first tensor it gave, and the module that made its input.
+    """One call: the module's name and class, the shapes of the first tensors that it gave and was given.
 
     `after` is the module whose output it was handed unchanged, where it ran last before.
     """
@@ -25,12 +26,18 @@ class Call:
     number: int
     kind: str
     shape: tuple[int, ...] | None
+    given: tuple[int, ...] | None
     after: str | None
 
     @property
     def site(self) -> str:
         """The name of the site that this call is."""
         return call_site(self.module, self.number)
+
+    @property
+    def given_site(self) -> str:
+        """The name of the site that its input is."""
+        return call_site(f"{self.module}{GIVEN}", self.number)
 
 
 @contextmanager
@@ -39,28 +46,32 @@ def recorded_calls(model: nn.Module) -> Iterator[list[Call]]:
     calls: list[Call] = []
     numbers: Counter[str] = Counter()
     latest: list[tuple[str, Tensor | None]] = [("", None)]
-    given: dict[str, str | None] = {}
+    begun: dict[str, tuple[tuple[int, ...] | None, str | None]] = {}
 
-    def before(name: str) -> Callable[[nn.Module, Any], None]:
-        def hook(module: nn.Module, args: Any) -> None:
+    def before(name: str) -> Callable[[nn.Module, Any, Any], None]:
+        def hook(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             maker, output = latest[0]
-            given[name] = maker if output is not None and first_tensor(args) is output else None
+            given = first_tensor((*args, kwargs))
+            begun[name] = _shape(given), maker if output is not None and given is output else None
 
         return hook
 
     def after(name: str) -> Callable[[nn.Module, Any, Any], None]:
         def hook(module: nn.Module, args: Any, output: Any) -> None:
-            found = first_tensor(output)
+            made = first_tensor(output)
             numbers[name] += 1
-            shape = None if found is None else tuple(found.shape)
-            calls.append(Call(name, numbers[name], type(module).__name__, shape, given.get(name)))
-            latest[0] = name, found
+            calls.append(Call(name, numbers[name], type(module).__name__, _shape(made), *begun.get(name, (None, None))))
+            latest[0] = name, made
 
         return hook
 
     with ExitStack() as stack:
         for name, module in site_modules(model).items():
-            stack.callback(module.register_forward_pre_hook(before(name)).remove)
+            stack.callback(module.register_forward_pre_hook(before(name), with_kwargs=True).remove)
             stack.callback(module.register_forward_hook(after(name)).remove)
         stack.callback(latest.clear)
         yield calls
+
+
+def _shape(tensor: Tensor | None) -> tuple[int, ...] | None:
+    return None if tensor is None else tuple(tensor.shape)

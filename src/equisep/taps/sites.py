@@ -12,8 +12,9 @@ from torch import nn
 from equisep.errors import InputError, SiteError, did_you_mean
 from equisep.results import Note
 from equisep.taps.calls import Call
+from equisep.taps.names import GIVEN, INPUT, INPUT_MODULE, call_site, parts
 from equisep.taps.propose import propose_blocks, propose_layers
-from equisep.taps.wrappers import INPUT, aliases, inner, scripted_at, site_modules
+from equisep.taps.wrappers import aliases, inner, scripted_at, site_modules
 
 if TYPE_CHECKING:
     Site = str | type[nn.Module] | Callable[[str, nn.Module], bool]
@@ -24,12 +25,11 @@ else:
 GRAINS = ("auto", "layers", "blocks")
 
 _WILD = {"**.": r"(?:.*\.)?", "**": ".*", "*": "[^.]*", "?": "[^.]"}
-_CALL = re.compile(r"(.+):([1-9][0-9]*|\*)")
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The sites asked for: `names` of modules (`relu`: every call) or of one call (`relu:2`), the raw input first.
+    """The sites asked for: modules (`relu`: every call), what they are given (`fc:in`), single calls (`relu:2`), the input first.
 
     `named` are those asked for by their very name, which must be reached; others were found, and need not be.
     """
@@ -57,8 +57,9 @@ def resolve_sites(model: nn.Module, sites: Sites = "auto") -> tuple[str, ...]:
     """Module names to read, the raw input first; a measurement orders them as the forward pass calls them.
 
     A grain (`layers`, `blocks`, or `auto`: both) asks the model's own `sites`, or the module tree where it declares none.
-    Otherwise each entry is a module name, one call of a module (`relu:2`), a glob (`*` stands for one part of a dotted
-    name, `**` for any number), a module class, or a function of name and module that says yes or no.
+    Otherwise each entry is a module name, the input of a module (`fc:in`), one call of either (`relu:2`), a glob (`*`
+    stands for one part of a dotted name, `**` for any number; `blocks.*:in`), a module class, or a function of name and
+    module that says yes or no.
     """
     return choose(model, sites).names
 
@@ -141,11 +142,6 @@ def blocks_note(model: nn.Module, grains: Grains) -> tuple[Note, ...]:
     return (Note("no-blocks", text),)
 
 
-def module_names(model: nn.Module) -> list[str]:
-    """The names of all modules inside a model, in tree order."""
-    return list(site_modules(model))
-
-
 def site_record(sites: Any) -> tuple[str, ...] | str:
     """Sites as a profile saves them: classes and functions by their names."""
     if isinstance(sites, str):
@@ -176,17 +172,31 @@ def _selected(model: nn.Module, site: Any, known: Mapping[str, nn.Module]) -> li
 
 
 def _matches(model: nn.Module, pattern: str, known: Mapping[str, nn.Module]) -> list[str]:
+    """The sites behind one entry: of its modules the outputs, or the inputs, all calls or one."""
     if pattern == INPUT or pattern in known:
+        return [pattern]
+    asked, given, number = parts(pattern)
+    if asked == INPUT and pattern != INPUT:
+        if INPUT_MODULE not in known:
+            raise SiteError(
+                f"No site `{pattern}`: the raw input `{INPUT}` is no module and comes once. Name `{INPUT}`."
+            )
+        asked = INPUT_MODULE
+    ports = [f"{name}{GIVEN}" if given else name for name in _modules(model, asked, known)]
+    if number in (None, "*"):
+        return ports
+    return [f"{port}:1" if number == "1" else call_site(port, int(number or 1)) for port in ports]
+
+
+def _modules(model: nn.Module, pattern: str, known: Mapping[str, nn.Module]) -> list[str]:
+    """The modules that a name, a grain or a glob stands for."""
+    if pattern in known:
         return [pattern]
     second = aliases(model)
     if pattern in second:
         return [second[pattern]]
     if pattern in GRAINS:
         return list(grains_of(model).at(pattern))
-    one_call = _CALL.fullmatch(pattern)
-    if one_call is not None:
-        base, call = one_call.groups()
-        return [name if call == "*" else f"{name}:{call}" for name in _matches(model, base, known)]
     kind = type(inner(model)).__name__
     if _is_glob(pattern):
         expression = _glob(pattern)
@@ -197,6 +207,10 @@ def _matches(model: nn.Module, pattern: str, known: Mapping[str, nn.Module]) -> 
                 "`equisep sites` lists them; `*` stands for one part of a name, `**` for any number."
             )
         return found
+    if not pattern.strip():
+        raise SiteError(
+            f"An empty name is no site. Name modules of `{kind}`, or use `auto`; `equisep sites` lists them."
+        )
     script = scripted_at(model, pattern)
     if script is not None:
         where = "is" if script == pattern else f"lies inside `{script}`, which is"

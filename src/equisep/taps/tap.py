@@ -11,23 +11,15 @@ from typing import Any, Literal, get_args
 
 from torch import Tensor, nn
 
-from equisep.errors import InputError, did_you_mean
+from equisep.errors import InputError, SiteError, did_you_mean
 from equisep.results import Reading, reading_named
 from equisep.shapes import Bool
 from equisep.taps.modes import random_state_kept, reading_mode
+from equisep.taps.names import INPUT, call_site, module_of, port_of
 from equisep.taps.outputs import first_tensor
 from equisep.taps.reduce import Reduction, ReductionLike, Rows, UnfitError, padding_mask
 from equisep.taps.sites import Sites, resolve_sites
-from equisep.taps.wrappers import (
-    INPUT,
-    INPUT_MODULE,
-    call_site,
-    eager,
-    inner,
-    refuse_scripted,
-    refuse_uninitialized,
-    site_modules,
-)
+from equisep.taps.wrappers import eager, inner, refuse_scripted, refuse_uninitialized, site_modules
 
 Consume = Callable[[str, Tensor], None]
 """Called as `consume(site, features)` with features of shape b × d, the moment the module has computed them."""
@@ -70,6 +62,7 @@ def tap(
     layer runs, so an in-place activation cannot overwrite it; what it wants to keep it must copy. The raw input comes
     first, as site `input`, if the reduction can take it. A module called more than once in a forward pass gives one site
     a call: `relu`, then `relu:2`, …; with `calls="last"` only its last call, handed on when the forward pass ends.
+    `fc:in` is the first tensor that the module `fc` is given, which no module need have made.
 
     With `stop=True` a forward pass ends after the last site and gives None; the first one runs through, to learn which
     it is, and all do under `calls="last"`. Compiled models run eagerly inside, since compiled code skips hooks; wrapped
@@ -129,10 +122,10 @@ def listening(
     `spare` is asked about a site that gives what cannot be read; where it says yes, the site is passed over.
     """
     core = inner(model)
-    listener = _Listener(names, give, reduction, calls, signature_of(core), spare)
     modules = site_modules(model)
+    listener = _Listener(names, give, reduction, calls, signature_of(core), spare, frozenset(modules))
     if stop and until is not None and until != INPUT and not listener.only_last:
-        listener.until = listener.call_of(until, modules)
+        listener.until = port_of(until, modules)
     with ExitStack() as stack:
         stack.enter_context(random_state_kept())
         stack.enter_context(reading_mode(model, reading))
@@ -141,8 +134,12 @@ def listening(
             stack.enter_context(_ending_early(core, listener))
         stack.callback(core.register_forward_pre_hook(listener.before, with_kwargs=True, prepend=True).remove)
         stack.callback(core.register_forward_hook(listener.end).remove)
-        for name in dict.fromkeys(listener.module_of(name, modules) for name in names if name != INPUT):
-            stack.callback(modules[name].register_forward_hook(listener.after(name)).remove)
+        for port in dict.fromkeys(port_of(name, modules)[0] for name in names if name != INPUT):
+            module = modules[module_of(port, modules)]
+            if port in modules:
+                stack.callback(module.register_forward_hook(listener.made(port)).remove)
+            else:
+                stack.callback(module.register_forward_pre_hook(listener.given(port), with_kwargs=True).remove)
         yield
 
 
@@ -169,8 +166,9 @@ class _Listener:
         calls: str,
         signature: inspect.Signature | None,
         spare: Callable[[str, UnfitError], bool] | None,
+        modules: frozenset[str],
     ) -> None:
-        self.spare = spare
+        self.spare, self.modules = spare, modules
         self.names, self.give, self.reduction, self.signature = frozenset(names), give, reduction, signature
         self.only_last = calls == "last"
         self.until: tuple[str, int] | None = None  # the call after which a forward pass may end
@@ -180,19 +178,6 @@ class _Listener:
         self.waiting: dict[str, Activation] = {}
         self.latest: tuple[str, Tensor, int] | None = None
 
-    @staticmethod
-    def module_of(name: str, modules: Mapping[str, nn.Module]) -> str:
-        """The module behind a site: `relu` behind `relu:2`."""
-        return name if name in modules else _Listener.call_of(name, modules)[0]
-
-    @staticmethod
-    def call_of(site: str, modules: Mapping[str, nn.Module]) -> tuple[str, int]:
-        """The module and the number of the call that a site is."""
-        if site in modules:
-            return site, 1
-        name, _, number = site.rpartition(":")
-        return INPUT_MODULE if name == INPUT else name, int(number)
-
     def before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """A forward pass begins."""
         self.forget()
@@ -201,24 +186,42 @@ class _Listener:
         if INPUT in self.names:
             self.read((*args, kwargs), site=INPUT)
 
-    def after(self, name: str) -> Callable[[nn.Module, Any, Any], None]:
-        """The hook of one module."""
+    def made(self, port: str) -> Callable[[nn.Module, Any, Any], None]:
+        """The hook behind a module: its output."""
 
         def hook(module: nn.Module, args: Any, output: Any) -> None:
-            self.counts[name] += 1
-            number = self.counts[name]
-            if name in self.names:
-                self.read(output, site=name if self.only_last else call_site(name, number), waits=self.only_last)
-            elif not self.names.isdisjoint((f"{name}:{number}", call_site(name, number))):
-                self.read(output, site=call_site(name, number))
-            else:
-                return
-            self.final = name, number
-            if self.until == self.final:
-                self.flush()
-                raise _Enough
+            self.called(port, output)
 
         return hook
+
+    def given(self, port: str) -> Callable[[nn.Module, Any, Any], None]:
+        """The hook before a module: its input, in order or by name."""
+
+        def hook(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            self.called(port, (*args, kwargs))
+
+        return hook
+
+    def called(self, port: str, value: Any) -> None:
+        """One more call of a module, or of its input: read it if it was asked for."""
+        self.counts[port] += 1
+        number = self.counts[port]
+        site = call_site(port, number)
+        if port in self.names:
+            if site in self.modules and site != port and not self.only_last:
+                raise SiteError(
+                    f"Call {number} of the module `{port}` would be the site `{site}`, which is the name of another module. "
+                    "Rename that module, or read only last calls (`calls='last'`)."
+                )
+            self.read(value, site=port if self.only_last else site, waits=self.only_last)
+        elif not self.names.isdisjoint({f"{port}:{number}", site} - self.modules):
+            self.read(value, site=site)
+        else:
+            return
+        self.final = port, number
+        if self.until == self.final:
+            self.flush()
+            raise _Enough
 
     def end(self, module: nn.Module, args: Any, output: Any) -> None:
         """A forward pass ends."""

@@ -12,9 +12,8 @@ from torch.nn.parameter import UninitializedParameter
 
 from equisep.errors import ModelError
 from equisep.results import Note
+from equisep.taps.names import INPUT, INPUT_MODULE
 
-INPUT = "input"
-INPUT_MODULE = "input:1"  # the first call of a module that is itself called `input`
 ORIGINAL = "_orig_mod"  # where torch.compile keeps the module it was given
 PARAMETRIZATIONS = "parametrizations"  # where torch keeps what makes a weight, which is no step of the forward pass
 PARALLEL = (nn.DataParallel, nn.parallel.DistributedDataParallel)
@@ -54,11 +53,6 @@ def _walk(module: nn.Module, prefix: str, seen: set[nn.Module]) -> Iterator[tupl
 def site_modules(model: nn.Module) -> dict[str, nn.Module]:
     """Every module inside a model by site name; one called `input` is `input:1`, since `input` is the raw input."""
     return {INPUT_MODULE if name == INPUT else name: module for name, module in named_modules(model).items()}
-
-
-def call_site(module: str, number: int) -> str:
-    """The name of one call of a module: `relu`, `relu:2`, …."""
-    return module if number == 1 else f"{module.removesuffix(':1')}:{number}"
 
 
 def aliases(model: nn.Module) -> dict[str, str]:
