@@ -77,5 +77,5 @@ def test_commands_of_the_readme_run_and_the_demo_shows_the_law(tmp_path: Path) -
         assert done.returncode == 0, f"{words}: {done.stderr}"
         assert done.stdout
     profile = Profile.load(tmp_path / "equisep-demo" / "profile.json")
-    assert profile.settings["mode"] == "batch"
+    assert profile.settings["reading"] == "mixed"
     assert profile.law.r is not None and profile.law.r <= -0.99

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
-from equisep.errors import InputError, ModelError, SiteError
+from equisep.errors import DataError, InputError, ModelError, SiteError
 from equisep.measuring import measure
 from equisep.taps import resolve_sites
 
@@ -345,6 +345,6 @@ def test_an_iterator_that_ends_early_loses_nothing_of_the_model() -> None:
 
     model = network()
     forward, hooks = model.forward, len(model._forward_hooks)
-    with pytest.raises(RuntimeError, match="the disk is gone"):
+    with pytest.raises(DataError, match="RuntimeError: the disk is gone"):
         measure(model, broken())
     assert model.forward == forward and len(model._forward_hooks) == hooks

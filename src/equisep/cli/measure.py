@@ -154,16 +154,20 @@ def measure(
     """
     import torch
 
+    from equisep.devices import usable_device
     from equisep.measuring import measure as measure_model
     from equisep.models import load_model, loading_words
     from equisep.report.plots import plot_law, save_figure
 
     if split not in ("both", "train", "test"):
         raise InputError(f"`--split` takes both, train or test; found `{split}`.")
+    if device is not None:
+        usable_device(device, asked="--device")
     usable_file(out_file, flag="--out", endings=(".json",))
     usable_file(plot, flag="--plot", endings=PICTURES)
     options: dict[str, Any] = {
-        "sites": asked_sites(sites), "calls": calls, "reduction": reduction, "reading": asked_reading(reading, mode),
+        "sites": asked_sites(sites) if sites else None, "calls": calls, "reduction": reduction,
+        "reading": asked_reading(reading, mode),
         "weighting": weighting, "classes": classes, "classifier": classifier, "epsilon": epsilon, "intervals": intervals,
         "memory": None if memory is None else int(memory * 2**30), "seed": seed, "coordinates": coordinates, "device": device,
     }  # fmt: skip

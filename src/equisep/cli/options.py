@@ -86,9 +86,9 @@ def asked_reading(reading: str | None, mode: str | None) -> str | None:
     return former_reading(former)
 
 
-def asked_sites(sites: list[str] | None) -> str | list[str] | None:
+def asked_sites(sites: list[str]) -> str | list[str]:
     """One word alone may name a grain; several are names and globs."""
-    return sites[0] if sites and len(sites) == 1 else sites or None
+    return sites[0] if len(sites) == 1 else sites
 
 
 def parse_size(text: str | None) -> int | tuple[int, int] | None:

@@ -57,7 +57,7 @@ def sites(
     say(loading_words(model, checkpoint=checkpoint), quiet=quiet or json)
     with redirect_stdout(sys.stderr):  # what the user's code prints is no result
         network = load_model(model, checkpoint=checkpoint)
-        listing = _listed(network, asked_sites(sites) or "auto", given)
+        listing = _listed(network, asked_sites(sites or ["auto"]), given)
     if json:
         notes = [note.text for note in listing.notes]
         print_json({"model": listing.model, "sites": list(listing.chosen), "modules": listing.rows, "notes": notes})
