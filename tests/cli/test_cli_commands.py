@@ -240,6 +240,13 @@ def test_the_former_name_of_a_reading_is_taken_with_a_remark(place: Path) -> Non
     assert "--mode " not in equisep("measure", "--help", folder=place).stdout
 
 
+@pytest.mark.parametrize("command", [("sites",), ("measure", "--data", "mine.npz")])
+def test_an_empty_name_is_no_site(command: tuple[str, ...], place: Path) -> None:
+    done = equisep(*command, "--model", "mynet:small", "--sites", "", folder=place)
+    assert done.returncode == 2
+    assert "An empty name is no site." in done.stderr
+
+
 @pytest.mark.parametrize("flag", ["--tokenizer", "--length"])
 def test_flags_of_sentences_are_refused_for_pictures(flag: str, place: Path) -> None:
     done = equisep("measure", "--model", "mynet:small", "--data", "mine.npz", flag, "3", folder=place)

@@ -201,6 +201,13 @@ def test_comparison_of_profiles() -> None:
     assert "clear: the interval does not hold zero change" in " ".join(text.split())
 
 
+def test_a_comparison_says_where_each_profile_is_from() -> None:
+    difference = compare_profiles(full_profile(), full_profile(rho=0.6))
+    text = printed(render_comparison(difference, beside=("a.json, reading `mixed`", "b.json")))
+    assert "a  Fnn(depth=8, width=100) (a.json, reading `mixed`)" in text
+    assert "b  Fnn(depth=8, width=100) (b.json)" in text
+
+
 def test_comparison_with_everything_missing() -> None:
     text = printed(render_comparison(compare_profiles(bare_profile(3), bare_profile(2))))
     assert "effective depth" in text
@@ -215,5 +222,8 @@ def test_comparison_names_both_sites_where_they_differ() -> None:
     assert "a3 / b3" in printed(render_comparison(difference))
 
 
-def test_profiles_print_themselves() -> None:
+def test_profiles_print_themselves(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    full_profile().show()
+    assert capsys.readouterr().out == printed(full_profile())
     assert printed(full_profile()) == printed(render_profile(full_profile()))

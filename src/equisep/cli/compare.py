@@ -28,8 +28,5 @@ def compare(
     if json:
         print_json(encode(difference))
         return
-    if not quiet:
-        for letter, path, profile in (("a", first, a), ("b", second, b)):
-            line = f"{letter}: {path}, reading `{profile.reading or '?'}`"
-            out.print(line, markup=False, highlight=False, soft_wrap=True)
-    out.print(render_comparison(difference))
+    beside = [f"{path}, reading `{profile.reading or '?'}`" for path, profile in ((first, a), (second, b))]
+    out.print(render_comparison(difference, beside=(beside[0], beside[1])))

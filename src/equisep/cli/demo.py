@@ -253,7 +253,8 @@ def _what_next(folder: Path, depth: int, per_class: int, *, quiet: bool) -> None
     ]
     if depth == DEPTH:  # the factory's own depth
         lines += [
-            f"equisep measure --model equisep.models:Fnn --checkpoint {folder}/model.pt \\",
+            "equisep measure --model equisep.models:Fnn \\",
+            f"    --checkpoint {folder}/model.pt \\",
             f"    --data {DATA} --prepare {PREPARATION} --per-class {per_class}",
         ]
     for line in (*lines, "equisep measure --help"):

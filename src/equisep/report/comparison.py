@@ -26,12 +26,12 @@ _LEAST_SETTING = 8
 
 
 def law_comparison(difference: LawDifference, glyphs: Glyphs) -> Group:
-    """ρ, half-life, r and imbalance of two laws, the ratio of the last D, and whether the intervals tell them apart."""
+    """ρ, half-life, r and evenness of two laws, the ratio of the last D, and whether the intervals tell them apart."""
     parts = {
         glyphs.rho: difference.rho,
         "half-life": difference.half_life,
         "r": difference.r,
-        "imbalance": difference.imbalance,
+        "evenness": difference.imbalance,
     }
     rows = [_difference_row(label, part, glyphs) for label, part in parts.items()]
     rows.append(_ratio_row("last D, b / a", difference.last, glyphs))
@@ -45,10 +45,14 @@ def law_comparison(difference: LawDifference, glyphs: Glyphs) -> Group:
     return Group(table, Text(words, style="dim"))
 
 
-def profile_comparison(difference: ProfileDifference, glyphs: Glyphs, width: int) -> Iterable[RenderableType]:
-    """The laws, depths, accuracies and sites of two profiles, and the settings that differ."""
-    yield Text.assemble(("a  ", "bold"), one_line(difference.model_a))
-    yield Text.assemble(("b  ", "bold"), one_line(difference.model_b))
+def profile_comparison(
+    difference: ProfileDifference, glyphs: Glyphs, width: int, *, beside: tuple[str, str] = ("", "")
+) -> Iterable[RenderableType]:
+    """The laws, depths, accuracies and sites of two profiles, and the settings that differ; `beside` their names, a remark."""
+    models = (difference.model_a, difference.model_b)
+    for letter, model, remark in zip("ab", models, beside, strict=True):
+        more = (f" ({one_line(remark)})", "dim") if remark else ""
+        yield Text.assemble((f"{letter}  ", "bold"), one_line(model), more)
     yield law_comparison(difference.law, glyphs)
     yield _whole_table(difference, glyphs)
     if difference.sites:
@@ -81,7 +85,7 @@ def _site_table(sites: tuple[SiteDifference, ...], glyphs: Glyphs, width: int) -
     styles = ["bold" if ratio.excludes_one else "" for ratio in ratios]
     values = [number(ratio.value, 3, missing=missing) for ratio in ratios]
     columns: dict[str, list[str | Text]] = {
-        "site": [str(site.index_a) for site in sites],
+        "layer": [str(site.index_a) for site in sites],
         "D of a": [number(ratio.a, missing=missing) for ratio in ratios],
         "D of b": [number(ratio.b, missing=missing) for ratio in ratios],
         "b / a": [Text(value, style=style) for value, style in zip(values, styles, strict=True)],
@@ -94,7 +98,7 @@ def _site_table(sites: tuple[SiteDifference, ...], glyphs: Glyphs, width: int) -
     names = [one_line(" / ".join(pair)) for pair in pairs]
     room = max(_LEAST_NAME, room_beside(columns, width))
     columns["name"] = [*shortened_names(names, room, glyphs.ellipsis)]
-    titles = ["site", "name", *(title for title in columns if title not in ("site", "name"))]
+    titles = ["layer", "name", *(title for title in columns if title not in ("layer", "name"))]
     rows = zip(*(columns[title] for title in titles), strict=True)
     return plain_table(titles, rows, glyphs, left=("name", "interval"))
 

@@ -32,12 +32,9 @@ def plot_sites(profile: Profile, *, columns: int = 4, title: str | None = None) 
         _draw_site(figure.add_subplot(down, across, number), site, name, classes)
     if profile.classes <= 2 * len(CLASS_COLORS):
         handles, labels = _class_keys(figure.axes, classes)
-        widest = max(map(len, labels), default=1)
-        look: dict[str, Any] = {
-            "ncols": min(len(labels), max(2, round(13 * across / (widest + 4)))),
-            "frameon": False,
-            "fontsize": "small",
-        }
+        fitting = max(1, 28 * across // (max(map(len, labels), default=1) + 5))  # a panel is about 28 characters wide
+        rows = math.ceil(len(labels) / fitting)
+        look: dict[str, Any] = {"ncols": math.ceil(len(labels) / rows), "frameon": False, "fontsize": "small"}
         figure.legend(handles, labels, loc="outside lower center", markerscale=2, handletextpad=0.1, **look)
     if title is not None:
         figure.suptitle(plain_text(title))

@@ -105,12 +105,16 @@ def _law_name(key: str, classes: Sequence[str]) -> str:
     return f"class {kind}" if label == kind else f"class {kind}, {label}"
 
 
-def render_comparison(difference: ProfileDifference | LawDifference) -> RenderableType:
-    """What differs between two profiles or laws, with intervals."""
+def render_comparison(
+    difference: ProfileDifference | LawDifference, *, beside: tuple[str, str] = ("", "")
+) -> RenderableType:
+    """What differs between two profiles or laws, with intervals; `beside` is a remark on each profile."""
     if isinstance(difference, LawDifference):
         return View(lambda glyphs, width: Group(law_comparison(difference, glyphs), *_notes(difference.notes)))
     notes = (*difference.notes, *difference.law.notes)
-    return View(lambda glyphs, width: Group(*profile_comparison(difference, glyphs, width), *_notes(notes)))
+    return View(
+        lambda glyphs, width: Group(*profile_comparison(difference, glyphs, width, beside=beside), *_notes(notes))
+    )
 
 
 def _profile_blocks(profile: Profile, glyphs: Glyphs, width: int) -> Iterable[RenderableType]:

@@ -100,6 +100,12 @@ class Profile:
             raise MissingExtraError(needed_for="`Profile.to_frame`", package="pandas", extra="frame") from error
         return pandas.DataFrame(frame_values(self, classes=classes)).set_index("site")
 
+    def show(self) -> None:
+        """Print everything the profile says to the terminal: sites, law, curve, depth, notes."""
+        from rich.console import Console
+
+        Console().print(self)
+
     def plot(self, ax: Axes | str | Path | None = None, **options: Any) -> Axes:
         """Draw D against depth with the fitted law, onto `ax` or into a file; see `equisep.report.plots.plot_law`."""
         from equisep.report.plots import plot_profile
