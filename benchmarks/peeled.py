@@ -17,6 +17,7 @@ import numpy as np
 from _record import finish, interleaved
 from equisep.peeled import (
     Problem,
+    Result,
     Solution,
     long_tail_sizes,
     phase_by_energy,
@@ -42,7 +43,7 @@ def sweep() -> dict[str, Any]:
     contestants: dict[str, Callable[[], list[Solution]]] = {
         "reduced": lambda: solve_reduced(problems),
         "general": lambda: solve_general(problems),
-        "cvxpy": lambda: [solve_reference(problem, precision=None) for problem in problems],
+        "cvxpy": lambda: [solve_reference(problem, precision=None, throw=False) for problem in problems],
     }
     seconds = interleaved(contestants, repeats=REPEATS)
     found = {name: run() for name, run in contestants.items()}
@@ -53,7 +54,7 @@ def sweep() -> dict[str, Any]:
         "ratio_general": seconds["cvxpy"] / seconds["general"],
         "solvers": {
             name: {
-                "solved": sum(solution.result == "solved" for solution in solutions),
+                "solved": sum(solution.result is Result.SOLVED for solution in solutions),
                 "greatest_relative_gap": max(solution.certificate.relative_gap for solution in solutions),
                 "greatest_relative_difference": float(
                     np.abs(np.array([solution.value for solution in solutions]) / best - 1).max()
@@ -75,7 +76,7 @@ def scale() -> list[dict[str, Any]]:
             {
                 "classes": classes,
                 "seconds": seconds_of(lambda problem=problem: solve_reduced([problem])),  # type: ignore[misc]
-                "result": solution.result,
+                "result": solution.result.word,
                 "relative_gap": solution.certificate.relative_gap,
             }
         )
@@ -94,7 +95,7 @@ def long_tail() -> dict[str, Any]:
             {"reduced": lambda: solve_reduced([problem]), "general": lambda: solve_general([problem])}, repeats=REPEATS
         ),
         "relative_gap": {name: solution.certificate.relative_gap for name, solution in found.items()},
-        "result": {name: solution.result for name, solution in found.items()},
+        "result": {name: solution.result.word for name, solution in found.items()},
         "relative_difference": abs(found["general"].value / found["reduced"].value - 1),
     }
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from closeness import close
 from equisep.peeled import Certificate, Problem, solve_reduced
-from equisep.peeled.certificate import dense_gap, proves, reduced_gap
 from equisep.peeled.geometry import expand
-from equisep.peeled.solvers.batch import Batch, gradient, softmax
+from equisep.peeled.solution import dense_gap, proves
+from equisep.peeled.solvers.batch import Batch, gradient, reduced_gap, softmax
 
 unhurried = settings(max_examples=25, deadline=None)
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from closeness import close
-from equisep.peeled.solvers.projection import project_on_ball, scale_to_edge
+from equisep.peeled.solvers.descent import project_on_ball, scale_to_edge
 
 POWERS = [1.05, 1.2, 1.5, 1.9, 2.0, 2.1, 3.0, 4.0, 10.0]
 

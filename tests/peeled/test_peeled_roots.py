@@ -8,7 +8,7 @@ from scipy import optimize
 
 from closeness import close
 from equisep.errors import NumericalError
-from equisep.peeled.roots import bracketed_roots, falling_roots
+from equisep.peeled.thresholds import bracketed_roots, falling_roots
 
 FUNCTIONS = [
     lambda x: x**3 - 2,

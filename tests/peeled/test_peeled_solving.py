@@ -11,7 +11,7 @@ import pytest
 import equisep
 from closeness import close
 from equisep import peeled
-from equisep.errors import InputError
+from equisep.errors import InputError, NumericalError
 
 E = {"feature_energy": 5, "weight_energy": 1}
 
@@ -45,9 +45,14 @@ def test_cvxpy_gives_the_same_value() -> None:
     close(other.value, auto.value, rtol=1e-6)
 
 
-def test_a_solution_that_stopped_comes_back_as_such() -> None:
-    solution = peeled.solve(groups=[3, 3], weights=[1, 0.5], feature_energy=1e8, weight_energy=1)
-    assert solution.result == "stopped"
+@pytest.mark.parametrize("solver", ["auto", "reduced", "general", "nonconvex"])
+def test_a_solver_that_stops_is_an_error_unless_the_iterate_is_wanted(solver: str) -> None:
+    problem = {"groups": [3, 3], "weights": [1, 0.5], "feature_energy": 1e8, "weight_energy": 1, "solver": solver}
+    with pytest.raises(NumericalError, match="was asked for a proven optimum; it stopped after"):
+        peeled.solve(**problem)
+    solution = peeled.solve(**problem, throw=False)
+    assert solution.result is peeled.Result.STOPPED and str(solution.result) == "stopped early, not solved"
+    assert solution.Z.shape == (6, 6)
 
 
 def test_what_states_no_problem_is_told() -> None:

@@ -106,8 +106,8 @@ def with_prediction(found: NetworkComparison) -> NetworkComparison:
     small = np.isin(np.arange(len(found.sizes)), found.minority)
     omegas = np.array(found.loss_weights) * np.array(found.sizes) / sum(found.sizes)
     problem = _problem(omegas, feature_energy=found.feature_energy, weight_energy=found.weight_energy)
-    solution = solve_reduced([problem])[0]
     try:
+        solution = solve_reduced([problem])[0]
         classes = predict_classes(solution)
     except NumericalError as error:
         return replace(found, notes=(*found.notes, Note("no-prediction", str(error))))

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from equisep.compare.geometry import Geometry, NetworkComparison, measured_cosines, measured_states, with_prediction
 from equisep.errors import InputError
-from equisep.peeled.checks import Number, Numbers, checked_count, checked_list, checked_positive, checked_weights
+from equisep.peeled.problem import Number, Numbers, checked_count, checked_list, checked_positive, checked_weights
 from equisep.progress import Progress, silent
 from equisep.results import Note
 from equisep.shapes import Bool, Float64, Int

@@ -1,9 +1,9 @@
 """The Layer-Peeled model (Fang, He, Long & Su 2021): neural collapse explained, minority collapse predicted.
 
 >>> from equisep import peeled
->>> peeled.solve(sizes=[500] * 5 + [50] * 5, feature_energy=5, weight_energy=1).geometry.within(1)
+>>> peeled.solve(sizes=[500] * 5 + [50] * 5).geometry.within(1)
 0.517...
->>> peeled.threshold(majority=5, minority=5, feature_energy=5, weight_energy=1)
+>>> peeled.threshold(majority=5, minority=5)
 12.192...
 """
 
@@ -12,18 +12,40 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from equisep.peeled.classes import ClassPrediction, State, predict_classes
-from equisep.peeled.diagrams import CosineCurve, PhaseDiagram, cosine_curves, phase_by_energy, phase_by_share
-from equisep.peeled.geometry import GroupGeometry
-from equisep.peeled.long_tail import LongTail, long_tail, long_tail_sizes, tail_of_sizes
-from equisep.peeled.problem import Problem
-from equisep.peeled.rescue import GroupRescue, Rescue, rescue
-from equisep.peeled.solution import Certificate, Factors, ReducedForm, Solution
-from equisep.peeled.solve import problem_of, solve, solve_problem
-from equisep.peeled.solvers.reduced import solve_general, solve_reduced
-from equisep.peeled.solvers.reference import solve_reference
-from equisep.peeled.thresholds import Thresholds, threshold, thresholds_of
-from equisep.peeled.weight_decay import WeightDecayRescue, weight_decay_rescue, weight_decay_threshold
+from equisep.peeled.classes import ClassPrediction as ClassPrediction
+from equisep.peeled.classes import State as State
+from equisep.peeled.classes import predict_classes as predict_classes
+from equisep.peeled.diagrams import CosineCurve as CosineCurve
+from equisep.peeled.diagrams import PhaseDiagram as PhaseDiagram
+from equisep.peeled.diagrams import cosine_curves as cosine_curves
+from equisep.peeled.diagrams import phase_by_energy as phase_by_energy
+from equisep.peeled.diagrams import phase_by_share as phase_by_share
+from equisep.peeled.geometry import GroupGeometry as GroupGeometry
+from equisep.peeled.long_tail import LongTail as LongTail
+from equisep.peeled.long_tail import long_tail as long_tail
+from equisep.peeled.long_tail import long_tail_sizes as long_tail_sizes
+from equisep.peeled.long_tail import tail_of_sizes as tail_of_sizes
+from equisep.peeled.problem import Problem as Problem
+from equisep.peeled.rescue import GroupRescue as GroupRescue
+from equisep.peeled.rescue import Rescue as Rescue
+from equisep.peeled.rescue import rescue as rescue
+from equisep.peeled.solution import Certificate as Certificate
+from equisep.peeled.solution import Factors as Factors
+from equisep.peeled.solution import ReducedForm as ReducedForm
+from equisep.peeled.solution import Result as Result
+from equisep.peeled.solution import Solution as Solution
+from equisep.peeled.solve import problem_of as problem_of
+from equisep.peeled.solve import solve as solve
+from equisep.peeled.solve import solve_problem as solve_problem
+from equisep.peeled.solvers.reduced import solve_general as solve_general
+from equisep.peeled.solvers.reduced import solve_reduced as solve_reduced
+from equisep.peeled.solvers.reference import solve_reference as solve_reference
+from equisep.peeled.thresholds import Thresholds as Thresholds
+from equisep.peeled.thresholds import threshold as threshold
+from equisep.peeled.thresholds import thresholds_of as thresholds_of
+from equisep.peeled.weight_decay import WeightDecayRescue as WeightDecayRescue
+from equisep.peeled.weight_decay import weight_decay_rescue as weight_decay_rescue
+from equisep.peeled.weight_decay import weight_decay_threshold as weight_decay_threshold
 
 if TYPE_CHECKING:
     from equisep.peeled.solvers.etf import EtfComparison as EtfComparison
@@ -31,56 +53,20 @@ if TYPE_CHECKING:
     from equisep.peeled.solvers.nonconvex import solve_nonconvex as solve_nonconvex
 
 # name → module; loaded on first use (PEP 562), since they import torch
-_HOMES = {
-    "EtfComparison": "solvers.etf",
-    "compare_with_etf": "solvers.etf",
-    "solve_nonconvex": "solvers.nonconvex",
-}
+_HOMES = {"EtfComparison": "etf", "compare_with_etf": "etf", "solve_nonconvex": "nonconvex"}
 
-__all__ = [
-    "Certificate",
-    "ClassPrediction",
-    "CosineCurve",
-    "EtfComparison",
-    "Factors",
-    "GroupGeometry",
-    "GroupRescue",
-    "LongTail",
-    "PhaseDiagram",
-    "Problem",
-    "ReducedForm",
-    "Rescue",
-    "Solution",
-    "State",
-    "Thresholds",
-    "WeightDecayRescue",
-    "compare_with_etf",
-    "cosine_curves",
-    "long_tail",
-    "long_tail_sizes",
-    "phase_by_energy",
-    "phase_by_share",
-    "predict_classes",
-    "problem_of",
-    "rescue",
-    "solve",
-    "solve_general",
-    "solve_nonconvex",
-    "solve_problem",
-    "solve_reduced",
-    "solve_reference",
-    "tail_of_sizes",
-    "threshold",
-    "thresholds_of",
-    "weight_decay_rescue",
-    "weight_decay_threshold",
+__all__ = [  # noqa: PLE0604 (the names imported above, and those loaded on first use)
+    *sorted(
+        {name for name, value in globals().items() if getattr(value, "__module__", "").startswith("equisep.peeled.")}
+        | set(_HOMES)
+    )
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'equisep.peeled' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"equisep.peeled.{_HOMES[name]}"), name)
+    value = getattr(importlib.import_module(f"equisep.peeled.solvers.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
 

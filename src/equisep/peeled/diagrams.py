@@ -15,9 +15,11 @@ import numpy as np
 
 from equisep.errors import InputError
 from equisep.files import encode
-from equisep.peeled.checks import (
+from equisep.peeled.classes import State, group_states
+from equisep.peeled.problem import (
     Number,
     Numbers,
+    Problem,
     Whole,
     checked_class_count,
     checked_count,
@@ -25,9 +27,7 @@ from equisep.peeled.checks import (
     checked_list,
     checked_ratio,
 )
-from equisep.peeled.classes import State, group_states
-from equisep.peeled.problem import Problem
-from equisep.peeled.solution import Solution
+from equisep.peeled.solution import Result, Solution
 from equisep.peeled.solvers.reduced import solve_reduced
 from equisep.peeled.thresholds import Thresholds, thresholds_of, vanishing_ratio
 from equisep.shapes import Float64, Int
@@ -119,7 +119,7 @@ def cosine_curves(
     ]
     if not found:
         raise InputError("A cosine diagram needs at least one pair of energies; found none. Pass [(E_W, E_H)].")
-    solutions = solve_reduced([_two_groups(limits, ratio) for limits in found for ratio in xs])
+    solutions = solve_reduced([_two_groups(limits, ratio) for limits in found for ratio in xs], throw=False)
     return tuple(
         _curve(limits, xs, solutions[len(xs) * place : len(xs) * (place + 1)]) for place, limits in enumerate(found)
     )
@@ -177,7 +177,7 @@ def _two_groups(limits: Thresholds, ratio: float) -> Problem:
 
 
 def _curve(limits: Thresholds, ratios: Float64[np.ndarray, " n"], solutions: Sequence[Solution]) -> CosineCurve:
-    shown = [solution.geometry if solution.result == "solved" else None for solution in solutions]
+    shown = [solution.geometry if solution.result is Result.SOLVED else None for solution in solutions]
     # None becomes NaN
     classifiers = np.array([None if g is None else g.classifier_cosines[1][1] for g in shown], dtype=np.float64)
     features = np.array([None if g is None else g.feature_cosines[1][1] for g in shown], dtype=np.float64)
@@ -197,7 +197,7 @@ def _phases(
     ratios: Float64[np.ndarray, " n"],
     weight_energy: float,
 ) -> PhaseDiagram:
-    solutions = solve_reduced([_two_groups(limits, ratio) for limits in rows for ratio in ratios])
+    solutions = solve_reduced([_two_groups(limits, ratio) for limits in rows for ratio in ratios], throw=False)
     codes = np.array([STATES.index(_minority_state(solution)) for solution in solutions], dtype=np.int64)
     return PhaseDiagram(
         kind=kind,
@@ -213,7 +213,7 @@ def _phases(
 
 
 def _minority_state(solution: Solution) -> State:
-    return group_states(solution)[1] if solution.result == "solved" else State.UNSOLVED
+    return group_states(solution)[1] if solution.result is Result.SOLVED else State.UNSOLVED
 
 
 def _finite_ratios(ratios: Numbers) -> Float64[np.ndarray, " n"]:

@@ -8,17 +8,19 @@ from typing import Any
 
 from equisep.errors import InputError
 from equisep.files import encode
-from equisep.peeled.checks import (
+from equisep.peeled.classes import ClassPrediction, predict_classes
+from equisep.peeled.problem import (
+    FEATURE_ENERGY,
+    WEIGHT_ENERGY,
     Number,
     Numbers,
+    Problem,
     Whole,
     checked_class_count,
     checked_count,
     checked_positive,
     checked_sizes,
 )
-from equisep.peeled.classes import ClassPrediction, predict_classes
-from equisep.peeled.problem import FEATURE_ENERGY, WEIGHT_ENERGY, Problem
 from equisep.peeled.solution import Solution
 from equisep.peeled.solvers.reduced import solve_reduced
 
@@ -43,7 +45,7 @@ class LongTail:
             "feature_energy": problem.feature_energy,
             "weight_energy": problem.weight_energy,
             "value": self.solution.value,
-            "result": self.solution.result,
+            "result": self.solution.result.word,
             "relative_gap": self.solution.certificate.relative_gap,
             "multiplier": self.solution.certificate.multiplier,
             "sizes": list(self.sizes),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Literal
 
 import numpy as np
@@ -19,16 +20,33 @@ from equisep.peeled.geometry import (
 from equisep.peeled.problem import Problem
 from equisep.shapes import Float64
 
-Result = Literal["solved", "stationary", "stopped"]
 SolverName = Literal["reduced", "general", "cvxpy", "nonconvex"]
 
+TINY = float(np.finfo(np.float64).tiny)
+FEASIBLE = 1e-12  # relative excess over the budget that rounding explains
 DENSE_LIMIT = 4096  # classes: one K×K matrix of float64 is then 128 MiB
 COLLAPSED = 1e-3  # a solver without groups is right to about the root of its gap, so classifiers this near coincide
+
+
+class Result(StrEnum):
+    """How a solver ended; the value is the sentence shown."""
+
+    SOLVED = "solved"
+    STATIONARY = "stationary, not proven to be the optimum"
+    STOPPED = "stopped early, not solved"
+
+    @property
+    def word(self) -> str:
+        """One word for a file: solved, stationary or stopped."""
+        return self.name.lower()
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
     """The proof that a value is near the least one: f − f* ≤ ⟨∇f, Z⟩ + τ‖∇f‖_op for any Z with ‖Z‖_* ≤ τ.
+
+    f is convex, so f − f* ≤ ⟨∇f, Z − Z*⟩, and the bound is 0 at the optimum; it holds however Z was found.
+
 
     feasibility         (‖Z‖_* − τ)/τ where that is positive, otherwise 0
     gap                 the bound on f − f*
@@ -67,8 +85,8 @@ class Solution:
     """A solved (or not quite solved) Layer-Peeled problem; `form` is what the solver found, the rest follows on demand.
 
     `value` is Σ_k ω_k CE with the ω of the problem. Row k of `Z` holds the logits of class k; the rows of `W` are the
-    classifiers and the rows of `H` the class-mean features, Z = H Wᵀ. `result` is `solved` only where the certificate
-    proves it, otherwise `stopped`, or `stationary` where the nonconvex solver came to a point without descent that no
+    classifiers and the rows of `H` the class-mean features, Z = H Wᵀ. `result` is `SOLVED` only where the certificate
+    proves it, otherwise `STOPPED`, or `STATIONARY` where the nonconvex solver came to a point without descent that no
     bound proves to be the least. `form` is a `ReducedForm`, `Factors`, or Z itself.
     """
 
@@ -109,9 +127,9 @@ class Solution:
         factors = self._factors("geometry")
         return geometry_of_factors(self.problem, factors.W, factors.H, tolerance=COLLAPSED)
 
-    def or_raise(self) -> Solution:
-        """The solution itself where it is solved or stationary, otherwise a `NumericalError` that names the gap."""
-        if self.result != "stopped":
+    def or_raise(self, *, throw: bool = True) -> Solution:
+        """The solution itself; where it stopped early, and unless `throw` is false, a `NumericalError` that names the gap."""
+        if self.result is not Result.STOPPED or not throw:
             return self
         asked = (
             f"The {self.solver} solver was asked for a proven optimum; it stopped after {self.iterations} iterations "
@@ -142,3 +160,36 @@ class Solution:
                 f"`{asked}` was asked for {classes} classes, a matrix of {classes} × {classes}; at most {DENSE_LIMIT} "
                 "classes are written out. Read `geometry`, which is by group, or `form.s` and `form.M`."
             )
+
+
+def dense_gap(
+    weights: Float64[np.ndarray, " k"], Z: Float64[np.ndarray, "k k"], tau: float
+) -> tuple[float, Certificate]:
+    """Value and certificate of any K×K logits, row k those of class k: ∇f = diag(ω)(P − I)."""
+    own = np.diag(Z)
+    margins = Z - own[:, None]
+    top = np.maximum(margins.max(axis=1), 0.0)
+    shares = np.exp(margins - top[:, None])
+    np.fill_diagonal(shares, 0.0)
+    others = shares.sum(axis=1)
+    loss = top + np.where(top > 0, np.log(np.exp(-top) + others), np.log1p(others))
+    pull = weights[:, None] * np.exp(margins - loss[:, None])
+    np.fill_diagonal(pull, 0.0)
+    np.fill_diagonal(pull, -pull.sum(axis=1))
+    value = float(weights @ loss)
+    multiplier = float(np.linalg.norm(pull, 2))
+    gap = max(float((pull * Z).sum()) + tau * multiplier, 0.0)
+    excess = float(np.linalg.svd(Z, compute_uv=False).sum()) / tau - 1
+    return value, Certificate(
+        feasibility=max(excess, 0.0), gap=gap, relative_gap=gap / max(value, TINY), multiplier=multiplier
+    )
+
+
+def verdict(value: float, certificate: Certificate, tolerance: float) -> Result:
+    """Solved where the certificate proves it, otherwise stopped; a loss of 0 has underflowed, and says nothing of Z."""
+    return Result.SOLVED if value > 0 and proves(certificate, tolerance) else Result.STOPPED
+
+
+def proves(certificate: Certificate, tolerance: float) -> bool:
+    """Whether a certificate allows the word `solved`: feasible, and the gap at most `tolerance` of the value."""
+    return certificate.feasibility <= FEASIBLE and certificate.relative_gap <= tolerance

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from equisep.errors import InputError, did_you_mean
-from equisep.peeled.checks import Number, Numbers
-from equisep.peeled.problem import FEATURE_ENERGY, WEIGHT_ENERGY, Problem
+from equisep.peeled.problem import FEATURE_ENERGY, WEIGHT_ENERGY, Number, Numbers, Problem
 from equisep.peeled.solution import Solution
 from equisep.peeled.solvers.reduced import solve_general, solve_reduced
 
@@ -20,13 +19,14 @@ def solve(
     weight_energy: Number = WEIGHT_ENERGY,
     loss_weights: Numbers | None = None,
     solver: str = "auto",
+    throw: bool = True,
 ) -> Solution:
     """Solve the Layer-Peeled problem of these classes (Fang, He, Long & Su 2021).
 
     The classes are given by their `sizes` (with `loss_weights`), or by `weights` ω, one per class, or by `groups`, the number
     of classes of each group, with `weights` one per group. The energies are those of the paper's figures where none are given;
-    `compare_network` reads them off a trained model. `auto` is the symmetry-reduced solver. Look at `result`: a
-    solution that stopped early comes back as such, with its gap.
+    `compare_network` reads them off a trained model. `auto` is the symmetry-reduced solver. A solver that stops early
+    is a `NumericalError` that says how far it came; `throw=False` keeps what it found, with `result` and gap.
     """
     problem = problem_of(
         sizes,
@@ -36,7 +36,7 @@ def solve(
         weight_energy=weight_energy,
         loss_weights=loss_weights,
     )
-    return solve_problem(problem, solver=solver)
+    return solve_problem(problem, solver=solver, throw=throw)
 
 
 def problem_of(
@@ -72,16 +72,16 @@ def problem_of(
     return Problem.of_groups(groups, weights, **energies)
 
 
-def solve_problem(problem: Problem, *, solver: str = "auto") -> Solution:
+def solve_problem(problem: Problem, *, solver: str = "auto", throw: bool = True) -> Solution:
     """Solve one problem with the solver of this name at its default settings."""
     if solver not in SOLVERS:
         raise InputError(f"No solver `{solver}`.{did_you_mean(solver, SOLVERS)} Known: {', '.join(SOLVERS)}.")
     if solver == "cvxpy":
         from equisep.peeled.solvers.reference import solve_reference
 
-        return solve_reference(problem)
+        return solve_reference(problem, throw=throw)
     if solver == "nonconvex":
         from equisep.peeled.solvers.nonconvex import solve_nonconvex
 
-        return solve_nonconvex(problem)
-    return (solve_general if solver == "general" else solve_reduced)([problem])[0]
+        return solve_nonconvex(problem, throw=throw)
+    return (solve_general if solver == "general" else solve_reduced)([problem], throw=throw)[0]

@@ -15,7 +15,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from equisep.errors import InputError
-from equisep.peeled.checks import (
+from equisep.peeled.problem import (
     Number,
     Numbers,
     Whole,

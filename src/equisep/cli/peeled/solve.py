@@ -92,21 +92,22 @@ def _solved(problem: Problem, solver: str, options: dict[str, Any]) -> Solution:
     if options:
         from equisep.peeled import solve_nonconvex
 
-        return solve_nonconvex(problem, **options)
+        return solve_nonconvex(problem, **options, throw=False)
     from equisep.peeled import solve_problem  # which loads torch only where it is needed
 
-    return solve_problem(problem, solver=solver)
+    return solve_problem(problem, solver=solver, throw=False)
 
 
 def solution_record(solution: Solution, *, q: float | None = None) -> dict[str, Any]:
     """A solution for JSON; without a geometry where the solver stopped early."""
     from equisep.files import encode
+    from equisep.peeled import Result
     from equisep.peeled.classes import group_margins, group_states
 
     problem = solution.problem
     record: dict[str, Any] = {
         "value": solution.value,
-        "result": solution.result,
+        "result": solution.result.word,
         "solver": solution.solver,
         "iterations": solution.iterations,
         "certificate": solution.certificate,
@@ -120,7 +121,7 @@ def solution_record(solution: Solution, *, q: float | None = None) -> dict[str, 
         "margins": None,
         "geometry": None,
     }
-    if solution.result != "stopped":
+    if solution.result is not Result.STOPPED:
         record |= {
             "states": group_states(solution),
             "margins": group_margins(solution),

@@ -1,4 +1,4 @@
-"""Many problems of one number of groups as stacked arrays, and their loss and gradient in the reduced form.
+"""Many problems of one number of groups as stacked arrays, and their loss, gradient and duality gap in the reduced form.
 
 b problems, g (and h) groups. The unknowns of one problem are s (g numbers) and M (g × g); see `ReducedForm`.
 """
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equisep.peeled.problem import Problem
+from equisep.peeled.solution import TINY, Certificate
 from equisep.shapes import Bool, Float64, Int
 
 
@@ -112,3 +113,58 @@ def gradient(
     big = batch.omega[:, :, None] * elsewhere * batch.roots
     big[:, g, g] = -batch.omega * outside
     return -batch.omega * (inside + outside), big
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReducedGap:
+    """Value f, bound on f − f*, multiplier μ and relative excess over the budget of each problem of a batch."""
+
+    value: Float64[np.ndarray, " b"]
+    gap: Float64[np.ndarray, " b"]
+    multiplier: Float64[np.ndarray, " b"]
+    feasibility: Float64[np.ndarray, " b"]
+
+    def certificate(self, row: int) -> Certificate:
+        """The certificate of one problem."""
+        value, gap = float(self.value[row]), float(self.gap[row])
+        return Certificate(
+            feasibility=float(self.feasibility[row]),
+            gap=gap,
+            relative_gap=gap / max(value, TINY),
+            multiplier=float(self.multiplier[row]),
+        )
+
+
+def reduced_gap(batch: Batch, s: Float64[np.ndarray, "b g"], M: Float64[np.ndarray, "b g g"]) -> ReducedGap:
+    """The bound Σ (k_g−1) γ_g s_g + ⟨Γ, M⟩ + τμ, μ = max(max |γ_g|, ‖Γ‖_op), the γ_g of groups whose s_g may move."""
+    rows = softmax(batch, s, M)
+    bound, multiplier = gap_at(batch, s, M, rows)
+    spent = batch.spent(s, np.linalg.svd(M, compute_uv=False))
+    return ReducedGap(
+        value=rows.value(batch),
+        gap=bound,
+        multiplier=multiplier,
+        feasibility=np.maximum(spent / batch.tau - 1, 0.0),
+    )
+
+
+def gap_at(
+    batch: Batch, s: Float64[np.ndarray, "b g"], M: Float64[np.ndarray, "b g g"], rows: Softmax
+) -> tuple[Float64[np.ndarray, " b"], Float64[np.ndarray, " b"]]:
+    """The bound on f − f* and μ, where the probabilities are known already."""
+    small, big = gradient(batch, rows.p)
+    multiplier = multiplier_of(batch, small, big)
+    inner = ((batch.k - 1) * small * s).sum(axis=1) + (big * M).sum(axis=(1, 2))
+    return np.maximum(inner + batch.tau * multiplier, 0.0), multiplier
+
+
+def multiplier_of(
+    batch: Batch, small: Float64[np.ndarray, "b g"], big: Float64[np.ndarray, "b g g"]
+) -> Float64[np.ndarray, " b"]:
+    """μ = max(max |γ_g|, ‖Γ‖_op). As Γ√k = 0, two groups leave Γ of rank one and ‖Γ‖_op = ‖Γ‖_F."""
+    if big.shape[1] == 2:
+        largest = np.maximum(np.abs(big).max(axis=(1, 2)), TINY)  # the squares of numbers below 1e-154 would underflow
+        operator = largest * np.linalg.norm(big / largest[:, None, None], axis=(1, 2))
+    else:
+        operator = np.linalg.svd(big, compute_uv=False)[:, 0]
+    return np.asarray(np.maximum(np.where(batch.free, np.abs(small), 0.0).max(axis=1), operator))

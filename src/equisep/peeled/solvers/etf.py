@@ -10,12 +10,10 @@ import torch
 from torch import Tensor
 
 from equisep.errors import InputError
-from equisep.peeled.checks import Number
 from equisep.peeled.geometry import NOTHING
-from equisep.peeled.problem import Problem
+from equisep.peeled.problem import Number, Problem
 from equisep.peeled.solution import Factors, Solution
-from equisep.peeled.solvers.descent import descend
-from equisep.peeled.solvers.projection import checked_power
+from equisep.peeled.solvers.descent import checked_power, descend
 from equisep.shapes import Float64
 
 STARTS = 128  # rotations to search from: for q ≠ 2 there are many local optima

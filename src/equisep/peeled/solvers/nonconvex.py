@@ -9,12 +9,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from equisep.peeled.certificate import FEASIBLE, dense_gap, proves
-from equisep.peeled.checks import Number, Whole, checked_count
-from equisep.peeled.problem import Problem
-from equisep.peeled.solution import Certificate, Factors, Solution
-from equisep.peeled.solvers.descent import Descent, Objective, Projection, descend, spread
-from equisep.peeled.solvers.projection import checked_power, project_on_ball, scale_to_edge
+from equisep.peeled.problem import Number, Problem, Whole, checked_count
+from equisep.peeled.solution import FEASIBLE, Certificate, Factors, Result, Solution, dense_gap, proves
+from equisep.peeled.solvers.descent import (
+    Descent,
+    Objective,
+    Projection,
+    checked_power,
+    descend,
+    project_on_ball,
+    scale_to_edge,
+    spread,
+)
 from equisep.peeled.solvers.reduced import solve_reduced
 from equisep.shapes import Float64
 
@@ -35,12 +41,13 @@ def solve_nonconvex(
     tolerance: float = TOLERANCE,
     max_iterations: int = ITERATIONS,
     device: str | torch.device = "cpu",
+    throw: bool = True,
 ) -> Solution:
     """Minimize Σ ω_k CE(W h_k, k) with (1/K) Σ‖w_k‖² ≤ E_W and (1/K) Σ‖h_k‖_q^q ≤ E_H in `dimension` p, K where not given.
 
     That is the Layer-Peeled Model of Fang et al. 2021 with class means for features, which by convexity lose nothing, and
-    for q ≠ 2 its q-norm variant. The best of `starts` random starts is kept. `stationary` means so to `tolerance` and
-    feasible, which for a nonconvex problem is no proof; `solved`, that the certificate also proves it to 1e-6 of the
+    for q ≠ 2 its q-norm variant. The best of `starts` random starts is kept. `STATIONARY` means so to `tolerance` and
+    feasible, which for a nonconvex problem is no proof; `SOLVED`, that the certificate also proves it to 1e-6 of the
     value. For q = 2 it has the distance to the least value of the convex form, which p ≥ K − 1 can reach and smaller p in
     general cannot. Its gap holds for any q, because the q-norm ball lies in a 2-norm ball (`enclosing_energy`), for which
     the convex form gives a bound.
@@ -64,12 +71,12 @@ def solve_nonconvex(
     return Solution(
         problem=problem,
         value=value,
-        result="stopped" if not still else "solved" if _proven(certificate, value) else "stationary",
+        result=Result.STOPPED if not still else Result.SOLVED if _proven(certificate, value) else Result.STATIONARY,
         certificate=certificate,
         solver="nonconvex",
         iterations=int(found.iterations[0]),
         form=factors,
-    )
+    ).or_raise(throw=throw)
 
 
 def _proven(certificate: Certificate, value: float) -> bool:
@@ -168,8 +175,8 @@ def _certified(problem: Problem, factors: Factors, q: float, *, stationarity: fl
     ]
     distance = None
     if q == 2:
-        convex = solve_reduced([problem])[0]
-        distance = value - convex.value if convex.result == "solved" else None
+        convex = solve_reduced([problem], throw=False)[0]
+        distance = value - convex.value if convex.result is Result.SOLVED else None
     certificate = replace(
         certificate,
         feasibility=max(0.0, *(share - 1 for share in spent)),

@@ -15,10 +15,9 @@ from dataclasses import replace
 import numpy as np
 
 from equisep.errors import InputError
-from equisep.peeled.certificate import ReducedGap, dense_gap, reduced_gap, verdict
 from equisep.peeled.problem import Problem
-from equisep.peeled.solution import DENSE_LIMIT, ReducedForm, Solution
-from equisep.peeled.solvers.batch import Batch
+from equisep.peeled.solution import DENSE_LIMIT, ReducedForm, Solution, dense_gap, verdict
+from equisep.peeled.solvers.batch import Batch, ReducedGap, reduced_gap
 from equisep.peeled.solvers.sphere import AIM, Start, solve_factored
 from equisep.peeled.solvers.two_groups import solve_two
 from equisep.shapes import Bool, Float64
@@ -29,9 +28,15 @@ FAINT = (0.0, 1e-5, 1e-2)  # norms, against the largest, up to which both vector
 
 
 def solve_reduced(
-    problems: Sequence[Problem], *, tolerance: float = TOLERANCE, near: Sequence[ReducedForm] | None = None
+    problems: Sequence[Problem],
+    *,
+    tolerance: float = TOLERANCE,
+    near: Sequence[ReducedForm] | None = None,
+    throw: bool = True,
 ) -> list[Solution]:
-    """Many problems at once, those of one number of groups together; each is `solved` only if its own gap says so.
+    """Many problems at once, those of one number of groups together; each is solved only if its own gap says so.
+
+    One that is not is a `NumericalError`; with `throw=False` it comes back as `STOPPED`, with its gap.
 
     `near` holds, for each problem, the optimum of a similar one with as many groups: setting out from there is quicker.
     """
@@ -52,10 +57,10 @@ def solve_reduced(
                 iterations=iterations,
                 form=ReducedForm(s[row], M[row]),
             )
-    return [solutions[place] for place in range(len(problems))]
+    return [solutions[place].or_raise(throw=throw) for place in range(len(problems))]
 
 
-def solve_general(problems: Sequence[Problem], *, tolerance: float = TOLERANCE) -> list[Solution]:
+def solve_general(problems: Sequence[Problem], *, tolerance: float = TOLERANCE, throw: bool = True) -> list[Solution]:
     """The same problems with every class a group of its own: no symmetry is used, so this checks that what it assumes holds.
 
     The certificate is of the K×K logits as they stand, by other code than the solver's own.
@@ -70,7 +75,10 @@ def solve_general(problems: Sequence[Problem], *, tolerance: float = TOLERANCE) 
         replace(p, group_sizes=(1,) * p.classes, weights=tuple(p.class_weights.tolist()), membership=None)
         for p in problems
     ]
-    return [_dense(problem, found, tolerance) for problem, found in zip(problems, solve_reduced(alone), strict=True)]
+    solved = solve_reduced(alone, throw=False)
+    return [
+        _dense(problem, found, tolerance).or_raise(throw=throw) for problem, found in zip(problems, solved, strict=True)
+    ]
 
 
 def _dense(problem: Problem, found: Solution, tolerance: float) -> Solution:

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from equisep.errors import InputError, MissingExtraError, NumericalError
-from equisep.peeled.certificate import dense_gap, verdict
 from equisep.peeled.problem import Problem
-from equisep.peeled.solution import Solution
+from equisep.peeled.solution import Result, Solution, dense_gap, verdict
 from equisep.shapes import Float64
 
 # The gap is of first order in the error of Z, the value of second: at Clarabel's own tolerance of 1e-8 the value is right to
@@ -20,12 +19,14 @@ TOLERANCE = 1e-6  # of the value: the gap up to which a solution is called solve
 LARGEST = 100  # classes: the interior-point method factors a matrix with some (2K)²/2 rows
 
 
-def solve_reference(problem: Problem, *, tolerance: float = TOLERANCE, precision: float | None = PRECISION) -> Solution:
+def solve_reference(
+    problem: Problem, *, tolerance: float = TOLERANCE, precision: float | None = PRECISION, throw: bool = True
+) -> Solution:
     """Solve min Σ_k ω_k CE(z_k, k), z_k = X(k, K+1…2K), over X ⪰ 0 (2K×2K) with cvxpy and Clarabel.
 
     The first K diagonal entries of X have a mean of at most E_H, the last K of at most E_W (Fang et al. 2021, their convex
     relaxation): X is the Gram matrix of H and W. The certificate is ours, from the Z that comes back, scaled into
-    ‖Z‖_* ≤ τ where it is outside; `solved` means a gap of at most `tolerance` of the value, whatever cvxpy says. `precision`
+    ‖Z‖_* ≤ τ where it is outside; solved means a gap of at most `tolerance` of the value, whatever cvxpy says. `precision`
     is what Clarabel aims at, `None` its own default.
     """
     if problem.classes > LARGEST:
@@ -42,9 +43,9 @@ def solve_reference(problem: Problem, *, tolerance: float = TOLERANCE, precision
         value, certificate = dense_gap(problem.class_weights, Z, problem.budget)
         result = verdict(value, certificate, tolerance)
         found.append(Solution(problem, value, result, certificate, "cvxpy", iterations, Z))
-        if result == "solved":
+        if result is Result.SOLVED:
             break
-    return min(found, key=lambda solution: solution.certificate.gap)
+    return min(found, key=lambda solution: solution.certificate.gap).or_raise(throw=throw)
 
 
 def _solve(problem: Problem, precision: float | None, unit: float) -> tuple[int, Float64[np.ndarray, "k k"]]:

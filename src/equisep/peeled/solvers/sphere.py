@@ -16,8 +16,8 @@ from functools import partial
 
 import numpy as np
 
-from equisep.peeled.certificate import TINY, multiplier_of
-from equisep.peeled.solvers.batch import Batch, Softmax, gradient, softmax
+from equisep.peeled.solution import TINY
+from equisep.peeled.solvers.batch import Batch, Softmax, gradient, multiplier_of, softmax
 from equisep.shapes import Bool, Float64, Int
 
 OUTER = 300

@@ -12,17 +12,13 @@ from rich.text import Text
 from equisep.peeled.classes import group_margins, group_states
 from equisep.peeled.diagrams import STATES, CosineCurve, PhaseDiagram
 from equisep.peeled.long_tail import LongTail
-from equisep.peeled.solution import Solution
+from equisep.peeled.solution import Result, Solution
 from equisep.report.formatting import Glyphs, number
 from equisep.report.peeled.tables import Row, grid_of, shown, state_word, table_of
 from equisep.report.terminal import View
 
 LOST = "Lost: on its own samples another class scores as high or higher, a margin that is not above 0."
-VERDICTS = {
-    "solved": ("solved", "bold green"),
-    "stationary": ("stationary, not proven to be the optimum", "bold yellow"),
-    "stopped": ("stopped early, not solved", "bold red"),
-}
+STYLES = {Result.SOLVED: "bold green", Result.STATIONARY: "bold yellow", Result.STOPPED: "bold red"}
 
 
 def render_solution(solution: Solution) -> RenderableType:
@@ -46,7 +42,7 @@ def render_diagram(made: tuple[CosineCurve, ...] | PhaseDiagram | LongTail) -> R
 
 def _solution_blocks(solution: Solution, glyphs: Glyphs) -> Iterable[RenderableType]:
     problem, proof = solution.problem, solution.certificate
-    verdict = VERDICTS[solution.result]
+    verdict = (solution.result.value, STYLES[solution.result])
     groups = "1 group" if problem.groups == 1 else f"{problem.groups} groups"
     heading = f"Layer-Peeled Model, {problem.classes} classes in {groups}: "
     yield Text.assemble((heading, "bold"), verdict)
@@ -67,7 +63,7 @@ def _solution_blocks(solution: Solution, glyphs: Glyphs) -> Iterable[RenderableT
     if proof.stationarity is not None:
         rows.insert(2, ("stationary to", f"{proof.stationarity:.2g}"))
     yield grid_of(rows)
-    if solution.result != "stopped":
+    if solution.result is not Result.STOPPED:
         yield _group_table(solution, glyphs)
         yield Text(
             "Rows are classifiers, means the features of a class; cosines are between two classes of the group.",

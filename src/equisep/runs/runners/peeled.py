@@ -13,6 +13,7 @@ from equisep.figures.outcome import Curve, Outcome
 from equisep.peeled import (
     Problem,
     ReducedForm,
+    Result,
     Solution,
     compare_with_etf,
     solve_nonconvex,
@@ -48,10 +49,10 @@ def _balanced(cell: Cell) -> Outcome:
     value_error     (value − f_ETF)/f_ETF, f_ETF = log(1 + (K−1) exp(−√(E_W E_H) K/(K−1)))
     """
     solution = _from_starts(cell)
-    if solution.result != "solved":
+    if solution.result is not Result.SOLVED:
         raise NumericalError(
             f"The least value for {cell.majority} balanced classes in {cell.dimension} dimensions was asked for; the point "
-            f"found is {solution.result}, with a gap of {solution.certificate.gap:.3g} to the value {solution.value:.6g}. "
+            f"found is {solution.result.word}, with a gap of {solution.certificate.gap:.3g} to the value {solution.value:.6g}. "
             "Use more `starts`, or a `dimension` of at least K − 1."
         )
     W, H = solution.W, solution.H
@@ -86,7 +87,7 @@ def _qnorm(cell: Cell) -> Outcome:
         )
     angles = _angle_error(solution.H)
     distance = max(angles, beside.duality, unequal)
-    proven = solution.result == "solved"
+    proven = solution.result is Result.SOLVED
     return Outcome(
         numbers={
             **_proof(solution),
@@ -125,9 +126,7 @@ def _minority(cell: Cell) -> Outcome:
         )
     limits = thresholds_of(cell.majority, cell.minority, cell.feature_energy, cell.weight_energy)
     ratios = np.unique(np.asarray(cell.ratios, dtype=np.float64))
-    solutions = [
-        solution.or_raise() for solution in solve_reduced([_two_groups(cell, ratio) for ratio in (*ratios, math.inf)])
-    ]
+    solutions = solve_reduced([_two_groups(cell, ratio) for ratio in (*ratios, math.inf)])
     shapes = [solution.geometry for solution in solutions]
     classifiers = np.array([shape.classifier_cosines[1][1] for shape in shapes], dtype=np.float64)  # None becomes NaN
     features = np.array([shape.feature_cosines[1][1] for shape in shapes], dtype=np.float64)
@@ -171,8 +170,7 @@ def _from_starts(cell: Cell, *, q: float = 2.0) -> Solution:
     problem = Problem.of_sizes(
         [1] * cell.majority, feature_energy=cell.feature_energy, weight_energy=cell.weight_energy
     )
-    found = solve_nonconvex(problem, dimension=cell.dimension, q=q, starts=cell.starts, seed=cell.seed)
-    return found.or_raise()
+    return solve_nonconvex(problem, dimension=cell.dimension, q=q, starts=cell.starts, seed=cell.seed)
 
 
 def _two_groups(cell: Cell, ratio: float) -> Problem:

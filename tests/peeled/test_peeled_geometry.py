@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import linalg
 
 from closeness import close
-from equisep.peeled import Certificate, Factors, Problem, Solution, solve_reduced
+from equisep.peeled import Certificate, Factors, Problem, Result, Solution, solve_reduced
 from equisep.peeled.geometry import factors_of_dense, geometry_of_factors, geometry_of_reduced
 
 unhurried = settings(max_examples=15, deadline=None)
@@ -132,7 +132,7 @@ def test_a_geometry_from_a_solver_without_groups_forgives_its_error() -> None:
     inexact = Solution(
         problem=problem,
         value=exact.value,
-        result="stopped",
+        result=Result.STOPPED,
         certificate=Certificate(feasibility=0.0, gap=1.0, relative_gap=1.0, multiplier=1.0),
         solver="nonconvex",
         iterations=1,
