@@ -365,7 +365,7 @@ BAD = {
     "infinite ratios": (("diagram", "cosine", "--ratios", "1,inf"), "finite imbalance ratios; found inf"),
     "two draws": ((*READ, "--per-class", "5", "--sizes", "5,5"), "both say how many samples to draw"),
     "half a sample": ((*READ, "--sizes", "5,2.5"), "`--sizes` takes whole numbers"),
-    "draw too few": ((*READ, "-q", "--sizes", "5,5"), "`sizes` has 2 numbers for 10 classes"),
+    "draw too few": ((*READ, "-q", "--sizes", "5,5"), "`--sizes` has 2 numbers for 10 classes"),
     "no head": (("network", "--model", "net:no_head", "--data", "mine.npz", "-q"), "calls no nn.Linear with 10 outputs"),
     "no model": (("network", "--model", "net:smal", "--data", "mine.npz", "-q"), "Did you mean `small`?"),
     "no device": ((*READ, "-q", "--device", "warp"), "`--device warp` cannot be used here"),

@@ -138,7 +138,7 @@ def test_a_q_norm_under_which_collapse_does_emerge() -> None:
 def test_the_gap_bounds_the_distance_to_every_other_point_for_any_q() -> None:
     for q in (1.5, 3.0):
         best = q_norm(q, 8)
-        early = solve_nonconvex(balanced(4), dimension=8, q=q, starts=1, seed=7, max_iterations=3)
+        early = solve_nonconvex(balanced(4), dimension=8, q=q, starts=1, seed=7, max_iterations=3, throw=False)
         assert 0 < early.value - best.value <= early.certificate.gap
 
 
