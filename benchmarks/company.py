@@ -75,13 +75,13 @@ def company(made: Figure) -> Outcomes:
 def on_ray(made: Figure) -> Outcomes:
     """The group of seeds on a cluster of this machine, into a store and out of it."""
     with tempfile.TemporaryDirectory() as folder:
-        found = run_figure(made, store=folder, on="ray")
-    return {entry.cell: entry.outcome for own in found.series.values() for entry in own.entries}
+        evidence = run_figure(made, store=folder, on="ray")
+    return {entry.cell: entry.outcome for own in evidence.series.values() for entry in own.entries}
 
 
 def one_rounding_off(made: Figure) -> Outcomes:
     """Alone, from the weights of the seed moved up to the next float."""
-    found = {}
+    outcomes = {}
     for cell in cells_of(made):
         material = material_of([cell])
         shape = shape_of(cell, inputs=material.pool[0].numel(), classes=material.classes)
@@ -96,8 +96,8 @@ def one_rounding_off(made: Figure) -> Outcomes:
             samples=[(material.rows[0], material.labels[0])], starts=[start], dtype=dtype_of(cell),
         )  # fmt: skip
         curves = Curves(epoch=cell.epochs, mode=cell.modes[0], fuzziness=tuple(trained.curve(0)))
-        found[cell] = Outcome(readings=(curves,))
-    return found
+        outcomes[cell] = Outcome(readings=(curves,))
+    return outcomes
 
 
 WAYS: Mapping[str, Callable[[Figure], Outcomes]] = {"ensemble": ensemble, "company": company, "ray": on_ray}
@@ -105,13 +105,13 @@ WAYS: Mapping[str, Callable[[Figure], Outcomes]] = {"ensemble": ensemble, "compa
 
 def ran(made: Figure) -> dict[str, Outcomes]:
     """Every way that can be had here."""
-    found = {"alone": alone(made)}
+    outcomes = {"alone": alone(made)}
     for name, way in WAYS.items():
         try:
-            found[name] = way(made)
+            outcomes[name] = way(made)
         except MissingExtraError as error:
             print(f"not run: {error}")
-    return found
+    return outcomes
 
 
 def float32_table(found: Mapping[str, Outcomes]) -> dict[str, Any]:
@@ -147,8 +147,8 @@ def numbers_of(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
         for name, entry in value.items():
             yield from numbers_of(entry, f"{path}.{name}")
     elif isinstance(value, list | tuple):
-        for place, entry in enumerate(value):
-            yield from numbers_of(entry, f"{path}.{place}")
+        for index, entry in enumerate(value):
+            yield from numbers_of(entry, f"{path}.{index}")
     elif isinstance(value, int | float):
         yield path, float(value)
 

@@ -170,13 +170,13 @@ def _law(model: nn.Module, x: Tensor, y: Tensor) -> tuple[float, float]:
 
 def gpu_grid() -> dict[str, Any]:
     """Fig. 1's grid from process start, with one and with ten seeds; the plain loop beside it; graphs of one network."""
-    found: dict[str, Any] = {}
+    record: dict[str, Any] = {}
     for seeds in (1, 10):
         begun = time.perf_counter()
         words = [sys.executable, str(Path(__file__).parent / "_fig1_grid.py"), "--seeds", str(seeds)]
         done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
         wall = time.perf_counter() - begun
-        found[f"fig1_grid_{seeds}_seeds"] = {"seconds_from_process_start": wall, **json.loads(done.stdout)}
+        record[f"fig1_grid_{seeds}_seeds"] = {"seconds_from_process_start": wall, **json.loads(done.stdout)}
     x, y = prepare_split(load_data("embedded-10x10"), "he2023-10x10", per_class=100)
     x, y = x.cuda(), y.cuda()
     member = Member(Recipe(epochs=EPOCHS), Shape.deep(DEPTH))
@@ -190,7 +190,7 @@ def gpu_grid() -> dict[str, Any]:
         repeats=2,
     )
     alone = seconds["plain"] / EPOCHS * 200 * len(many)
-    found |= {
+    record |= {
         "ratio": alone / seconds["graphs"],
         "ratio_eager": alone / seconds["eager"],
         "seconds_per_network": seconds["graphs"] / 200 * WHOLE / len(many),
@@ -200,9 +200,9 @@ def gpu_grid() -> dict[str, Any]:
     thousand = [Member(Recipe(seed=seed % 100, epochs=20), Shape.deep(20)) for seed in range(1000)]
     torch.cuda.reset_peak_memory_stats()
     train_ensemble(thousand, x, y, device="cuda")
-    found["bytes_per_member_of_1000_depth_20"] = torch.cuda.max_memory_allocated() / 1000
-    found["one_network"] = [one_network(name, options) for name, options in CONVOLUTIONS]
-    return found
+    record["bytes_per_member_of_1000_depth_20"] = torch.cuda.max_memory_allocated() / 1000
+    record["one_network"] = [one_network(name, options) for name, options in CONVOLUTIONS]
+    return record
 
 
 def one_network(name: str, options: dict[str, Any]) -> dict[str, Any]:

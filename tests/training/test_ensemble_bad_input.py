@@ -161,7 +161,7 @@ def test_what_does_not_fit_together_is_refused(
 def test_there_has_to_be_a_sample_and_a_label_for_each(n: int) -> None:
     refused(
         InputError,
-        f"An ensemble needs one label a sample and at least one sample; found {n} and 0.",
+        f"An ensemble needs one label per sample and at least one sample; found {n} and 0.",
         lambda: trained(data=(torch.zeros(n, 6), torch.zeros(0, dtype=torch.int64))),
     )
 
@@ -177,9 +177,9 @@ def test_samples_and_labels_are_refused_with_what_is_wrong() -> None:
                                  "If they are counted from 1, subtract 1."),
         (LabelError, (x, y - 1), "Labels must lie in 0 … 2 (the members have 3 classes); found -1 … 1, 24 of 70 outside. "
                                  "Check the labels."),
-        (LabelError, (x, y.double()), "An ensemble takes one integer label a sample; found torch.float64 of shape (70,)."),
-        (LabelError, (x, y.unsqueeze(1)), "An ensemble takes one integer label a sample; found torch.int64 of shape (70, 1)."),
-        (InputError, (x, y[:-1]), "An ensemble needs one label a sample and at least one sample; found 70 and 69."),
+        (LabelError, (x, y.double()), "An ensemble takes one integer label per sample; found torch.float64 of shape (70,)."),
+        (LabelError, (x, y.unsqueeze(1)), "An ensemble takes one integer label per sample; found torch.int64 of shape (70, 1)."),
+        (InputError, (x, y[:-1]), "An ensemble needs one label per sample and at least one sample; found 70 and 69."),
     ]:  # fmt: skip
         refused(kind, sentence, lambda data=data: trained(data=data))
         told = sentence.replace("The samples hold", "The test samples hold").replace("the samples", "the test samples")

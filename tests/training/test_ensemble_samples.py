@@ -101,8 +101,12 @@ def test_other_samples_are_another_training_in_a_store(tmp_path: Any) -> None:
     [
         ([], {}, "`samples` has 0 entries for 1 members. Give one for each."),
         ([([0, 1], [0, 1])] * 2, {}, "`samples` has 2 entries for 1 members."),
-        ([([0, 1, 2], [0, 1])], {}, "`samples` needs one label a position and at least one; found (1, 3) and (1, 2)."),
-        ([([], [])], {}, "`samples` needs one label a position and at least one; found (1, 0) and (1, 0)."),
+        (
+            [([0, 1, 2], [0, 1])],
+            {},
+            "`samples` needs one label per position and at least one; found (1, 3) and (1, 2).",
+        ),
+        ([([], [])], {}, "`samples` needs one label per position and at least one; found (1, 0) and (1, 0)."),
         ([([0, 70], [0, 1])], {}, "`samples` holds positions 0 to 70 of a pool of 70."),
         ([([-1, 3], [0, 1])], {}, "`samples` holds positions -1 to 3 of a pool of 70."),
         ([([0, 1], [0, 3])], {}, "Labels must lie in 0 … 2 (the members have 3 classes)"),

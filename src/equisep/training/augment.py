@@ -63,9 +63,9 @@ def apply(images: Float[Tensor, "b c h w"], moves: Moves) -> Float[Tensor, "b c 
     turned = moves.turns % TURNS != 0
     if not bool(turned.any()):
         return moved
-    places = turned.nonzero().flatten()
-    rows = places.to(images.device)
-    return moved.index_copy(0, rows, _rotate(moved[rows], moves.turns[places]))
+    chosen = turned.nonzero().flatten()
+    rows = chosen.to(images.device)
+    return moved.index_copy(0, rows, _rotate(moved[rows], moves.turns[chosen]))
 
 
 def _shift_and_flip(images: Float[Tensor, "b c h w"], moves: Moves) -> Float[Tensor, "b c h w"]:

@@ -176,17 +176,17 @@ def _waits() -> Iterator[list[Any]]:
         yield []
         return
     before = torch.cuda.get_sync_debug_mode()
-    found: list[Any] = []
+    waits: list[Any] = []
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         torch.cuda.set_sync_debug_mode("warn")
         try:
-            yield found
+            yield waits
         finally:
             torch.cuda.set_sync_debug_mode(before)
     for warning in told:
         if "synchronizing CUDA operation" in str(warning.message):
-            found.append(warning)
+            waits.append(warning)
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 

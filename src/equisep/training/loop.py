@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import torch
@@ -17,6 +17,7 @@ from equisep.progress import Progress, silent
 from equisep.shapes import Float, Int, Shaped
 from equisep.training.captured import Engine, ModelSteps, hooked, replays
 from equisep.training.recipe import Recipe
+from equisep.training.threads import Operations, StepThreads
 
 Augment = Callable[[Tensor, torch.Generator], Tensor]
 
@@ -43,8 +44,9 @@ def train(
 ) -> History:
     """Train a network in place on data held as tensors, on the device they are on.
 
-    The batch order comes from a CPU generator of its own, one `randperm` an epoch, so that it depends on the seed
-    alone; the last smaller batch is kept. The model is left in training mode, as torch's own loops leave it.
+    The batch order comes from a CPU generator of its own, one `randperm` per epoch, so that it depends on the seed
+    alone; the last smaller batch is kept. The model is left in training mode, as torch's own loops leave it. On a CPU
+    steps too small to be shared run on one of torch's threads.
 
     engine           `graphs`: steps are replayed from captured CUDA graphs; `eager`; or `auto`: graphs on a GPU wherever
                      they give the same numbers, which hooks, augmentation and a forward pass that needs the host forbid.
@@ -69,7 +71,7 @@ def train(
     for epoch in range(recipe.epochs):
         step.begin_epoch(rate=recipe.rate_at(epoch))
         batches = torch.randperm(len(y), generator=order, device="cpu").to(x.device).split(recipe.batch_size)
-        with _memory_told(model, x.device, recipe):
+        with _memory_told(model, x.device, recipe), step.threads:
             if graphs is not None:
                 graphs.epoch(batches, rate=recipe.rate_at(epoch))
             else:
@@ -106,7 +108,8 @@ class _Step:
         self._weights = None if class_weights is None else torch.tensor(class_weights, device=x.device, dtype=x.dtype)
         self._augment = augment
         self._chance = torch.Generator("cpu").manual_seed(recipe.seed)
-        self._labels_checked = False
+        self._begun = False
+        self.threads = StepThreads(x.device)
 
     def begin_epoch(self, *, rate: float) -> None:
         """Nothing seen yet, at this rate."""
@@ -119,17 +122,25 @@ class _Step:
     def __call__(self, rows: Int[Tensor, " b"]) -> None:
         """Scores, loss, gradients, optimizer."""
         x, y = self.x[rows], self.y[rows]
-        logits = self.model(x if self._augment is None else self._augment(x, self._chance))
-        if not self._labels_checked:
-            owner = f"`{type(self.model).__name__}` has {logits.shape[1]} outputs"
-            check_range(self.y, logits.shape[1], owner=owner)
-            self._labels_checked = True
+        x = x if self._augment is None else self._augment(x, self._chance)
+        logits = self.model(x) if self._begun else self._first_scores(x)
         loss = self._mean_loss(logits, y)
         self._optimizer.zero_grad()
         loss.backward()
         self._optimizer.step()
         self.loss += loss.detach() * len(rows)
         self.hits += (logits.detach().argmax(dim=1) == y).sum()
+
+    def _first_scores(self, x: Tensor) -> Tensor:
+        """Scores that tell how many classes there are and, on a CPU, how much work a step is."""
+        with Operations() if self.threads.undecided else nullcontext() as seen:
+            logits: Tensor = self.model(x)
+        if seen is not None:
+            self.threads.decide(3 * seen.count)  # a backward pass is twice the work of a forward pass
+        owner = f"`{type(self.model).__name__}` has {logits.shape[1]} outputs"
+        check_range(self.y, logits.shape[1], owner=owner)
+        self._begun = True
+        return logits
 
     def _mean_loss(self, logits: Tensor, y: Tensor) -> Tensor:
         if self._weights is None:

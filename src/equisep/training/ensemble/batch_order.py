@@ -13,7 +13,7 @@ BLOCK_NUMBERS = 16 * 2**20  # positions drawn ahead at once: 128 MiB
 
 
 class Orders:
-    """One `randperm` an epoch and seed, from a CPU generator of its own, as `train` draws it.
+    """One `randperm` per epoch and seed, from a CPU generator of its own, as `train` draws it.
 
     Members of one seed share an order, so that a sweep over rates draws it once.
     """

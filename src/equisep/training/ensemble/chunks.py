@@ -22,6 +22,7 @@ from equisep.training.ensemble.record import Ensemble, joined
 from equisep.training.ensemble.samples import Samples
 from equisep.training.ensemble.stack import Stack, Weights
 from equisep.training.ensemble.stepper import Stepper
+from equisep.training.threads import StepThreads
 from equisep.workers import Stopped, parallel_map
 
 CPU_CHUNK = 32  # more members side by side only push each other out of the processor's cache
@@ -56,6 +57,13 @@ class Task:
     def epochs(self) -> int:
         """Epochs of all stages together."""
         return sum(stage.epochs for stage in self.stages)
+
+    @property
+    def operations_per_step(self) -> int:
+        """Multiplications and additions of one step of all members: forward, and backward twice as many."""
+        weights = sum(inputs * outputs for inputs, outputs in self.members[0].shape.layers)
+        batch = min(self.members[0].recipe.batch_size, self.samples.n)
+        return 6 * weights * batch * len(self.members)
 
     @property
     def bytes_per_member(self) -> int:
@@ -138,7 +146,9 @@ def _trained(task: Task, report: Callable[[float], None], *, workers: int | None
     width = len(task.members)
     threads = min(workers or torch.get_num_threads(), width) if task.device.type == "cpu" else 1
     if threads == 1:
-        return train_chunk(task, report)
+        with StepThreads(task.device) as own:
+            own.decide(task.operations_per_step)
+            return train_chunk(task, report)
     edges = [width * worker // threads for worker in range(threads + 1)]
     parts = [task.of(range(start, end)) for start, end in pairwise(edges)]
     reached, stop = [0] * threads, threading.Event()

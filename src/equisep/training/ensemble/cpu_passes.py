@@ -83,7 +83,7 @@ class CpuPasses:
         """From ∂loss/∂scores of the last forward pass to ∂loss/∂θ of the layers that learn; others are left alone."""
         layers, plan = self._of_size(len(slope)), self.plan
         slope = slope.permute(1, 2, 0)  # m k b
-        found: list[list[Tensor]] = []
+        vectors: list[list[Tensor]] = []
         for index in range(len(layers) - 1, plan.lowest - 1, -1):
             layer = layers[index]
             here: list[Tensor] = []
@@ -91,10 +91,10 @@ class CpuPasses:
                 slope, here = self._through_activation(index, layer, slope)
             if plan.learning[index]:
                 layer.grad.copy_(torch.bmm(slope, layer.samples, out=layer.product))
-                found.append([slope.sum(dim=2).view(-1), *here])
+                vectors.append([slope.sum(dim=2).view(-1), *here])
             if index > plan.lowest:
                 slope = torch.bmm(layer.upward, slope, out=layer.below)
-        packed = torch.cat([part for parts in reversed(found) for part in parts])
+        packed = torch.cat([part for parts in reversed(vectors) for part in parts])
         self.grad.view(-1).index_copy_(0, self.learning_vectors, packed)
 
     def _of_size(self, size: int) -> list[_Layer]:

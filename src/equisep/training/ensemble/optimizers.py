@@ -108,34 +108,34 @@ def setting(recipe: Recipe) -> str:
 
 
 def _by_setting(recipes: Sequence[Recipe]) -> list[list[int]]:
-    found: dict[str, list[int]] = {}
+    groups: dict[str, list[int]] = {}
     for member, recipe in enumerate(recipes):
-        found.setdefault(setting(recipe), []).append(member)
-    return list(found.values())
+        groups.setdefault(setting(recipe), []).append(member)
+    return list(groups.values())
 
 
 def _runs(members: Sequence[int], stack: Stack, stretch: tuple[int, int]) -> list[slice]:
     """Neighbors together where whole rows learn, since their rows then are one piece of memory; single rows otherwise."""
     whole = stretch == (0, stack.theta.shape[1])
-    found: list[slice] = []
+    runs: list[slice] = []
     for member in members:
-        if whole and found and found[-1].stop == member:
-            found[-1] = slice(found[-1].start, member + 1)
+        if whole and runs and runs[-1].stop == member:
+            runs[-1] = slice(runs[-1].start, member + 1)
         else:
-            found.append(slice(member, member + 1))
-    return found
+            runs.append(slice(member, member + 1))
+    return runs
 
 
 def _without(wanted: Sequence[tuple[int, int]], held: set[tuple[int, int]]) -> list[tuple[int, int]]:
     """The wanted stretches without those that an optimizer already holds."""
-    found: list[tuple[int, int]] = []
+    free: list[tuple[int, int]] = []
     for start, stop in wanted:
         at = start
         for first, last in sorted(held):
             if first < stop and last > at:
                 if first > at:
-                    found.append((at, first))
+                    free.append((at, first))
                 at = max(at, last)
         if at < stop:
-            found.append((at, stop))
-    return found
+            free.append((at, stop))
+    return free

@@ -67,12 +67,12 @@ def split_vectors(stack: Stack, packed: Float[Tensor, " v"]) -> list[Vectors]:
         for _ in range(3 if stack.shape.norm and layer < hidden else 1)
     ]
     parts = iter(packed.split(sizes))
-    found = []
+    vectors = []
     for layer, (_, outputs) in enumerate(stack.shape.layers):
         bias = next(parts).view(m, outputs)
         normed = stack.shape.norm and layer < hidden
-        found.append(Vectors(bias, next(parts) if normed else None, next(parts) if normed else None))
-    return found
+        vectors.append(Vectors(bias, next(parts) if normed else None, next(parts) if normed else None))
+    return vectors
 
 
 def product(a: Float[Tensor, "m r s"], b: Float[Tensor, "m s t"], out: Float[Tensor, "m r t"]) -> None:
@@ -149,7 +149,7 @@ def backward(
     `top` is the classifier's input, `learning_vectors` the positions of the vector parameters of learning layers.
     """
     last = stack.shape.depth - 1
-    found: list[list[Tensor]] = []
+    gradients: list[list[Tensor]] = []
     for layer in range(last, plan.lowest - 1, -1):
         here: list[Tensor] = []
         if layer < last:
@@ -158,12 +158,12 @@ def backward(
         across = slope.transpose(0, 1)  # m b o
         if plan.learning[layer]:
             product(across.transpose(1, 2), inputs.transpose(0, 1), stack.weight(layer, of=grad))
-            found.append([slope.flatten(1).sum(dim=0), *here])
+            gradients.append([slope.flatten(1).sum(dim=0), *here])
         if layer > plan.lowest:
             below = torch.empty_like(inputs)
             product(across, stack.weight(layer), below.transpose(0, 1))
             slope = below
-    grad.view(-1).index_copy_(0, learning_vectors, torch.cat([part for parts in reversed(found) for part in parts]))
+    grad.view(-1).index_copy_(0, learning_vectors, torch.cat([part for parts in reversed(gradients) for part in parts]))
 
 
 def _through_activation(

@@ -143,14 +143,14 @@ def _read_group(
     order = _order(samples.n, watch, rows.device)
     features, scores = _held(_sites(stack, samples.pool[rows[:, order].t()], members, reading, watch), watch.sites)
     y = labels[:, order]  # m n
-    found = dict(zip(("loss", "accuracy"), _scored(scores, y), strict=True))
+    numbers = dict(zip(("loss", "accuracy"), _scored(scores, y), strict=True))
     centers: dict[int, StackedCenters] = {}
     if watch.sites:
         of_sites, centers = _statistics(features, y, classes=stack.shape.classes)
-        found |= of_sites
+        numbers |= of_sites
     if test is not None:
-        found |= _read_test(stack, test, watch, centers, members=members, reading=reading)
-    return {name: value.cpu().numpy() for name, value in found.items()}
+        numbers |= _read_test(stack, test, watch, centers, members=members, reading=reading)
+    return {name: value.cpu().numpy() for name, value in numbers.items()}
 
 
 def _read_test(
@@ -169,11 +169,11 @@ def _read_test(
     inputs = test[0][order].unsqueeze(1).expand(-1, width, -1)  # n m i
     wanted = watch.sites and watch.test == "sites"
     features, scores = _held(_sites(stack, inputs, members, reading, watch), wanted)
-    found = {"accuracy_test": _scored(scores, y)[1]}
+    numbers = {"accuracy_test": _scored(scores, y)[1]}
     if wanted:
         of_sites, _ = _statistics(features, y, classes=stack.shape.classes, centers=centers)
-        found |= {f"{name}_test": of_sites[name] for name in ("fuzziness", "cdnv", "ncc")}
-    return found
+        numbers |= {f"{name}_test": of_sites[name] for name in ("fuzziness", "cdnv", "ncc")}
+    return numbers
 
 
 def _statistics(
@@ -257,8 +257,8 @@ def _by_batch(z: Float[Tensor, "n m o"], vectors: Vectors, edges: list[tuple[int
     equal = sum(stop - start == size for start, stop in edges)  # all but the last at most
     whole = z[: equal * size].view(equal, size, *z.shape[1:]).transpose(0, 1)  # size batches m o
     wider = Vectors(vectors.bias, vectors.scale.repeat(equal), vectors.shift.repeat(equal))
-    found = normalize(whole.contiguous(), wider, None, by_batch=True)[0]
-    parts = [found.transpose(0, 1).flatten(0, 1)]
+    normalized = normalize(whole.contiguous(), wider, None, by_batch=True)[0]
+    parts = [normalized.transpose(0, 1).flatten(0, 1)]
     if equal < len(edges):
         start, stop = edges[-1]
         parts.append(normalize(z[start:stop], vectors, None, by_batch=True)[0])

@@ -27,7 +27,7 @@ class Samples:
 
     @property
     def n(self) -> int:
-        """How many samples a member sees in an epoch."""
+        """How many samples each member sees in an epoch."""
         return self.rows.shape[1]
 
     def on(self, device: torch.device, dtype: torch.dtype) -> Samples:
@@ -108,7 +108,7 @@ def _given_samples(
     rows, labels = (torch.stack([pair[part].cpu().to(torch.int64) for pair in given]) for part in (0, 1))
     if rows.shape != labels.shape or rows.ndim != 2 or rows.shape[1] == 0:
         raise InputError(
-            f"`samples` needs one label a position and at least one; found {tuple(rows.shape)} and {tuple(labels.shape)}."
+            f"`samples` needs one label per position and at least one; found {tuple(rows.shape)} and {tuple(labels.shape)}."
         )
     if not 0 <= int(rows.min()) <= int(rows.max()) < len(pool):
         raise InputError(f"`samples` holds positions {int(rows.min())} to {int(rows.max())} of a pool of {len(pool)}.")
@@ -154,9 +154,11 @@ def flat_pool(x: Tensor, y: Tensor, shape: Shape, *, what: str = "samples") -> F
             f"An ensemble trains on tensors; found {type(x).__name__} and {type(y).__name__}. Use `torch.as_tensor`."
         )
     if y.ndim != 1 or y.is_floating_point():
-        raise LabelError(f"An ensemble takes one integer label a sample; found {y.dtype} of shape {tuple(y.shape)}.")
+        raise LabelError(f"An ensemble takes one integer label per sample; found {y.dtype} of shape {tuple(y.shape)}.")
     if len(x) != len(y) or len(y) == 0:
-        raise InputError(f"An ensemble needs one label a sample and at least one sample; found {len(x)} and {len(y)}.")
+        raise InputError(
+            f"An ensemble needs one label per sample and at least one sample; found {len(x)} and {len(y)}."
+        )
     width = x[0].numel()
     if width != shape.inputs:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Stack: the parameters of many networks of one shape, one row a member, and their BatchNorm statistics."""
+"""Stack: the parameters of many networks of one shape, one row per member, and their BatchNorm statistics."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Entry:
 @cache
 def row(shape: Shape) -> tuple[Entry, ...]:
     """Where the parameters of one member lie in its row: layer after layer, each as weight, bias, scale, shift."""
-    found: list[Entry] = []
+    entries: list[Entry] = []
     for layer, (inputs, outputs) in enumerate(shape.layers):
         hidden = layer < shape.depth - 1
         linear = f"blocks.{layer}.linear" if hidden else "head"
@@ -41,38 +41,38 @@ def row(shape: Shape) -> tuple[Entry, ...]:
         if hidden and shape.norm:
             tensors += [(f"blocks.{layer}.norm.weight", (outputs,)), (f"blocks.{layer}.norm.bias", (outputs,))]
         for name, sizes in tensors:
-            start = found[-1].stop if found else 0
-            found.append(Entry(layer, name, sizes, start, start + math.prod(sizes)))
-    return tuple(found)
+            start = entries[-1].stop if entries else 0
+            entries.append(Entry(layer, name, sizes, start, start + math.prod(sizes)))
+    return tuple(entries)
 
 
 def segments(shape: Shape, learning: Sequence[bool]) -> list[tuple[int, int]]:
     """The stretches of a row whose layers learn, neighbors joined."""
-    found: list[tuple[int, int]] = []
+    stretches: list[tuple[int, int]] = []
     for entry in row(shape):
         if not learning[entry.layer]:
             continue
-        if found and found[-1][1] == entry.start:
-            found[-1] = (found[-1][0], entry.stop)
+        if stretches and stretches[-1][1] == entry.start:
+            stretches[-1] = (stretches[-1][0], entry.stop)
         else:
-            found.append((entry.start, entry.stop))
-    return found
+            stretches.append((entry.start, entry.stop))
+    return stretches
 
 
 def vector_positions(shape: Shape, members: int, learning: Sequence[bool] | None = None) -> Int[Tensor, " v"]:
     """Positions of every bias, scale and shift (of learning layers) in the flattened stack: by layer, name, member."""
     first = torch.arange(members, device="cpu") * shape.parameters  # m
-    found = [
+    positions = [
         (first.unsqueeze(1) + torch.arange(entry.start, entry.stop, device="cpu")).flatten()
         for entry in row(shape)
         if len(entry.shape) == 1 and (learning is None or learning[entry.layer])
     ]
-    return torch.cat(found)
+    return torch.cat(positions)
 
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """m networks of one shape. `theta` holds a row of all parameters a member, so that one optimizer step is one sweep.
+    """m networks of one shape. `theta` holds one row of all parameters per member, so that one optimizer step is one sweep.
 
     `vectors` lists the positions, in the flattened `theta`, of all biases, scales and shifts, layer by layer and within
     a layer member by member: one gather makes them contiguous, which torch's BatchNorm kernels need.
@@ -89,7 +89,7 @@ class Stack:
 
     @staticmethod
     def of(weights: Sequence[Weights], shape: Shape, *, device: torch.device, dtype: torch.dtype) -> Stack:
-        """The stack of these state dicts, one a member; equal ones may be the same object, which is then read once."""
+        """The stack of these state dicts, one per member; equal ones may be the same object, which is then read once."""
         flat: dict[int, Tensor] = {}
         for state in weights:
             if id(state) not in flat:
@@ -128,13 +128,13 @@ class Stack:
     def state(self, member: int) -> dict[str, Tensor]:
         """The state dict that an ordinary `Fnn` loads."""
         values = self.theta[member].detach().cpu()
-        found = {entry.name: values[entry.start : entry.stop].view(entry.shape).clone() for entry in row(self.shape)}
+        tensors = {entry.name: values[entry.start : entry.stop].view(entry.shape).clone() for entry in row(self.shape)}
         for layer, (mean, var) in enumerate(zip(self.running_mean, self.running_var, strict=True)):
             norm = f"blocks.{layer}.norm"
-            found[f"{norm}.running_mean"] = mean.view(self.members, -1)[member].detach().cpu().clone()
-            found[f"{norm}.running_var"] = var.view(self.members, -1)[member].detach().cpu().clone()
-            found[f"{norm}.num_batches_tracked"] = self.tracked[layer, member].clone()
-        return found
+            tensors[f"{norm}.running_mean"] = mean.view(self.members, -1)[member].detach().cpu().clone()
+            tensors[f"{norm}.running_var"] = var.view(self.members, -1)[member].detach().cpu().clone()
+            tensors[f"{norm}.num_batches_tracked"] = self.tracked[layer, member].clone()
+        return tensors
 
     def on(self, device: torch.device) -> Stack:
         """The same stack on another device."""
