@@ -14,7 +14,6 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure as Drawing
-from matplotlib.offsetbox import AnchoredOffsetbox
 from matplotlib.text import Text
 
 from equisep.errors import InputError
@@ -204,7 +203,7 @@ def test_points_are_geometric_means_and_the_line_is_their_law(nine: Drawing) -> 
 
 @pytest.mark.parametrize("rho", [0.6, 0.995, 1.2])
 def test_words_in_a_corner_cover_nothing(rho: float) -> None:
-    """Falling, flat and rising: the words move, or the limits make room; r > −0.95 and ρ ≥ 1 have a dashed line."""
+    """Falling, flat and rising: the words move, or the limits make room; r > −0.971 and ρ ≥ 1 have a dashed line."""
     evidence = evidence_of(
         [Series("a", panel="p")],
         [Panel("p")],
@@ -214,14 +213,13 @@ def test_words_in_a_corner_cover_nothing(rho: float) -> None:
     drawing = draw_figure(evidence)
     assert_all_inside(drawing)
     axes = drawing.axes[0]
-    (box,) = (artist for artist in axes.artists if isinstance(artist, AnchoredOffsetbox))
-    extent = box.get_window_extent()
+    extent = axes.get_legend().get_window_extent()
     assert axes.get_window_extent().containsx(extent.x0) and axes.get_window_extent().containsy(extent.y1)
     edges = axes.collections[0].get_paths()[0].vertices
     for x, y in [*axes.lines[0].get_xydata(), *axes.lines[1].get_xydata(), *edges]:
         assert not extent.contains(*axes.transData.transform((x, y)))
     assert axes.lines[1].get_linestyle() == ("-" if rho == 0.6 else "--")
-    assert ("dashed: no law" in words_of(drawing)) == (rho != 0.6)
+    assert ("dashed: no law (r > −0.971 or ρ ≥ 1)" in words_of(drawing)) == (rho != 0.6)
 
 
 def test_several_series_say_their_law_in_the_legend() -> None:
@@ -516,7 +514,9 @@ def test_panels_with_the_same_lines_share_a_legend() -> None:
     assert_all_inside(drawing)
     legends = [legend for part in drawing.subfigs[0].subfigs for legend in part.legends]
     assert [[text.get_text() for text in legend.get_texts()] for legend in legends] == [["a", "b"]]
-    assert all(axes.get_legend() is None for axes in drawing.axes)
+    own = [axes.get_legend() for axes in drawing.axes]
+    absent = [[text.get_text() for text in legend.get_texts()] for legend in own if legend is not None]
+    assert absent == [["b: not run"]] * 2
     assert "b: not run" in words_of(drawing.axes[1]) and "not run" not in words_of(drawing.axes[0])
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
+from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.legend import Legend
 from matplotlib.transforms import Bbox
@@ -31,17 +31,23 @@ def root_figure(part: Any) -> Figure:
 
 
 def add_legend(axes: Axes, *, grow: str = "top", **style: Any) -> Legend:
-    """Put the legend of these axes where it covers no point, line or error bar.
-
-    matplotlib's own search (`loc="best"`) does not see error bars and settles for the least evil. Where no place at
-    an edge is free the axis grows at its `grow` end (`top` or `bottom`) by the height of the legend; a legend that would take
-    half of the axes stands beside them.
-    """
+    """Put the legend of these axes where it covers no point, line, band or error bar; see `place_legend`."""
     before = axes.get_legend()
     if before is not None and before.get_gid() == _GROWN:
         axes.autoscale(axis="y")  # what was grown for the legend of fewer curves
     legend = axes.legend(loc="upper right", **style)
     root_figure(axes).draw_without_rendering()
+    place_legend(axes, legend, grow=grow)
+    return legend
+
+
+def place_legend(axes: Axes, legend: Legend, *, grow: str = "top", most: float = _MOST) -> None:
+    """Move a legend of axes that have been laid out to where it covers nothing that is drawn.
+
+    matplotlib's own search (`loc="best"`) does not see bands and error bars and settles for the least evil. Where no place at
+    an edge is free the axis grows at its `grow` end (`top`, `bottom`, or `either` as takes less) until a corner there is; a
+    legend that would take more than the share `most` of the axes stands beside them.
+    """
     size = legend.get_window_extent()
     clear = _CLEARANCE * root_figure(axes).dpi / 72
     drawn = np.concatenate([np.empty((0, 2)), *_drawn(axes)])
@@ -51,25 +57,39 @@ def add_legend(axes: Axes, *, grow: str = "top", **style: Any) -> Legend:
             legend.set_loc("center left" if side == "left" else "center right")
             middle = (box.y0 + box.height / 2 - axes.bbox.y0) / axes.bbox.height
             legend.set_bbox_to_anchor((0, middle, 1, 0), transform=axes.transAxes)
-            return legend
+            return
     share = (size.height + 2 * clear) / axes.bbox.height
-    if share > _MOST:  # of many curves: beside the axes, as their layout or a notebook makes room for it
+    if share > most:  # of many curves: beside the axes, as their layout or a notebook makes room for it
         legend.set_loc("upper left")
         legend.set_bbox_to_anchor((1, 1), transform=axes.transAxes)
-        return legend
-    _grow(axes, share, end=grow)
-    legend.set_loc("upper right" if grow == "top" else "lower right")
+        return
+    ends = ("top", "bottom") if grow == "either" else (grow,)
+    factors = {
+        (side, end): _growth(axes.bbox, _box(axes.bbox, size, side, 1.0, clear), drawn, share, end)
+        for side in ("right", "left")
+        for end in ends
+    }
+    side, end = min(factors, key=lambda corner: round(factors[corner], 6))
+    _grow(axes, factors[side, end], end=end)
+    legend.set_loc(Legend.codes[f"{'upper' if end == 'top' else 'lower'} {side}"])
     legend.set_gid(_GROWN)
-    return legend
 
 
-def _grow(axes: Axes, share: float, *, end: str) -> None:
-    """Make the vertical range longer at one end, so that a `share` of the new one is empty there."""
+def _growth(frame: Bbox, box: Bbox, points: np.ndarray[Any, Any], share: float, end: str) -> float:
+    """By which factor the vertical range must grow at one end, so that a `share` of it is empty over the width of a box."""
+    near = points[(box.x0 <= points[:, 0]) & (points[:, 0] <= box.x1), 1]
+    heights = (near - frame.y0) / frame.height  # 0 at the bottom, 1 at the top
+    reach = float(np.max(heights if end == "top" else 1 - heights, initial=0.0))
+    return max(1.0, min(1.0, reach) / (1 - share))
+
+
+def _grow(axes: Axes, factor: float, *, end: str) -> None:
+    """Make the vertical range longer at one end by this factor."""
     low, high = axes.get_ylim()
     log = axes.get_yscale() == "log"
     if log:
         low, high = math.log(low), math.log(high)
-    more = (high - low) * share / (1 - share)
+    more = (high - low) * (factor - 1)
     low, high = (low, high + more) if end == "top" else (low - more, high)
     axes.set_ylim(*((math.exp(low), math.exp(high)) if log else (low, high)))
 
@@ -92,6 +112,8 @@ def _drawn(axes: Axes) -> Iterable[np.ndarray[Any, Any]]:
         path = line.get_transform().transform(line.get_xydata())
         yield path if line.get_linestyle() in ("None", "none", "", " ") else _in_steps(path)
     for entry in axes.collections:
+        if isinstance(entry, PolyCollection):  # a band
+            yield from (_in_steps(axes.transData.transform(path.vertices)) for path in entry.get_paths())
         if isinstance(entry, LineCollection):
             yield from (_in_steps(entry.get_transform().transform(piece)) for piece in _pieces(entry))
     for patch in axes.patches:

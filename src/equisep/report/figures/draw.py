@@ -12,7 +12,6 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.legend import Legend
-from matplotlib.offsetbox import AnchoredOffsetbox
 
 from equisep.errors import InputError
 from equisep.figures.evidence import Evidence
@@ -20,15 +19,25 @@ from equisep.figures.figure import Panel
 from equisep.report.figures.axes import GREY, SMALL, Drawn, draw_panel, panel_title, plain, tick_y
 from equisep.report.figures.curves import Line, lines_of
 from equisep.report.figures.labels import footer_lines, scale_words
-from equisep.report.figures.legends import beside_width, is_long, legend_below, legend_beside, legend_inside
-from equisep.report.figures.placement import absent_words, corner_words, make_room
+from equisep.report.figures.legends import (
+    absent_legend,
+    beside_width,
+    is_long,
+    law_legend,
+    legend_below,
+    legend_beside,
+    legend_inside,
+)
 from equisep.report.figures.points import ACROSS, Cloud, clouds_of, draw_points, rows_of
+from equisep.report.legends import place_legend
 from equisep.report.plots import LINE_COLORS
+from equisep.results.records import NO_LAW_R
 
 ENDINGS = (".pdf", ".png", ".svg")
 _WIDTHS = {1: 5.4, 2: 3.9, 3: 3.0, 4: 2.6}  # inches a panel, by columns
 _NARROWEST = 2.3
 _SHAPE = 0.76  # height over width of a panel
+_MOST = 0.7  # of the height of axes that a legend inside them may take
 _CLOUD = 1.75  # inches of a site's samples
 _WARNING = LINE_COLORS[1]
 
@@ -66,7 +75,7 @@ def draw_figure(evidence: Evidence) -> Figure:
     if warned:
         body.suptitle(scale_words(evidence), fontsize=SMALL + 2, color=_WARNING, weight="bold")
     parts = body.subfigures(max(1, len(blocks)), 1, height_ratios=heights or None, squeeze=False)[:, 0]
-    placed: list[tuple[Drawn, AnchoredOffsetbox | Legend]] = []
+    placed: list[tuple[Drawn, Legend]] = []
     drawn: list[Drawn] = []
     for part, block in zip(parts, blocks, strict=False):
         if block.of_points:
@@ -174,32 +183,30 @@ def _share_labels(drawn: Sequence[Drawn], columns: int) -> None:
             one.axes.set_xlabel("")
 
 
-def _draw_words(
-    part: SubFigure, drawn: Sequence[Drawn], *, shared: bool, wide: float
-) -> list[tuple[Drawn, AnchoredOffsetbox | Legend]]:
+def _draw_words(part: SubFigure, drawn: Sequence[Drawn], *, shared: bool, wide: float) -> list[tuple[Drawn, Legend]]:
     """Legends and corner words; those that stand inside axes are returned, since they still need room."""
     filled = [one for one in drawn if one.filled]
-    placed: list[tuple[Drawn, AnchoredOffsetbox | Legend]] = []
+    placed: list[tuple[Drawn, Legend]] = []
     if shared:
         legend_below(part, filled)
-        return [(one, words) for one in filled if (words := absent_words(one)) is not None]
+        return [(one, words) for one in filled if (words := absent_legend(one)) is not None]
     for one in filled:
         if is_long(one.lines, wide):
             legend_beside(one)
         elif len(one.keys) > 1:
             placed.append((one, legend_inside(one, wide)))
-        elif (words := corner_words(one)) is not None:
+        elif (words := law_legend(one)) is not None:
             placed.append((one, words))
     return placed
 
 
-def _finish(figure: Figure, drawn: Sequence[Drawn], placed: Sequence[tuple[Drawn, AnchoredOffsetbox | Legend]]) -> None:
+def _finish(figure: Figure, drawn: Sequence[Drawn], placed: Sequence[tuple[Drawn, Legend]]) -> None:
     """Ticks and room for words, once it is known how large axes and words are."""
     for one in drawn:
         tick_y(one)
     figure.draw_without_rendering()
     for one, words in placed:
-        make_room(one, words)
+        place_legend(one.axes, words, grow="either", most=_MOST)
         tick_y(one)
 
 
@@ -211,7 +218,7 @@ def _footer(evidence: Evidence, lines: Sequence[Line], width: float) -> list[str
         words.append("means over seeds, geometric on logarithmic axes, with bands from the least to the greatest seed")
         words += ["r and ρ are means over seeds"] if any(line.words for line in shown) else []
     if any((law := line.law) is not None and law.rho is not None and law.verdict == "no law" for line in shown):
-        words.append("dashed: no law (r > −0.95 or ρ ≥ 1)")
+        words.append(f"dashed: no law (r > {NO_LAW_R:g} or ρ ≥ 1)".replace("-", "−"))
     if any(value <= 0 for line in shown if line.lawful for values in line.samples for value in values):
         words.append("▾ on the floor: 0 in some seed")
     said = footer_lines(evidence, seeds_words="; ".join(words))

@@ -12,7 +12,7 @@ from matplotlib.figure import SubFigure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 
-from equisep.report.figures.axes import SMALL, Drawn, key_words, plain
+from equisep.report.figures.axes import GREY, SMALL, Drawn, key_words, plain
 from equisep.report.figures.curves import Line
 
 _LETTER = 0.056  # inches of a letter of that size
@@ -37,8 +37,32 @@ def beside_width(lines: Sequence[Line]) -> float:
 
 
 def legend_inside(drawn: Drawn, wide: float) -> Legend:
-    """A legend inside the axes of a panel so many inches wide; its corner is still to be found."""
+    """A legend inside the axes of a panel so many inches wide; where it covers nothing is still to be found."""
     return drawn.axes.legend(**_wrapped(drawn.keys, _letters(wide)), loc="upper right", borderaxespad=0.3, **_LOOK)
+
+
+def law_legend(drawn: Drawn) -> Legend | None:
+    """The r and ρ of a panel's only line, and below them in gray what the paper prints; None where neither exists."""
+    line = drawn.lines[0]
+    return _words(drawn, [(line.words, "black"), (line.paper, GREY)])
+
+
+def absent_legend(drawn: Drawn) -> Legend | None:
+    """Which lines of a panel are not there, where the legend that several panels share cannot say it."""
+    absent = [line for line in drawn.lines if line.label and not line.drawn]
+    if len(absent) > 1:
+        return _words(drawn, [(f"{len(absent)} lines not run", GREY)])
+    return _words(drawn, [(f"{line.label}: {'no values' if line.run else 'not run'}", GREY) for line in absent])
+
+
+def _words(drawn: Drawn, rows: Sequence[tuple[str, str]]) -> Legend | None:
+    """A legend of words alone, at the right of one another, in their colors."""
+    shown = [(plain(words), color) for words, color in rows if words]
+    if not shown:
+        return None
+    nothing = [Line2D([], [], linestyle="none") for _ in shown]
+    look: dict[str, Any] = {**_LOOK, "handlelength": 0, "handletextpad": 0, "markerfirst": False, "borderaxespad": 0.3}
+    return drawn.axes.legend(nothing, [words for words, _ in shown], labelcolor=[color for _, color in shown], **look)
 
 
 def legend_beside(drawn: Drawn) -> None:
