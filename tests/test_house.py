@@ -20,7 +20,7 @@ RANKS = [
     ["_version", "errors", "shapes", "progress"],
     ["files"],
     ["results"],
-    ["labels", "devices", "workers"],
+    ["labels", "devices", "workers", "user_code", "hub"],
     ["data", "models", "taps", "separation", "peeled"],
     ["law"],
     ["findings"],

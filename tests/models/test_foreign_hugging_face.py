@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 import equisep
 from equisep.data import TokenBatches, load_tokenizer
-from equisep.errors import InputError, MissingExtraError, ModelError
-from equisep.models import load_model
+from equisep.errors import DataError, InputError, MissingExtraError, ModelError
+from equisep.models import load_model, loaded_model
 
 CLASSES, SAMPLES, TOKENS, WORDS, WIDTH = 3, 48, 9, 40, 16
 BLOCK = {"bert": "BertLayer", "gpt2": "GPT2Block", "vit": "ViTLayer"}
@@ -170,6 +170,37 @@ def test_an_encoder_is_loaded_bare_or_with_a_new_head(tmp_path: Path) -> None:
     assert headed.state_dict()["classifier.weight"].shape == (5, WIDTH)
     key = "encoder.layer.1.output.dense.weight"
     assert torch.equal(headed.state_dict()[f"bert.{key}"], encoder.state_dict()[key])
+
+
+def test_a_head_that_was_never_trained_is_noted(tmp_path: Path) -> None:
+    classifier("bert").save_pretrained(tmp_path)  # type: ignore[operator]
+    loaded = loaded_model(f"hf:{tmp_path},num_labels=5")
+    assert [note.code for note in loaded.notes] == ["random-head"]
+    assert loaded.notes[0].text == (
+        f"The head of `hf:{tmp_path}` is new and random (`classifier.bias`, `classifier.weight`): accuracy, NC3 and NC4 say "
+        "nothing of the published model. Train it, and load it as a checkpoint."
+    )
+    torch.save(loaded.model.state_dict(), tmp_path / "trained.pt")
+    for spec, options in (
+        (f"hf:{tmp_path}", {}),
+        (f"hf:{tmp_path},num_labels={CLASSES}", {}),
+        (f"hf:{tmp_path},num_labels=5,pretrained=false", {}),
+        (f"hf:{tmp_path},num_labels=5,pretrained=true", {"checkpoint": tmp_path / "trained.pt"}),
+    ):
+        assert loaded_model(spec, **options).notes == ()  # type: ignore[arg-type]
+
+
+def test_a_name_without_a_network_is_refused_at_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    library()
+    monkeypatch.setattr("equisep.hub.hub_answers", lambda: False)
+    for load in (load_model, lambda spec: load_tokenizer(spec.removeprefix("hf:"))):
+        with pytest.raises(
+            (ModelError, DataError), match=r"nobody/nothing` .* a name on the hub while there is a network"
+        ):
+            load("hf:nobody/nothing")
+    assert "Retry" not in capfd.readouterr().err
 
 
 def test_random_weights_and_checkpoints(tmp_path: Path) -> None:

@@ -119,6 +119,62 @@ def test_a_model_object_serves_as_well_as_a_factory(module: str) -> None:
         load_model(f"{module}:model,width=3")
 
 
+@pytest.mark.parametrize("spelling", ["./my_networks.py", "my_networks.py", "./my_networks", "{here}/my_networks.py"])
+def test_a_factory_in_a_file(module: str, tmp_path: Path, spelling: str) -> None:
+    path, loaded = list(sys.path), set(sys.modules)
+    model = load_model(f"{spelling.format(here=tmp_path)}:small,width=9")
+    assert isinstance(model, nn.Sequential) and model[0].out_features == 9
+    assert sys.path == path
+    assert set(sys.modules) - loaded == {"my_networks"}
+    again = load_model(f"{tmp_path}/my_networks.py:small")
+    assert isinstance(again, nn.Sequential) and sys.modules["my_networks"].made == [9, 4]  # run once
+
+
+def test_a_file_finds_the_modules_beside_it_and_shadows_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "code"
+    folder.mkdir()
+    (folder / "beside_it.py").write_text("width = 7", encoding="utf-8")
+    text = "import beside_it\nfrom torch import nn\ndef net():\n    return nn.Linear(3, beside_it.width)"
+    (folder / "random.py").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    before = sys.modules["random"]
+    assert load_model("code/random.py:net").out_features == 7
+    assert sys.modules["random"] is before
+    sys.modules.pop("beside_it")
+
+
+@pytest.mark.parametrize(
+    ("spec", "sentence"),
+    [
+        ("./gone.py:net", r"^There is no file `gone.py`\. Check the path, which is taken from the working folder\.$"),
+        ("./my_networks.py:smal", r"^`./my_networks.py` has no `smal`\. Did you mean `small`\?$"),
+        ("./half.py:net", r"^Importing `half.py` failed: SyntaxError"),
+        (
+            "./my_networks.py",
+            r"found `./my_networks.py`\. Name what makes the model in that file: `./my_networks.py:Net`, say\.",
+        ),
+    ],
+)
+def test_a_file_that_makes_no_model(module: str, tmp_path: Path, spec: str, sentence: str) -> None:
+    (tmp_path / "half.py").write_text("def make(", encoding="utf-8")
+    with pytest.raises(ModelError, match=sentence):
+        load_model(spec)
+    assert "half" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("bert-base-uncased", "hf:bert-base-uncased"),
+        ("google/vit-base-patch16-224", "hf:google/vit-base-patch16-224"),
+        ("vit_base_patch16_224", "timm:vit_base_patch16_224"),
+    ],
+)
+def test_a_name_of_a_hub_is_guessed(name: str, meant: str) -> None:
+    with pytest.raises(ModelError, match=rf"found `{name}`\. Did you mean `{meant}`\? Networks: alexnet"):
+        load_model(name)
+
+
 @pytest.mark.parametrize(
     ("attribute", "sentence"),
     [
@@ -152,6 +208,9 @@ def test_loading_says_whose_code_is_run_and_where_weights_come_from() -> None:
         loading_words("a.b:c") == "Running the code of `a.b:c`. No --checkpoint: its weights are those that code gives."
     )
     assert loading_words("resnet20", checkpoint="w.pt") == "Building the network `resnet20`. Weights: `w.pt`."
-    assert "the published ones of `hf:name`" in loading_words("hf:name,num_labels=2")
+    assert loading_words("hf:name") == "Weights: the published ones of `hf:name`, fetched where they are not at hand."
+    assert loading_words("hf:name,num_labels=2").endswith(
+        "; a head that `num_labels` makes wider or narrower begins at random."
+    )
     assert loading_words("timm:vit,pretrained=false") == "Weights: random ones."
     assert loading_words("timm:vit", checkpoint="w.pt") == "Weights: `w.pt`."

@@ -10,7 +10,7 @@ from torch import nn
 
 import equisep
 from equisep.errors import MissingExtraError, ModelError
-from equisep.models import load_model
+from equisep.models import load_model, loaded_model
 
 HUBS = ["timm", "torchvision"]
 
@@ -47,6 +47,21 @@ def test_pretrained_unless_told_or_given_a_checkpoint(
     load_model(f"{hub}:vit_tiny", checkpoint=tmp_path / "w.pt")
     expected = [{key: yes, "num_classes": 3}, {key: no}, {key: no}]
     assert calls == [{"name": "vit_tiny", **entry} for entry in expected]
+
+
+def test_a_head_of_timm_that_was_never_trained_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def make(name: str, *, pretrained: bool, num_classes: int = 1000) -> nn.Module:
+        model = nn.Linear(2, num_classes)
+        model.pretrained_cfg = {"num_classes": 1000}  # type: ignore[assignment]
+        return model
+
+    package = ModuleType("timm")
+    package.list_models, package.create_model = lambda: ["vit_tiny"], make  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "timm", package)
+    (note,) = loaded_model("timm:vit_tiny,num_classes=3").notes
+    assert note.text.startswith("The head of `timm:vit_tiny` is new and random (3 classes instead of 1000): accuracy")
+    for spec in ("timm:vit_tiny", "timm:vit_tiny,num_classes=1000", "timm:vit_tiny,num_classes=3,pretrained=false"):
+        assert loaded_model(spec).notes == ()
 
 
 def test_an_unknown_name_is_guessed(stand_in: tuple[str, list[dict[str, Any]]]) -> None:

@@ -156,7 +156,7 @@ def measure(
 
     from equisep.devices import usable_device
     from equisep.measuring import measure as measure_model
-    from equisep.models import load_model, loading_words
+    from equisep.models import loaded_model, loading_words
     from equisep.report.plots import plot_law, save_figure
 
     if split not in ("both", "train", "test"):
@@ -174,7 +174,7 @@ def measure(
     say(loading_words(model, checkpoint=checkpoint), quiet=quiet)
     torch.manual_seed(seed)  # a factory draws its weights from it
     with redirect_stdout(sys.stderr):  # what the user's code prints is no result
-        network = load_model(model, checkpoint=checkpoint)
+        loaded = loaded_model(model, checkpoint=checkpoint)
     preparation = preparation_of(prepare, resize=resize, channels=channels, normalize=normalize)
     with progress_bars(quiet=quiet) as progress:
         source: MeasuredData
@@ -193,9 +193,11 @@ def measure(
         say(source.words, quiet=quiet)
         given = {name: value for name, value in options.items() if value is not None}
         with _rescued(out_file, quiet=quiet), redirect_stdout(sys.stderr):
-            profile = measure_model(network, source.train, source.test, **given, progress=progress)
+            profile = measure_model(loaded.model, source.train, source.test, **given, progress=progress)
     settings = {**profile.settings, "data": source.record, "model": model, "checkpoint": checkpoint and str(checkpoint)}
-    profile = replace(profile, settings=encode(settings), notes=(*source.notes, *profile.notes, *_split_notes(split)))
+    profile = replace(
+        profile, settings=encode(settings), notes=(*loaded.notes, *source.notes, *profile.notes, *_split_notes(split))
+    )
     if out_file is not None:
         saved(profile.save(out_file), "profile", quiet=quiet)
     if plot is not None:

@@ -32,8 +32,8 @@ Model = Annotated[
     str,
     typer.Option(
         "--model",
-        help="A network by name (vgg13,colors=3), timm:name, torchvision:name, hf:name-or-folder, or pkg.module:factory, "
-        "a function that makes the model: its code is run.",
+        help="A network by name (vgg13,colors=3), timm:name, torchvision:name, hf:name-or-folder, or pkg.module:factory or "
+        "./file.py:factory, a function that makes the model: its code is run.",
         rich_help_panel=MODEL,
     ),
 ]

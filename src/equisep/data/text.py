@@ -16,6 +16,7 @@ from equisep.data.batches import Batches
 from equisep.data.load import FOLDER_VARIABLE, user_folders
 from equisep.data.sampling import draw
 from equisep.errors import DataError, InputError, MissingExtraError
+from equisep.hub import at_hand_first
 from equisep.labels import Labels, label_vector
 
 COLUMNS = ("split", "label", "sentence")
@@ -173,11 +174,13 @@ def load_tokenizer(name: str) -> Any:
             needed_for=f"The tokenizer of `{name}`", package="transformers", extra="transformers"
         ) from error
     folder = Path(name).expanduser()
-    place = str(folder) if folder.is_dir() else name
+    source = str(folder) if folder.is_dir() else name
+
+    def load(offline: bool) -> Any:
+        return transformers.AutoTokenizer.from_pretrained(source, local_files_only=offline, trust_remote_code=False)
+
     try:
-        return transformers.AutoTokenizer.from_pretrained(
-            place, local_files_only=folder.is_dir(), trust_remote_code=False
-        )
+        return at_hand_first(load, local=folder.is_dir())
     except Exception as error:  # no network, no such name, no tokenizer beside the model
         reason = str(error).strip().split("\n")[0].rstrip(".:")
         raise DataError(

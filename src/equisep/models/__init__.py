@@ -2,16 +2,14 @@
 
 from equisep.models.checkpoints import load_weights
 from equisep.models.families.alexnet import AlexNet, alexnet_wide
-from equisep.models.families.controls import fnn_linear, fnn_no_batchnorm
 from equisep.models.families.convnet import ConvNet
 from equisep.models.families.densenet import DenseNet161
-from equisep.models.families.fnn import Fnn
-from equisep.models.families.mlp import mlp
+from equisep.models.families.fnn import Fnn, fnn_linear, fnn_no_batchnorm, mlp
 from equisep.models.families.pure_cnn import PureCnn
 from equisep.models.families.resnet import ResNet
 from equisep.models.families.resnet_cifar import CifarResNet, ResNet18, resnet20, resnet32, resnet44, resnet56
 from equisep.models.families.vgg import Vgg, vgg_wide
-from equisep.models.load import ModelSpec, load_model, loading_words, parse_spec
+from equisep.models.load import LoadedModel, ModelSpec, load_model, loaded_model, loading_words, parse_spec
 from equisep.models.networks import MODELS, build
 
 __all__ = [
@@ -21,6 +19,7 @@ __all__ = [
     "ConvNet",
     "DenseNet161",
     "Fnn",
+    "LoadedModel",
     "ModelSpec",
     "PureCnn",
     "ResNet",
@@ -32,6 +31,7 @@ __all__ = [
     "fnn_no_batchnorm",
     "load_model",
     "load_weights",
+    "loaded_model",
     "loading_words",
     "mlp",
     "parse_spec",

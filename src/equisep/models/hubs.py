@@ -9,22 +9,42 @@ from typing import Any
 from torch import nn
 
 from equisep.errors import MissingExtraError, ModelError, did_you_mean
+from equisep.results import Note
+
+Made = tuple[nn.Module, tuple[Note, ...]]
 
 
-def timm_model(name: str, *, pretrained: bool, options: Mapping[str, Any]) -> nn.Module:
+def timm_model(name: str, *, pretrained: bool, options: Mapping[str, Any]) -> Made:
     """`timm.create_model(name, pretrained, …)`; pretrained weights are downloaded where timm has none in its cache."""
     timm = package("timm", spec=f"timm:{name}", extra="timm")
     if ":" not in name:  # hf-hub:… and local-dir:… are timm's to look up; after a dot stands which weights
         _check_known("timm", name.partition(".")[0], timm.list_models())
-    return made(lambda: timm.create_model(name, pretrained=pretrained, **options), f"timm:{name}", fetches=pretrained)
+    spec = f"timm:{name}"
+    model = made(lambda: timm.create_model(name, pretrained=pretrained, **options), spec, fetches=pretrained)
+    published = (getattr(model, "pretrained_cfg", None) or {}).get("num_classes")
+    asked = options.get("num_classes", published)
+    if not pretrained or not asked or asked == published:
+        return model, ()
+    return model, (random_head(spec, f"{asked} classes instead of {published}"),)
 
 
-def torchvision_model(name: str, *, pretrained: bool, options: Mapping[str, Any]) -> nn.Module:
+def torchvision_model(name: str, *, pretrained: bool, options: Mapping[str, Any]) -> Made:
     """`torchvision.models.get_model(name, …)` with its default weights, which torchvision downloads, or random ones."""
     models = package("torchvision.models", spec=f"torchvision:{name}", extra="torchvision")
     _check_known("torchvision", name, models.list_models())
     weights = "DEFAULT" if pretrained else None
-    return made(lambda: models.get_model(name, weights=weights, **options), f"torchvision:{name}", fetches=pretrained)
+    return made(
+        lambda: models.get_model(name, weights=weights, **options), f"torchvision:{name}", fetches=pretrained
+    ), ()
+
+
+def random_head(spec: str, what: str) -> Note:
+    """The Note of a published model with a classifier that was never trained."""
+    text = (
+        f"The head of `{spec}` is new and random ({what}): accuracy, NC3 and NC4 say nothing of the published "
+        "model. Train it, and load it as a checkpoint."
+    )
+    return Note("random-head", text)
 
 
 def package(name: str, *, spec: str, extra: str) -> Any:

@@ -10,48 +10,50 @@ from typing import Any
 from torch import nn
 
 from equisep.errors import ModelError, did_you_mean
+from equisep.hub import at_hand_first
 from equisep.models.checkpoints import first_few
-from equisep.models.hubs import first_line, made, package
+from equisep.models.hubs import Made, first_line, made, package, random_head
 
 HEADS = ("SequenceClassification", "ImageClassification")  # what we measure: classifiers
 
 
-def hugging_face_model(name: str, *, pretrained: bool, options: Mapping[str, Any]) -> nn.Module:
+def hugging_face_model(name: str, *, pretrained: bool, options: Mapping[str, Any]) -> Made:
     """The model of a folder or of a name on the hub; `options` change its configuration.
 
     The configuration's `architectures` decides: a sequence or image classifier as such, anything else as the bare
     encoder (AutoModel). `num_labels` asks for a classifier with a new head on whatever encoder it is. Not `pretrained`:
-    random weights of the same shape. A folder is read offline; `trust_remote_code` is never set.
+    random weights of the same shape. A folder is read offline, and so is what lies in the cache; `trust_remote_code` is
+    never set.
     """
     spec = f"hf:{name}"
     transformers = package("transformers", spec=spec, extra="transformers")
-    place, local = _place(name)
+    source, local = _source(name)
     with _quiet(transformers):
-        config = _config(transformers, place, local=local, spec=spec, options=options)
+        config = _config(transformers, source, local=local, spec=spec, options=options)
         auto = _auto_class(transformers, config, spec=spec, new_head="num_labels" in options)
         if not pretrained:
-            return made(lambda: auto.from_config(config, trust_remote_code=False), spec, fetches=False)
+            return made(lambda: auto.from_config(config, trust_remote_code=False), spec, fetches=False), ()
         info: dict[str, Any] = {}
 
-        def load() -> nn.Module:
-            model, found = auto.from_pretrained(
-                place,
+        def load(offline: bool) -> nn.Module:
+            model, told = auto.from_pretrained(
+                source,
                 config=config,
-                local_files_only=local,
+                local_files_only=offline,
                 trust_remote_code=False,
                 weights_only=True,
                 ignore_mismatched_sizes=True,  # checked below, where the keys can be named
                 output_loading_info=True,
             )
-            info.update(found)
+            info.update(told)
             return model  # type: ignore[no-any-return]
 
-        model = made(load, spec, fetches=not local)
-    _check_weights(model, info, spec=spec, new_head="num_labels" in options)
-    return model
+        model = made(lambda: at_hand_first(load, local=local), spec, fetches=not local)
+    fresh = _check_weights(model, info, spec=spec, new_head="num_labels" in options)
+    return model, (random_head(spec, first_few(fresh).strip(" ()")),) if fresh else ()
 
 
-def _place(name: str) -> tuple[str, bool]:
+def _source(name: str) -> tuple[str, bool]:
     """A folder's path and True, or a name on the hub and False."""
     folder = Path(name).expanduser()
     if folder.is_dir():
@@ -67,11 +69,14 @@ def _place(name: str) -> tuple[str, bool]:
     return name, False
 
 
-def _config(transformers: Any, place: str, *, local: bool, spec: str, options: Mapping[str, Any]) -> Any:
-    try:
-        config, unused = transformers.AutoConfig.from_pretrained(
-            place, local_files_only=local, trust_remote_code=False, return_unused_kwargs=True, **options
+def _config(transformers: Any, source: str, *, local: bool, spec: str, options: Mapping[str, Any]) -> Any:
+    def load(offline: bool) -> Any:
+        return transformers.AutoConfig.from_pretrained(
+            source, local_files_only=offline, trust_remote_code=False, return_unused_kwargs=True, **options
         )
+
+    try:
+        config, unused = at_hand_first(load, local=local)
     except Exception as error:  # no network, no such model, a damaged file, a model that brings its own code
         if "trust_remote_code" in str(error):
             raise _own_code(spec) from error
@@ -101,15 +106,18 @@ def _auto_class(transformers: Any, config: Any, *, spec: str, new_head: bool) ->
     return transformers.AutoModel
 
 
-def _check_weights(model: nn.Module, info: Mapping[str, Any], *, spec: str, new_head: bool) -> None:
+def _check_weights(model: nn.Module, info: Mapping[str, Any], *, spec: str, new_head: bool) -> list[str]:
     """Refuse a model that transformers filled up with random weights where nobody asked for it.
 
-    A new head is random by request. An encoder's `pooler` feeds only heads, and many published files lack it.
+    A new head is random by request: its keys are given back. An encoder's `pooler` feeds only heads, and many published
+    files lack it.
     """
     missing = sorted(key for key in info.get("missing_keys", ()) if "pooler." not in key)
     resized = sorted(entry[0] for entry in info.get("mismatched_keys", ()))  # (key, shape in the file, shape wanted)
+    fresh: list[str] = []
     if new_head:
         encoder = f"{getattr(model, 'base_model_prefix', '')}."
+        fresh = [key for key in (*missing, *resized) if not key.startswith(encoder)]
         missing, resized = ([key for key in keys if key.startswith(encoder)] for keys in (missing, resized))
     if missing or resized:
         strange = sorted(info.get("unexpected_keys", ()))
@@ -118,6 +126,7 @@ def _check_weights(model: nn.Module, info: Mapping[str, Any], *, spec: str, new_
             f"{first_few(missing)}, {len(strange)} unexpected{first_few(strange)}, {len(resized)} of another shape"
             f"{first_few(resized)}."
         )
+    return sorted(fresh)
 
 
 def _own_code(spec: str) -> ModelError:

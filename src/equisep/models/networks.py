@@ -12,11 +12,9 @@ from torch import nn
 
 from equisep.errors import ModelError, did_you_mean
 from equisep.models.families.alexnet import AlexNet, alexnet_wide
-from equisep.models.families.controls import fnn_linear, fnn_no_batchnorm
 from equisep.models.families.convnet import ConvNet
 from equisep.models.families.densenet import DenseNet161
-from equisep.models.families.fnn import Fnn
-from equisep.models.families.mlp import mlp
+from equisep.models.families.fnn import Fnn, fnn_linear, fnn_no_batchnorm, mlp
 from equisep.models.families.pure_cnn import PureCnn
 from equisep.models.families.resnet import ResNet
 from equisep.models.families.resnet_cifar import ResNet18, resnet20, resnet32, resnet44, resnet56

@@ -1,4 +1,4 @@
-"""The feed-forward network of the papers: L linear layers, normalized and rectified, read after every hidden layer."""
+"""The feed-forward network of the papers, read after every hidden layer, and the controls that lack one part of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import pairwise
 from torch import Tensor, nn
 
 from equisep.errors import InputError
-from equisep.models.families.parts import linear_layer
+from equisep.models.families.parts import check_sizes, linear_layer
 from equisep.shapes import Float
 
 
@@ -60,3 +60,36 @@ class Fnn(nn.Module):
         """Class scores of a batch of any shape."""
         logits: Tensor = self.head(self.blocks(x.flatten(1)))
         return logits
+
+
+def mlp(depth: int = 8, *, width: int = 100, inputs: int = 3 * 32 * 32, classes: int = 10) -> Fnn:
+    """MLP-d-w with d = `depth` hidden layers of w = `width` (Galanti & Galanti 2022, Figs. 1, 3): FNN of L = d + 1.
+
+    A hidden layer is Linear → BatchNorm → ReLU; site l is the paper's layer l. The inputs are CIFAR-10's.
+    """
+    check_sizes("mlp", depth=depth, width=width, inputs=inputs, classes=classes)
+    return Fnn(depth + 1, width=width, inputs=inputs, classes=classes)
+
+
+def fnn_linear(
+    depth: int = 20,
+    *,
+    width: int = 100,
+    widths: Sequence[int] | None = None,
+    inputs: int = 100,
+    classes: int = 10,
+) -> Fnn:
+    """FNN without ReLU, BatchNorm kept (He & Su 2023, by the authors' code): no law, D nearly constant."""
+    return Fnn(depth, width=width, widths=widths, inputs=inputs, classes=classes, activation=False)
+
+
+def fnn_no_batchnorm(
+    depth: int = 20,
+    *,
+    width: int = 100,
+    widths: Sequence[int] | None = None,
+    inputs: int = 100,
+    classes: int = 10,
+) -> Fnn:
+    """FNN without BatchNorm, ReLU kept (He & Su 2023, Fig. S10): no clear law."""
+    return Fnn(depth, width=width, widths=widths, inputs=inputs, classes=classes, norm=False)
