@@ -2,8 +2,8 @@
 
 Torch's threads split every operation and wait for one another at its end, hundreds of times a step. A step of an 8-layer
 network of width 100 takes as long on two quiet cores as on one (the `plain` loops of `benchmarks/results/ensemble-cpu-*`), and
-on a busy machine, where a thread that is waited for may not be running, ten times as long and more, up to steps of about four
-times its work (`benchmarks/results/threads-cpu-*`). Beyond, a core that is free is worth the risk.
+on a busy machine, where a thread that is waited for may not be running, ten times as long and more
+(`benchmarks/results/threads-cpu-*`). From a few times its work on, a second core that is free is worth that risk.
 """
 
 from __future__ import annotations

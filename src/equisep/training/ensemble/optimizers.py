@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import nn
 
-from equisep.training.ensemble.fused_steps import sweeps
 from equisep.training.ensemble.member import Stage
 from equisep.training.ensemble.stack import Stack, segments
 from equisep.training.recipe import Recipe
@@ -27,7 +26,7 @@ class _Piece:
 class Optimizers:
     """Adam for the members that ask for it, SGD for the others, both torch's fused ones, each member at its own rate.
 
-    Members of equal settings form one group, which the fused kernels update in one sweep; where whole rows of neighbors
+    Members of equal settings form one group, which the fused kernels update in one go; where whole rows of neighbors
     learn, they are one parameter. `grad` has the shape of the stack and is what `step` reads.
     """
 
@@ -46,9 +45,6 @@ class Optimizers:
         self._pieces: list[_Piece] = [] if before is None else list(before._pieces)
         self._optimizers: dict[bool, torch.optim.Optimizer] = {} if before is None else dict(before._optimizers)
         self._groups: list[tuple[dict[str, Any], int]] = [] if before is None else list(before._groups)
-        self._sweeps: list[
-            Callable[[], None]
-        ] = []  # from the second step on, which is when optimizers have their state
         for piece in self._pieces:  # a leaky stage: old parameters and moments, gradients of this stage
             piece.parameter.grad = self.grad[piece.members, slice(*piece.stretch)]
         held = {piece.stretch for piece in self._pieces}
@@ -70,13 +66,8 @@ class Optimizers:
 
     def step(self) -> None:
         """One step of every member."""
-        for sweep in self._sweeps:
-            sweep()
-        if not self._sweeps:
-            for optimizer in self._optimizers.values():
-                optimizer.step()
-            if self.grad.device.type == "cpu":  # elsewhere steps are captured, and cost the interpreter nothing
-                self._sweeps = [sweep for optimizer in self._optimizers.values() for sweep in sweeps(optimizer)]
+        for optimizer in self._optimizers.values():
+            optimizer.step()
 
     def _piece(self, stack: Stack, members: slice, stretch: tuple[int, int]) -> _Piece:
         parameter = nn.Parameter(stack.theta[members, slice(*stretch)])

@@ -72,7 +72,7 @@ def vector_positions(shape: Shape, members: int, learning: Sequence[bool] | None
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """m networks of one shape. `theta` holds one row of all parameters per member, so that one optimizer step is one sweep.
+    """m networks of one shape. `theta` holds one row of all parameters per member, so that an optimizer steps it in one go.
 
     `vectors` lists the positions, in the flattened `theta`, of all biases, scales and shifts, layer by layer and within
     a layer member by member: one gather makes them contiguous, which torch's BatchNorm kernels need.
