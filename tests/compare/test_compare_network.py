@@ -226,14 +226,34 @@ def test_a_model_is_read_as_it_stands_and_left_so() -> None:
         assert found.states[k] == ("told apart" if found.margins[k] > 0 else "lost")
 
 
-def test_batches_do_not_matter_and_mode_does() -> None:
+def test_batches_do_not_matter_and_the_reading_does() -> None:
     model, (x, y) = Small(), data()
     whole = compare_network(model, (x, y))
     pieces = compare_network(model, [(x[i : i + 7], y[i : i + 7]) for i in range(0, 80, 7)])
     close(pieces.feature_energy, whole.feature_energy, rtol=1e-6)
     close(pieces.measured.feature_norms, whole.measured.feature_norms, rtol=1e-6)
     assert pieces.accuracy == whole.accuracy
-    assert compare_network(model, [(x, y)], mode="batch").feature_energy != whole.feature_energy
+    assert compare_network(model, [(x, y)], reading="mixed").feature_energy != whole.feature_energy
+    assert whole.reading == "eval"
+    with pytest.warns(FutureWarning, match='`reading="mixed"`'):
+        assert compare_network(model, [(x, y)], mode="batch").reading == "mixed"
+
+
+def test_batches_are_read_as_measure_reads_them() -> None:
+    """A column that the model does not take is left out with a Note; it was refused."""
+    model, (x, y) = Small(), data()
+    whole = compare_network(model, (x, y))
+    batches = [{"x": x[i::4], "idx": torch.arange(20), "labels": y[i::4]} for i in range(4)]
+    found = compare_network(model, batches, batches)
+    assert [note.code for note in found.notes] == ["unused-inputs"]
+    close(found.feature_energy, whole.feature_energy, rtol=1e-6)
+    assert found.accuracy == whole.accuracy == found.test_accuracy
+
+
+def test_a_stream_is_read_once() -> None:
+    model, (x, y) = Small(), data()
+    found = compare_network(model, ((x[i::4], y[i::4]) for i in range(4)))
+    assert found.sizes == (30, 30, 10, 10)
 
 
 def test_sizes_the_network_was_trained_on_can_be_told() -> None:
@@ -276,11 +296,16 @@ class Broken(nn.Module):
 NETWORKS = {
     "not a module": ("model", data(), {}, "is read from a torch.nn.Module; found str"),
     "raises": (Broken("raises"), data(), {}, "`Broken` could not run batch 0 of the training data"),
-    "no scores": (Broken("text"), data(), {}, "one row of class scores a sample, 80 × K"),
+    "no scores": (Broken("text"), data(), {}, "one row of class scores per sample, 80 × K"),
     "one score": (Broken("one"), data(), {}, "found shape"),
     "no linear layer": (Broken("no head"), data(), {}, "calls no nn.Linear with 4 outputs"),
     "tokens": (Broken("tokens"), data(), {}, "it was given shape (80, 2, 5) for 80 samples"),
-    "NaN": (Broken("nan"), data(), {}, "The classifier `head` is given"),
+    "NaN": (
+        Broken("nan"),
+        data(),
+        {},
+        "Site `head:in` gives 400 NaN or Inf among 400 numbers at batch 0 of the training data",
+    ),
     "no such layer": (Small(), data(), {"classifier": "hed"}, "Did you mean `head`?"),
     "too few outputs": (Broken("tokens"), data(), {"classifier": "body"}, "`body` has 3 outputs, `Broken` 4"),
     "labels beyond": (Small(), data((5, 5, 5, 5, 5)), {}, "Labels must lie in 0 … 3 (`Small` has 4 outputs)"),

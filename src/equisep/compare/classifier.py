@@ -1,9 +1,12 @@
-"""The classifier of a network, the last linear layer, and what it is given: counts, means and energies by class."""
+"""The classifier of a network, the last linear layer, and what it is given: counts, means and energies per class.
+
+A model is read as `measure` reads it: the same feed of batches, the same way of calling it, the same tap, here on what the
+classifier is given (`fc:in`) and what it returns.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,31 +16,40 @@ from torch import Tensor, nn
 
 from equisep.data.feed import Feed
 from equisep.data.inputs import Inputs
-from equisep.errors import EquisepError, FeatureError, InputError, ModelError, SiteError, did_you_mean
+from equisep.errors import InputError, ModelError, SiteError, did_you_mean
 from equisep.labels import check_range
+from equisep.measuring.forward import Calling, run_model
+from equisep.measuring.probe import check_finite
 from equisep.progress import Progress, silent
-from equisep.results import Note, reading_named
+from equisep.results import Note, Reading, reading_named
 from equisep.shapes import Float64, Int
 from equisep.taps import (
-    Mode,
+    Activation,
+    Call,
+    Reduction,
     eager,
     first_tensor,
+    inner,
+    listening,
     random_state_kept,
     reading_mode,
+    recorded_calls,
     refuse_scripted,
     scores_of,
     site_modules,
     wrapper_notes,
 )
 
+TOGETHER = 500  # rows that are summed at once
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassifierInputs:
     """What one reading of the data gave, class by class, in float64.
 
-    weight  the rows of the classifier           counts  samples n_k           sums     Σ_i h_ki
-    bias    its bias, where it has one           hits    those classified k    squares  Σ_i ‖h_ki‖²
-    margins  Σ_i (own score − largest other)
+    weight  the rows of the classifier           counts   samples n_k           sums     Σ_i h_ki
+    bias    its bias, where it has one           hits     those classified k    squares  Σ_i ‖h_ki‖²
+                                                 margins  Σ_i (own score − largest other)
     """
 
     name: str
@@ -50,6 +62,17 @@ class ClassifierInputs:
     margins: Float64[np.ndarray, " k"]
     notes: tuple[Note, ...]
 
+    @property
+    def means(self) -> Float64[np.ndarray, "k p"]:
+        """The mean features of each class; NaN for one without samples."""
+        return np.where(self.counts[:, None] > 0, self.sums / np.maximum(self.counts, 1)[:, None], np.nan)
+
+    @property
+    def accuracy(self) -> tuple[float | None, ...]:
+        """Per class; None for one without samples."""
+        pairs = zip(self.hits.tolist(), self.counts.tolist(), strict=True)
+        return tuple(hit / n if n else None for hit, n in pairs)
+
 
 def read_classifier(
     model: Any,
@@ -57,7 +80,7 @@ def read_classifier(
     *,
     what: str = "training",
     classifier: str | None = None,
-    mode: Mode = "eval",
+    reading: Reading = "eval",
     progress: Progress = silent,
 ) -> ClassifierInputs:
     """Run the data through the model once and sum up, by class, what its classifier is given.
@@ -68,124 +91,160 @@ def read_classifier(
     if not isinstance(model, nn.Module):
         raise InputError(f"A network is read from a torch.nn.Module; found {type(model).__name__}.")
     refuse_scripted(model, asked="compare_network")
+    reading = reading_named(reading)
     linear = {name: module for name, module in site_modules(model).items() if isinstance(module, nn.Linear)}
     if classifier is not None and classifier not in linear:
         raise SiteError(
-            f"The classifier `{classifier}` should be an nn.Linear of `{type(model).__name__}`; there is none of that "
+            f"The classifier `{classifier}` should be an nn.Linear of `{_kind(model)}`; there is none of that "
             f"name.{did_you_mean(classifier, linear)}"
         )
-    place = next((tensor.device for tensor in model.parameters()), torch.device("cpu"))
+    device = next((tensor.device for tensor in model.parameters()), torch.device("cpu"))
     dtype = next((tensor.dtype for tensor in model.parameters() if tensor.is_floating_point()), None)
-    feed = Feed(data, what=what, device=place, dtype=dtype)
-    state = _Sums(model, linear, classifier)
-    with (
-        random_state_kept(feed.source),
-        reading_mode(model, reading_named("eval", mode=mode)),
-        eager(),
-        _listening(linear, state),
-    ):
-        for index, (inputs, labels) in enumerate(feed):
-            state.take(inputs, labels, where=f"batch {index} of the {what} data")
-            progress(f"reading the {what} data", index + 1, feed.batches)
-    if state.name is None:
-        raise feed.nothing()
-    return state.finished(linear[state.name], (*feed.notes.values(), *wrapper_notes(model)))
+    feed = Feed(data, what=what, device=device, dtype=dtype)
+    with random_state_kept(feed.source):
+        inputs, labels = feed.first()
+        calling, notes = Calling.of(inner(model), inputs)
+        calls, scores = _first_pass(model, inputs, labels, calling, reading, where=f"batch 0 of the {what} data")
+        name = _named(model, linear, calls, classes=scores.shape[1], asked=classifier)
+        _check_given(name, calls, samples=len(labels), what=what)
+        state = _Sums(name, linear[name], classes=scores.shape[1], model=model)
+        feed.restart()
+        where = ""
+        with listening(
+            model, state.sites, give=state.hear, reading=reading, calls="last", reduction=Reduction.of("flatten")
+        ):
+            for index, (batch, own) in enumerate(feed):
+                where = f"batch {index} of the {what} data"
+                output = run_model(inner(model), batch, calling, what=where)
+                state.add(_checked_scores(model, output, own, where=where), own.cpu(), where=where)
+                progress(f"reading the {what} data", index + 1, feed.batches)
+    state.flush(where=where)
+    return state.finished((*feed.notes.values(), *notes, *wrapper_notes(model)))
+
+
+def _kind(model: nn.Module) -> str:
+    return type(inner(model)).__name__
+
+
+def _first_pass(
+    model: nn.Module, inputs: Inputs, labels: Tensor, calling: Calling, reading: Reading, *, where: str
+) -> tuple[list[Call], Tensor]:
+    """The calls of one forward pass, and its class scores."""
+    with reading_mode(model, reading), eager(), recorded_calls(model) as calls:
+        output = run_model(inner(model), inputs, calling, what=where)
+    return calls, _checked_scores(model, output, labels, where=where)
+
+
+def _checked_scores(model: nn.Module, output: Any, labels: Tensor, *, where: str) -> Tensor:
+    scores = scores_of(output)
+    if scores is None or len(scores) != len(labels):
+        tensor = first_tensor(output)
+        returned = type(output).__name__ if tensor is None else f"shape {tuple(tensor.shape)}"
+        raise ModelError(
+            f"`{_kind(model)}` should return one row of class scores per sample, {len(labels)} × K, at {where}; found "
+            f"{returned}. Pass a classifier."
+        )
+    return scores
+
+
+def _named(
+    model: nn.Module, linear: Mapping[str, nn.Linear], calls: list[Call], *, classes: int, asked: str | None
+) -> str:
+    """The last linear layer called that has as many outputs as there are classes, or the one that was asked for."""
+    if asked is not None and linear[asked].out_features != classes:
+        raise InputError(
+            f"The classifier `{asked}` has {linear[asked].out_features} outputs, `{_kind(model)}` {classes}. "
+            "Name the layer that gives the class scores."
+        )
+    called = [call.module for call in calls if call.module in linear]
+    last = next((name for name in reversed(called) if linear[name].out_features == classes), None)
+    name = asked or last
+    if name is None:
+        raise SiteError(
+            f"`{_kind(model)}` calls no nn.Linear with {classes} outputs, the number of its classes. "
+            "Name the classifier, or pass its rows and the class means to `compare_geometry`."
+        )
+    return name
+
+
+def _check_given(name: str, calls: list[Call], *, samples: int, what: str) -> None:
+    """Raise unless the classifier is given one row of features per sample."""
+    given = next((call.given for call in reversed(calls) if call.module == name), None)
+    if given is None or len(given) != 2 or given[0] != samples:
+        raise SiteError(
+            f"The classifier `{name}` should be given one row of features per sample; in the first batch of the {what} data "
+            f"it was given {'nothing' if given is None else f'shape {given}'} for {samples} samples. Name another with "
+            "`classifier=`."
+        )
 
 
 class _Sums:
-    """The batch under way, and the sums so far."""
+    """What the classifier was given and returned in the batch under way, and the sums so far, on the CPU in float64."""
 
-    def __init__(self, model: nn.Module, linear: dict[str, nn.Linear], asked: str | None) -> None:
-        self.model, self.linear, self.asked = model, linear, asked
-        self.name: str | None = None
-        self.given: dict[str, Tensor | None] = {}  # linear layers in the order of their latest call, and their inputs
-        self.returned: dict[str, Tensor | None] = {}
+    def __init__(self, name: str, layer: nn.Linear, *, classes: int, model: nn.Module) -> None:
+        self.name, self.layer, self.model = name, layer, model
+        self.sites = (f"{name}:in", name)
+        self.heard: dict[str, Tensor] = {}
+        self.waiting: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
+        self.rows = 0
         self.direct = True
-
-    def take(self, inputs: Inputs, labels: Int[Tensor, " b"], *, where: str) -> None:
-        """Run one batch and add it."""
-        self.given.clear()
-        self.returned.clear()
-        try:
-            fresh = inputs.changed(torch.clone)  # a model that begins in place would overwrite the user's data
-            output = self.model(*fresh.args, **fresh.kwargs)
-        except EquisepError:
-            raise
-        except Exception as error:  # whatever a user's model raises
-            raise ModelError(f"`{type(self.model).__name__}` could not run {where} ({inputs}): {error}") from error
-        logits = scores_of(output)
-        if logits is None or len(logits) != len(labels):
-            tensor = first_tensor(output)
-            found = type(output).__name__ if tensor is None else f"shape {tuple(tensor.shape)}"
-            raise ModelError(
-                f"`{type(self.model).__name__}` should return one row of class scores a sample, {len(labels)} × K, at "
-                f"{where}; found {found}. Pass a classifier."
-            )
-        if self.name is None:
-            self._begin(logits)
-        assert self.name is not None
-        features = self.given.get(self.name)
-        if features is None or features.ndim != 2 or len(features) != len(labels):
-            found = "nothing" if features is None else f"shape {tuple(features.shape)}"
-            raise SiteError(
-                f"The classifier `{self.name}` should be given one row of features a sample; at {where} it was given "
-                f"{found} for {len(labels)} samples. Name another with `classifier=`."
-            )
-        # on the CPU, since not every device has float64
-        self._add(features.cpu().to(torch.float64), logits.detach().cpu(), labels.cpu(), where=where)
-
-    def _begin(self, logits: Tensor) -> None:
-        classes = logits.shape[1]
-        found = next((name for name in reversed(self.given) if self.linear[name].out_features == classes), None)
-        if self.asked is not None and self.linear[self.asked].out_features != classes:
-            raise InputError(
-                f"The classifier `{self.asked}` has {self.linear[self.asked].out_features} outputs, "
-                f"`{type(self.model).__name__}` {classes}. Name the layer that gives the class scores."
-            )
-        self.name = self.asked or found
-        if self.name is None:
-            raise SiteError(
-                f"`{type(self.model).__name__}` calls no nn.Linear with {classes} outputs, the number of its classes. "
-                "Name the classifier, or pass its rows and the class means to `compare_geometry`."
-            )
         self.counts = torch.zeros(classes, dtype=torch.int64, device="cpu")
         self.hits = torch.zeros_like(self.counts)
-        self.margins = torch.zeros(classes, dtype=torch.float64, device="cpu")
+        # on the CPU, since not every device has float64
         self.squares = torch.zeros(classes, dtype=torch.float64, device="cpu")
-        self.sums = torch.zeros(classes, self.linear[self.name].in_features, dtype=torch.float64, device="cpu")
+        self.margins = torch.zeros_like(self.squares)
+        self.sums = torch.zeros(classes, layer.in_features, dtype=torch.float64, device="cpu")
 
-    def _add(self, features: Tensor, logits: Tensor, labels: Int[Tensor, " b"], *, where: str) -> None:
-        check_range(labels, len(self.counts), owner=f"`{type(self.model).__name__}` has {len(self.counts)} outputs")
-        if not bool(torch.isfinite(features).all()):
-            bad = int((~torch.isfinite(features)).sum())
-            raise FeatureError(
-                f"The classifier `{self.name}` is given {bad} NaN or Inf among {features.numel()} numbers at {where}. "
-                "Check the inputs and the weights."
+    def hear(self, activation: Activation) -> None:
+        """The consumer of the tap."""
+        self.heard[activation.site] = activation.rows.features
+
+    def add(self, scores: Tensor, labels: Int[Tensor, " b"], *, where: str) -> None:
+        """Add the batch that has just run."""
+        heard, self.heard = self.heard, {}
+        features, returned = (heard.get(site) for site in self.sites)
+        if features is None or returned is None or features.shape != (len(labels), self.layer.in_features):
+            given = "nothing" if features is None else f"shape {tuple(features.shape)}"
+            raise SiteError(
+                f"The classifier `{self.name}` should be given one row of features per sample; at {where} it was given "
+                f"{given} for {len(labels)} samples. Name another with `classifier=`."
             )
-        returned = self.returned.get(self.name or "")
-        self.direct = self.direct and returned is not None and torch.equal(returned.cpu(), logits)
-        self.counts += torch.bincount(labels, minlength=len(self.counts))
-        self.hits += torch.bincount(labels[logits.argmax(dim=1) == labels], minlength=len(self.counts))
-        scores = logits.to(torch.float64)
-        own = scores.gather(1, labels[:, None])[:, 0]
-        others = scores.scatter(1, labels[:, None], -torch.inf).amax(dim=1)
-        self.margins.index_add_(0, labels, own - others)
-        self.sums.index_add_(0, labels, features)
-        self.squares.index_add_(0, labels, features.square().sum(dim=1))
+        classes = len(self.counts)
+        check_range(labels, classes, owner=f"`{_kind(self.model)}` has {classes} outputs")
+        self.waiting.append((features.cpu(), returned.cpu(), scores.detach().cpu(), labels))
+        self.rows += len(labels)
+        if self.rows >= TOGETHER:
+            self.flush(where=where)
 
-    def finished(self, layer: nn.Linear, notes: tuple[Note, ...]) -> ClassifierInputs:
+    def flush(self, *, where: str) -> None:
+        """Sum up what waits: many rows at once, since tiny batches would spend their time on the way there."""
+        if not self.waiting:
+            return
+        features, returned, scores, labels = (torch.cat(parts) for parts in zip(*self.waiting, strict=True))
+        self.waiting, self.rows = [], 0
+        check_finite(features, site=self.sites[0], where=where)
+        self.direct = self.direct and torch.equal(returned, scores)
+        rows, logits, classes = features.to(torch.float64), scores.to(torch.float64), len(self.counts)
+        own = logits.gather(1, labels[:, None])[:, 0]
+        others = logits.scatter(1, labels[:, None], -torch.inf).amax(dim=1)
+        self.counts += torch.bincount(labels, minlength=classes)
+        self.hits += torch.bincount(labels[logits.argmax(dim=1) == labels], minlength=classes)
+        self.margins.index_add_(0, labels, own - others)
+        self.sums.index_add_(0, labels, rows)
+        self.squares.index_add_(0, labels, rows.square().sum(dim=1))
+
+    def finished(self, notes: tuple[Note, ...]) -> ClassifierInputs:
         """The sums as arrays."""
-        assert self.name is not None
         if not self.direct:
             text = (
-                f"What `{type(self.model).__name__}` returns is not what its classifier `{self.name}` gives: something "
-                "stands behind it, which the Layer-Peeled Model does not know."
+                f"What `{_kind(self.model)}` returns is not what its classifier `{self.name}` gives: something stands behind "
+                "it, which the Layer-Peeled Model does not know."
             )
             notes = (*notes, Note("classifier-not-last", text))
-        bias = None if layer.bias is None else layer.bias.detach().cpu().to(torch.float64).numpy()
+        bias = None if self.layer.bias is None else self.layer.bias.detach().cpu().to(torch.float64).numpy()
         return ClassifierInputs(
             name=self.name,
-            weight=layer.weight.detach().cpu().to(torch.float64).numpy(),
+            weight=self.layer.weight.detach().cpu().to(torch.float64).numpy(),
             bias=bias,
             counts=self.counts.numpy(),
             hits=self.hits.numpy(),
@@ -194,37 +253,3 @@ class _Sums:
             margins=self.margins.numpy(),
             notes=notes,
         )
-
-
-@contextmanager
-def _listening(linear: dict[str, nn.Linear], state: _Sums) -> Iterator[None]:
-    """Hooks on every linear layer, which come off at the end: before, what it is given; after, what it returns."""
-
-    def before(name: str) -> Any:
-        def hook(module: nn.Module, args: tuple[Any, ...]) -> None:
-            if state.name in (None, name):
-                state.given.pop(name, None)  # the latest call counts, and stands last
-                state.given[name] = _copy(args)
-
-        return hook
-
-    def after(name: str) -> Any:
-        def hook(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
-            if state.name in (None, name):
-                state.returned[name] = _copy(output)
-
-        return hook
-
-    handles = [module.register_forward_pre_hook(before(name)) for name, module in linear.items()]
-    handles += [module.register_forward_hook(after(name)) for name, module in linear.items()]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
-def _copy(value: Any) -> Tensor | None:
-    """A tensor that no later layer can overwrite in place."""
-    found = first_tensor(value)
-    return None if found is None else found.detach().clone()

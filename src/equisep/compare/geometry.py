@@ -15,7 +15,7 @@ from equisep.peeled.problem import Problem
 from equisep.peeled.solution import Solution
 from equisep.peeled.solvers.reduced import solve_reduced
 from equisep.peeled.thresholds import Thresholds, thresholds_of
-from equisep.results import Note
+from equisep.results import Note, Reading
 from equisep.shapes import Bool, Float64, Int
 
 NEARER = 0.3  # of a cosine, beyond which measured and predicted minority are told to differ
@@ -62,6 +62,7 @@ class PredictedGeometry:
 class NetworkComparison:
     """A network and its prediction. Lists are one entry per class, `None` where a class has no samples.
 
+    reading          how the network was read; `None` for rows and means alone
     sizes            n_k of the training data, 0 where a class is absent from it
     minority         the classes that count as minority, by `minority_rule`
     ratio            largest over smallest class size, `None` where a class is absent
@@ -73,6 +74,7 @@ class NetworkComparison:
     """
 
     classifier: str
+    reading: Reading | None
     centered: bool
     sizes: tuple[int, ...]
     loss_weights: tuple[float, ...]

@@ -18,9 +18,8 @@ from equisep.compare.geometry import Geometry, NetworkComparison, measured_cosin
 from equisep.errors import InputError
 from equisep.peeled.problem import Number, Numbers, checked_count, checked_list, checked_positive, checked_weights
 from equisep.progress import Progress, silent
-from equisep.results import Note
+from equisep.results import Note, Reading, reading_named
 from equisep.shapes import Bool, Float64, Int
-from equisep.taps import Mode
 
 HALF = "at most half of the largest size"  # what counts as minority where none is named
 
@@ -31,35 +30,36 @@ def compare_network(
     test: Any = None,
     *,
     classifier: str | None = None,
-    mode: Mode = "eval",
+    reading: Reading = "eval",
     sizes: Numbers | None = None,
     loss_weights: Numbers | None = None,
     minority: Numbers | None = None,
     centered: bool = False,
     progress: Progress = silent,
+    mode: str | None = None,
 ) -> NetworkComparison:
     """Measure a network's classifier and class means on its training data, beside what the Layer-Peeled Model predicts.
 
     train, test   any iterable of (x, y) batches, a torch Dataset, or a pair (X, Y); `test` is for accuracy alone
     classifier    the last linear layer, by name; found by itself where it is not named
+    reading       `eval`, or `mixed`: BatchNorm by the statistics of the batch being read (`mode` is its former name)
     sizes         how many samples of each class the network was trained on, where `train` is another sample
     loss_weights  the factor on the loss of each class it was trained with
     minority      classes, by number; by default those of at most half the largest size
     """
     from equisep.compare.classifier import read_classifier
 
-    read = read_classifier(model, train, classifier=classifier, mode=mode, progress=progress)
+    how = reading_named(reading, mode=mode)
+    read = read_classifier(model, train, classifier=classifier, reading=how, progress=progress)
     tested = None
     if test is not None:
-        tested = read_classifier(model, test, what="test", classifier=read.name, mode=mode, progress=progress)
-    present = read.counts > 0
-    each = np.where(present, read.counts, 1)
-    energy = float((read.squares / each).sum() / len(each))
+        tested = read_classifier(model, test, what="test", classifier=read.name, reading=how, progress=progress)
+    each = np.maximum(read.counts, 1)
     found = compare_geometry(
         read.weight,
-        np.where(present[:, None], read.sums / each[:, None], np.nan),
+        read.means,
         read.counts.tolist() if sizes is None else sizes,
-        feature_energy=energy,
+        feature_energy=float((read.squares / each).sum() / len(each)),
         loss_weights=loss_weights,
         minority=minority,
         centered=centered,
@@ -68,10 +68,11 @@ def compare_network(
     return replace(
         found,
         classifier=read.name,
+        reading=how,
         margins=margins,
         states=measured_states(margins),
-        accuracy=_shares(read.hits, read.counts),
-        test_accuracy=None if tested is None else _shares(tested.hits, tested.counts),
+        accuracy=read.accuracy,
+        test_accuracy=None if tested is None else tested.accuracy,
         notes=(*read.notes, *found.notes, *_bias_notes(read.name, read.bias)),
     )
 
@@ -115,6 +116,7 @@ def compare_geometry(
     )
     found = NetworkComparison(
         classifier="given",
+        reading=None,
         centered=centered,
         sizes=tuple(counts.tolist()),
         loss_weights=tuple(factors.tolist()),
@@ -185,10 +187,6 @@ def _minority(minority: Numbers | None, counts: Int[np.ndarray, " k"]) -> Bool[n
             raise InputError(f"A minority class must be one of {len(counts)}; found {place}. {advice}")
         chosen[place] = True
     return chosen
-
-
-def _shares(hits: Int[np.ndarray, " k"], counts: Int[np.ndarray, " k"]) -> tuple[float | None, ...]:
-    return tuple(hit / n if n else None for hit, n in zip(hits.tolist(), counts.tolist(), strict=True))
 
 
 def _size_notes(

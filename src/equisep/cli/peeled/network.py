@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -14,18 +14,18 @@ from equisep.cli.options import (
     DataFolder,
     Device,
     Json,
+    Mode,
     Model,
     Normalize,
     PerClass,
     Prepare,
     Quiet,
+    Reading,
     Resize,
+    asked_reading,
 )
 from equisep.cli.peeled.inputs import numbers
 from equisep.errors import InputError, NumericalError
-
-if TYPE_CHECKING:
-    from equisep.taps import Mode
 
 
 @reported
@@ -55,7 +55,8 @@ def network(
     centered: Annotated[
         bool, typer.Option("--centered/--uncentered", help="Take the mean from classifiers and class means first.")
     ] = False,
-    mode: Annotated[str, typer.Option("--mode", help="eval, or batch (BatchNorm by batch statistics).")] = "eval",
+    reading: Reading = None,
+    mode: Mode = None,
     classifier: Annotated[str | None, typer.Option("--classifier", help="The last linear layer, by name.")] = None,
     test: Annotated[bool, typer.Option("--test/--no-test", help="Accuracy by class on the test split as well.")] = True,
     batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Samples a batch.")] = 100,
@@ -77,6 +78,7 @@ def network(
     drawn = _whole(sizes, flag="--sizes")
     trained, chosen = _whole(trained_sizes, flag="--trained-sizes"), _whole(minority, flag="--minority")
     factors = numbers(loss_weights, flag="--loss-weights")
+    how = cast("Any", asked_reading(reading, mode) or "eval")  # any other word is refused where it is read
     preparation = preparation_of(prepare, resize=resize, channels=channels, normalize=normalize)
     say(loading_words(model, checkpoint=checkpoint), quiet=quiet)
     torch.manual_seed(seed)  # a factory draws its weights from it
@@ -89,7 +91,8 @@ def network(
         held = prepare_split(dataset, preparation, split="test") if test and len(dataset.y_test) else None
         found = compare_network(
             made, Batches(*train, batch_size=batch_size), None if held is None else Batches(*held, batch_size=batch_size),
-            classifier=classifier, mode=cast("Mode", mode), sizes=trained, loss_weights=factors, minority=chosen,
+            classifier=classifier, reading=how,
+            sizes=trained, loss_weights=factors, minority=chosen,
             centered=centered, progress=progress,
         )  # fmt: skip
     if json:

@@ -23,7 +23,9 @@ def render_network(found: NetworkComparison) -> RenderableType:
 
 def _network_blocks(found: NetworkComparison, glyphs: Glyphs) -> Iterable[RenderableType]:
     yield Text(
-        f"Classifier {one_line(found.classifier)}, {'centered' if found.centered else 'uncentered'}", style="bold"
+        f"Classifier {one_line(found.classifier)}, {'centered' if found.centered else 'uncentered'}"
+        + ("" if found.reading is None else f", reading {found.reading}"),
+        style="bold",
     )
     yield Text(_lost_words(found), style="bold red" if found.lost else "bold")
     share = found.mean_energy / found.feature_energy
