@@ -58,22 +58,9 @@ def _same_name(id: str, ids: Sequence[str]) -> str:
 
 def _of_file(path: Path, *, taken: Iterable[str]) -> tuple[Figure, ...]:
     """The figures of a user's file, checked as those of the papers are by the tests."""
-    if not path.is_file():
-        raise InputError(f"No file `{path}` to take figures from. Name a Python file with `FIGURES = (Figure(…),)`.")
-    try:
-        made = runpy.run_path(str(path), run_name=_MODULE)
-    except (Exception, SystemExit) as error:
-        raise InputError(f"Running `{path}` failed: {type(error).__name__}: {error}") from error
-    if "FIGURES" not in made and "FIGURE" not in made:
-        raise InputError(f"`{path}` has neither `FIGURES` nor `FIGURE`. Write `FIGURES = (Figure(…),)` in it.")
-    given = made["FIGURES"] if "FIGURES" in made else made["FIGURE"]
-    entries = tuple(given) if isinstance(given, list | tuple) else (given,)
-    found = tuple(entry for entry in entries if isinstance(entry, Figure))
-    if len(found) < len(entries):
-        others = sorted({type(entry).__name__ for entry in entries if not isinstance(entry, Figure)})
-        raise InputError(f"The figures of `{path}` should each be a `Figure`; found {', '.join(others)}.")
+    figures = _declared(path)
     seen = set(taken)
-    for figure in found:
+    for figure in figures:
         if not _ID.fullmatch(str(figure.id)):
             raise InputError(
                 f"`{path}` has a figure `{figure.id}`. An id is PAPER/FIGURE, each of letters, digits, - and _."
@@ -84,7 +71,26 @@ def _of_file(path: Path, *, taken: Iterable[str]) -> tuple[Figure, ...]:
         for series in figure.series:
             _check_types(figure.cell(series), f"`{path}`, figure `{figure.id}`, series `{series.name}`")
         check_claims(figure)
-    return found
+    return figures
+
+
+def _declared(path: Path) -> tuple[Figure, ...]:
+    """What a file declares as `FIGURES` or `FIGURE`; its code is run."""
+    if not path.is_file():
+        raise InputError(f"No file `{path}` to take figures from. Name a Python file with `FIGURES = (Figure(…),)`.")
+    try:
+        made = runpy.run_path(str(path), run_name=_MODULE)
+    except (Exception, SystemExit) as error:
+        raise InputError(f"Running `{path}` failed: {type(error).__name__}: {error}") from error
+    if "FIGURES" not in made and "FIGURE" not in made:
+        raise InputError(f"`{path}` has neither `FIGURES` nor `FIGURE`. Write `FIGURES = (Figure(…),)` in it.")
+    given = made["FIGURES"] if "FIGURES" in made else made["FIGURE"]
+    entries = tuple(given) if isinstance(given, list | tuple) else (given,)
+    figures = tuple(entry for entry in entries if isinstance(entry, Figure))
+    if len(figures) < len(entries):
+        others = sorted({type(entry).__name__ for entry in entries if not isinstance(entry, Figure)})
+        raise InputError(f"The figures of `{path}` should each be a `Figure`; found {', '.join(others)}.")
+    return figures
 
 
 _TYPES = {

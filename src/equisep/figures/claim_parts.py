@@ -11,28 +11,28 @@ import numpy as np
 from equisep.figures.evidence import Evidence, SeriesEvidence
 from equisep.figures.figure import Claim
 from equisep.figures.quantities import quantity_words
-from equisep.figures.rules import COMPARISONS, TRENDS, quantities_of, series_of
+from equisep.figures.rules import COMPARISONS, GROUPED, TRENDS, quantities_of, series_of
 
 _Number = Callable[[Sequence[float], Sequence[float]], float]
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """One series and one quantity of it, with its place in a sweep."""
+    """One series and one quantity of it, with its x in a sweep."""
 
     name: str
-    found: SeriesEvidence
+    series: SeriesEvidence
     quantity: str
     x: float
 
     @property
     def values(self) -> dict[int, float]:
         """By seed, at the chosen rate."""
-        return self.found.values(self.quantity)
+        return self.series.values(self.quantity)
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Comparison:
     """One part of a claim: its name, what the number is called, one a seed, and the operands it comes from."""
 
     name: str
@@ -41,33 +41,38 @@ class Line:
     of: tuple[Operand, ...]
 
 
-def lines_of(evidence: Evidence, claim: Claim) -> Iterator[Line]:
+def comparisons_of(evidence: Evidence, claim: Claim) -> Iterator[Comparison]:
     """The parts that the claim's rule looks at; only seeds that have every number are paired."""
     operands = _operands(evidence, claim, claim.of)
-    groups = [_operands(evidence, claim, (pattern,)) for pattern in claim.of]
-    called = quantity_words(claim.quantity)
     if claim.rule in COMPARISONS:
         yield from _compared(claim, operands)
-    elif claim.rule in TRENDS and len(groups) > 1 and all(len(group) > 1 for group in groups):
-        for pattern, group in zip(claim.of, groups, strict=True):
-            yield Line(pattern, f"slope of {called}", _over(group, _slope), group)
-    elif claim.rule in TRENDS:
-        yield Line(", ".join(claim.of), f"slope of {called}", _over(operands, _slope), operands)
-    elif claim.rule == "least rising":
-        for (first, low), (second, high) in pairwise(zip(claim.of, groups, strict=True)):
-            before, after = (_by_seed(group, _place_of_least) for group in (low, high))
-            steps = tuple(after[seed] - before[seed] for seed in after if seed in before)
-            yield Line(f"{second} − {first}", f"step in the place of the least {called}", steps, (*low, *high))
-    elif claim.rule == "least near":
-        for pattern, group in zip(claim.of, groups, strict=True):
-            yield Line(pattern, f"place of the least {called}", _over(group, _place_of_least), group)
-    elif claim.rule == "less spread":
-        yield _spread(claim, groups)
+    elif claim.rule in TRENDS or claim.rule in GROUPED:
+        yield from _of_groups(evidence, claim, operands)
     elif claim.rule == "same best":
         yield _best(evidence, claim)
     else:
         for operand in operands:
-            yield Line(operand.name, quantity_words(operand.quantity), tuple(operand.values.values()), (operand,))
+            values = tuple(operand.values.values())
+            yield Comparison(operand.name, quantity_words(operand.quantity), values, (operand,))
+
+
+def _of_groups(evidence: Evidence, claim: Claim, operands: tuple[Operand, ...]) -> Iterator[Comparison]:
+    """Rules that look at a glob as a whole: slopes, places of the least value, ranges."""
+    groups = [_operands(evidence, claim, (pattern,)) for pattern in claim.of]
+    called = quantity_words(claim.quantity)
+    if claim.rule == "less spread":
+        yield _spread(claim, groups)
+    elif claim.rule == "least rising":
+        for (first, low), (second, high) in pairwise(zip(claim.of, groups, strict=True)):
+            before, after = (_by_seed(group, _place_of_least) for group in (low, high))
+            steps = tuple(after[seed] - before[seed] for seed in after if seed in before)
+            yield Comparison(f"{second} − {first}", f"step in the place of the least {called}", steps, (*low, *high))
+    elif claim.rule == "least near" or (len(groups) > 1 and all(len(group) > 1 for group in groups)):
+        words, number = ("place of the least", _place_of_least) if claim.rule == "least near" else ("slope of", _slope)
+        for pattern, group in zip(claim.of, groups, strict=True):
+            yield Comparison(pattern, f"{words} {called}", _over(group, number), group)
+    else:
+        yield Comparison(", ".join(claim.of), f"slope of {called}", _over(operands, _slope), operands)
 
 
 def _operands(evidence: Evidence, claim: Claim, patterns: Sequence[str]) -> tuple[Operand, ...]:
@@ -92,7 +97,7 @@ def _name(each: SeriesEvidence, text: str, found: Sequence[SeriesEvidence], aske
     return quantity_words(text) if len(found) == 1 else f"{each.series.name} {quantity_words(text)}"
 
 
-def _compared(claim: Claim, operands: Sequence[Operand]) -> Iterator[Line]:
+def _compared(claim: Claim, operands: Sequence[Operand]) -> Iterator[Comparison]:
     to_first = claim.rule in ("alike", "no less")
     pairs = [(operands[0], other) for other in operands[1:]] if to_first else list(pairwise(operands))
     for first, second in pairs:
@@ -101,16 +106,20 @@ def _compared(claim: Claim, operands: Sequence[Operand]) -> Iterator[Line]:
         a, b, of = first.name, second.name, (first, second)
         called = quantity_words(first.quantity) if first.quantity == second.quantity else ""
         if to_first:
-            yield Line(
+            yield Comparison(
                 f"{b} / {a}", f"ratio of {called}".removesuffix(" of "), tuple(y / x for x, y in both if x != 0), of
             )
         elif claim.rule == "above":
-            yield Line(f"{a} − {b}", f"difference in {called}".removesuffix(" in "), tuple(x - y for x, y in both), of)
+            yield Comparison(
+                f"{a} − {b}", f"difference in {called}".removesuffix(" in "), tuple(x - y for x, y in both), of
+            )
         else:
-            yield Line(f"{b} − {a}", f"difference in {called}".removesuffix(" in "), tuple(y - x for x, y in both), of)
+            yield Comparison(
+                f"{b} − {a}", f"difference in {called}".removesuffix(" in "), tuple(y - x for x, y in both), of
+            )
 
 
-def _spread(claim: Claim, groups: Sequence[tuple[Operand, ...]]) -> Line:
+def _spread(claim: Claim, groups: Sequence[tuple[Operand, ...]]) -> Comparison:
     """By seed: the mean range within the groups of the second half minus that within those of the first."""
     ranges = [_by_seed(group, lambda _, y: max(y) - min(y)) for group in groups]
     half = len(groups) // 2
@@ -120,12 +129,12 @@ def _spread(claim: Claim, groups: Sequence[tuple[Operand, ...]]) -> Line:
         for seed in shared
     )
     name = f"within {', '.join(claim.of[half:])} − within {', '.join(claim.of[:half])}"
-    return Line(
+    return Comparison(
         name, f"range of {quantity_words(claim.quantity)}", values, tuple(each for group in groups for each in group)
     )
 
 
-def _best(evidence: Evidence, claim: Claim) -> Line:
+def _best(evidence: Evidence, claim: Claim) -> Comparison:
     """By seed: how many places lie between the series where the first quantity is greatest and where the second is least."""
     found = [evidence.series[name] for name in series_of(evidence.figure, claim)]
     rows = [
@@ -136,7 +145,7 @@ def _best(evidence: Evidence, claim: Claim) -> Line:
     values = tuple(abs(greatest[seed] - smallest[seed]) for seed in greatest if seed in smallest)
     first, second = map(quantity_words, quantities_of(claim))
     called = f"places between the greatest {first} and the least {second}"
-    return Line(", ".join(claim.of), called, values, (*rows[0], *rows[1]))
+    return Comparison(", ".join(claim.of), called, values, (*rows[0], *rows[1]))
 
 
 def _over(group: Sequence[Operand], number: _Number) -> tuple[float, ...]:

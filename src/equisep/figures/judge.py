@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from equisep.figures.claim_parts import Line, lines_of
+from equisep.figures.claim_parts import Comparison, comparisons_of
 from equisep.figures.evidence import Evidence, SeriesEvidence
 from equisep.figures.figure import Claim, Figure
 from equisep.figures.quantities import Query, span_of, was_read
@@ -90,27 +90,27 @@ def judge(evidence: Evidence) -> tuple[Verdict, ...]:
 
 
 def _verdict(evidence: Evidence, claim: Claim) -> Verdict:
-    lines = tuple(lines_of(evidence, claim))
-    parts = tuple(_part(claim, line) for line in lines)
+    comparisons = tuple(comparisons_of(evidence, claim))
+    parts = tuple(_part(claim, comparison) for comparison in comparisons)
     why = _not_run(evidence, claim)
     if why:
         parts = tuple(replace(part, verdict="not run") for part in parts)
 
-    def weakness(place: int) -> tuple[bool, bool, float]:
-        part = parts[place]
+    def weakness(index: int) -> tuple[bool, bool, float]:
+        part = parts[index]
         return part.verdict != "not held", bool(why) and part.mean is None, _margin(claim, part)
 
     worst = min(range(len(parts)), key=weakness)
     part = parts[worst]
-    printed = _printed(evidence.figure, claim, lines[worst])
-    reason = why or _reason(claim, lines[worst].called, part, parts)
+    printed = _printed(evidence.figure, claim, comparisons[worst])
+    reason = why or _reason(claim, comparisons[worst].called, part, parts)
     return Verdict(claim, part.verdict, part.mean, printed, part.n, part.interval, parts, reason)
 
 
-def _printed(figure: Figure, claim: Claim, line: Line) -> float | None:
+def _printed(figure: Figure, claim: Claim, comparison: Comparison) -> float | None:
     """What the paper prints of this very series and quantity, or what the claim is to be near; a bound is no such number."""
-    if len(line.of) == 1:
-        wanted = (line.of[0].found.series.name, line.of[0].quantity)
+    if len(comparison.of) == 1:
+        wanted = (comparison.of[0].series.series.name, comparison.of[0].quantity)
         for row in figure.printed:
             if (row.series, row.quantity) == wanted:
                 return row.value
@@ -135,21 +135,21 @@ def _not_run(evidence: Evidence, claim: Claim) -> str:
     return ""
 
 
-def _part(claim: Claim, line: Line) -> Part:
-    single = line.of[0] if len(line.of) == 1 else None
-    series = [operand.found for operand in line.of]
+def _part(claim: Claim, comparison: Comparison) -> Part:
+    single = comparison.of[0] if len(comparison.of) == 1 else None
+    series = [operand.series for operand in comparison.of]
     run = set.intersection(*(set(found.chosen) for found in series))
     diverged = [seed for seed in run if any(found.chosen[seed].outcome.diverged is not None for found in series)]
-    n, lost = len(line.values), len(run) - len(line.values)
+    n, lost = len(comparison.values), len(run) - len(comparison.values)
     within = span_of(single.quantity) if single else (-math.inf, math.inf)
     part = Part(
-        name=line.name,
-        mean=float(np.mean(line.values)) if n else None,
+        name=comparison.name,
+        mean=float(np.mean(comparison.values)) if n else None,
         n=n,
-        interval=seed_interval(line.values, LEVEL, within=within) if n > 1 else None,
-        rate=single.found.rate if single else None,
+        interval=seed_interval(comparison.values, LEVEL, within=within) if n > 1 else None,
+        rate=single.series.rate if single else None,
         verdict="not held",
-        beside=_beside(single.found, single.quantity) if single else {},
+        beside=_beside(single.series, single.quantity) if single else {},
         lost=lost,
         diverged=min(lost, len(diverged)),
     )
@@ -161,7 +161,7 @@ def _part(claim: Claim, line: Line) -> Part:
         ):  # D is constant, or not finite: either way no line goes through it
             part = replace(part, found="no law")
             part = replace(part, n=lost - part.diverged, lost=part.diverged)
-    return replace(part, verdict=_word(claim, part, line.values))
+    return replace(part, verdict=_word(claim, part, comparison.values))
 
 
 def _beside(found: SeriesEvidence, text: str) -> dict[str, float | None]:

@@ -42,24 +42,27 @@ def check_claims(figure: Figure) -> None:
         where = f"The claim “{claim.text}” of `{figure.id}`"
         if not claim.of:
             raise InputError(f"{where} names no series in `of`. Name one or more.")
-        names, asked = series_of(figure, claim), [_checked(text, where) for text in quantities_of(claim)]
+        asked = [_checked(text, where) for text in quantities_of(claim)]
         if claim.rule in LAWS and any(each.name != "r" for each in asked):
             raise InputError(f"{where} has the rule `{claim.rule}` of `{claim.quantity}`. That rule is of `r` alone.")
         if claim.rule in AGAINST_VALUE and claim.value is None:
             raise InputError(f"{where} has the rule `{claim.rule}` and no `value`. Give the number it is held against.")
-        if claim.rule == "same best" and len(asked) != 2:
-            raise InputError(f"{where} has the rule `same best` of `{claim.quantity}`. Write two quantities, `A;B`.")
-        several = claim.rule in GROUPED or (claim.rule in (*COMPARISONS, *TRENDS) and len(names) > 1)
-        if several and len(asked) > 1:
-            raise InputError(
-                f"{where} compares several series in several quantities. Name one series, or one quantity."
-            )
-        operands = len(claim.of) if claim.rule in GROUPED else len(names) * len(asked)
-        least = _LEAST_GROUPS.get(claim.rule, 2 if claim.rule in (*COMPARISONS, *TRENDS) else 1)
-        if operands < least or (claim.rule == "same best" and len(names) < 2):
-            raise InputError(
-                f"{where} has the rule `{claim.rule}`, which compares, and names one thing in `of`. Name two or more."
-            )
+        _check_operands(claim, where, series=len(series_of(figure, claim)), asked=len(asked))
+
+
+def _check_operands(claim: Claim, where: str, *, series: int, asked: int) -> None:
+    """Refuse a comparison of too few things, or of several series in several quantities."""
+    compares = claim.rule in (*COMPARISONS, *TRENDS)
+    if claim.rule == "same best" and asked != 2:
+        raise InputError(f"{where} has the rule `same best` of `{claim.quantity}`. Write two quantities, `A;B`.")
+    if asked > 1 and (claim.rule in GROUPED or (compares and series > 1)):
+        raise InputError(f"{where} compares several series in several quantities. Name one series, or one quantity.")
+    operands = len(claim.of) if claim.rule in GROUPED else series * asked
+    least = _LEAST_GROUPS.get(claim.rule, 2 if compares else 1)
+    if operands < least or (claim.rule == "same best" and series < 2):
+        raise InputError(
+            f"{where} has the rule `{claim.rule}`, which compares, and names one thing in `of`. Name two or more."
+        )
 
 
 def _checked(text: str, where: str) -> Query:

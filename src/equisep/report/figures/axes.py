@@ -56,36 +56,51 @@ def draw_panel(axes: Axes, panel: Panel, lines: Sequence[Line], *, title: str, s
     if not any(line.drawn for line in lines):
         return _empty(axes, panel, lines)
     log_y = _is_log(panel, lines)
+    _label_axes(axes, panel, wide, high)
+    axes.grid(visible=True, which="major", alpha=0.2, linewidth=0.6)
+    positions = _positions(panel, lines)
+    _scale_x(axes, panel, [at for x, at in positions.items() if math.isfinite(x)])
+    if log_y:
+        axes.set_yscale("log")
+    axes.margins(0.04 if panel.kind != "scatter" else 0.08, 0.08)
+    keys = [_draw_key(axes, panel, line, lines, log_y=log_y, positions=positions) for line in lines]
+    handles = [key for key, line in zip(keys, lines, strict=True) if line.label]
+    if panel.kind in _READ:
+        _reach_all(axes, lines, positions)
+    marked = [
+        _draw_marks(axes, line, log_y=log_y, positions=positions) for line in lines
+    ]  # also where we have no number
+    if any(marked):
+        handles.append(Line2D([], [], color=GREY, marker="x", linestyle="none", markersize=5, label="paper"))
+    tick_x(axes, panel, positions)
+    return Drawn(panel, axes, tuple(lines), log_y, tuple(handles))
+
+
+def _reach_all(axes: Axes, lines: Sequence[Line], positions: dict[float, float]) -> None:
+    """All x that were read, also where nothing exists: a network is as deep, and was trained as long, as it was."""
+    reach = [positions[at] for line in lines for at in line.x if not math.isnan(at)]
+    axes.update_datalim([(at, 0.0) for at in reach], updatey=False)
+    axes.autoscale_view(scaley=False)
+
+
+def _label_axes(axes: Axes, panel: Panel, wide: float, high: float) -> None:
     grain = Query.of(asked_of(panel)[0]).ways.get("grain", "") if panel.kind == "sites" else ""
     across = plain(panel.x_label) or x_words(panel.kind, panel.x, grain)
     up = plain(panel.y_label) or y_words(asked_of(panel))
     axes.set_xlabel(_wrapped(across, wide * 16), fontsize=SMALL + 0.5)
     axes.set_ylabel(_wrapped(up, high * 14), fontsize=SMALL + 0.5)
-    axes.grid(visible=True, which="major", alpha=0.2, linewidth=0.6)
-    places = _places(panel, lines)
-    _scale_x(axes, panel, [at for x, at in places.items() if math.isfinite(x)])
-    if log_y:
-        axes.set_yscale("log")
-    axes.margins(0.04 if panel.kind != "scatter" else 0.08, 0.08)
-    handles = []
-    for line in lines:
-        key = _not_run(line)
-        if line.drawn:
-            color = line_color(panel, line, lines)
-            key = _draw_line(axes, panel, line, log_y=log_y, color=color, places=places)
-            if len(lines) <= _CROWDED:
-                _draw_band(axes, line, log_y=log_y, color=color, places=places)
-        if line.label:
-            handles.append(key)
-    if panel.kind in _READ:  # also where nothing exists: a network is as deep, and was trained as long, as it was
-        reach = [places[at] for line in lines for at in line.x if not math.isnan(at)]
-        axes.update_datalim([(at, 0.0) for at in reach], updatey=False)
-        axes.autoscale_view(scaley=False)
-    marked = [_draw_marks(axes, line, log_y=log_y, places=places) for line in lines]  # also where we have no number
-    if any(marked):
-        handles.append(Line2D([], [], color=GREY, marker="x", linestyle="none", markersize=5, label="paper"))
-    tick_x(axes, panel, places)
-    return Drawn(panel, axes, tuple(lines), log_y, tuple(handles))
+
+
+def _draw_key(
+    axes: Axes, panel: Panel, line: Line, lines: Sequence[Line], *, log_y: bool, positions: dict[float, float]
+) -> Line2D:
+    """One line with its band, where it was run; returns its key."""
+    if not line.drawn:
+        return _not_run(line)
+    color = line_color(panel, line, lines)
+    if len(lines) <= _CROWDED:
+        _draw_band(axes, line, log_y=log_y, color=color, positions=positions)
+    return _draw_line(axes, panel, line, log_y=log_y, color=color, positions=positions)
 
 
 def tick_y(drawn: Drawn) -> None:
@@ -105,14 +120,14 @@ def tick_y(drawn: Drawn) -> None:
 
 
 def line_color(panel: Panel, line: Line, lines: Sequence[Line]) -> Any:
-    """The line's color by its place: Okabe & Ito's, beyond seven lines Tol's, beyond ten and for layers in order viridis."""
-    count = 1 + max(other.place for other in lines)
+    """The line's color by its index: Okabe & Ito's, beyond seven lines Tol's, beyond ten and for layers in order viridis."""
+    count = 1 + max(other.index for other in lines)
     ordered = panel.y.startswith("ratios")
     if count <= len(LINE_COLORS) and not ordered:
-        return LINE_COLORS[line.place]
+        return LINE_COLORS[line.index]
     if count <= len(CLASS_COLORS) and not ordered:
-        return CLASS_COLORS[line.place]
-    return colormaps["viridis"](0.92 * line.place / max(1, count - 1))
+        return CLASS_COLORS[line.index]
+    return colormaps["viridis"](0.92 * line.index / max(1, count - 1))
 
 
 def plain(text: str) -> str:
@@ -125,9 +140,11 @@ def _wrapped(text: str, letters: float) -> str:
     return text if "$" in text.replace(r"\$", "") else "\n".join(textwrap.wrap(text, max(12, int(letters))))
 
 
-def _draw_line(axes: Axes, panel: Panel, line: Line, *, log_y: bool, color: Any, places: dict[float, float]) -> Line2D:
+def _draw_line(
+    axes: Axes, panel: Panel, line: Line, *, log_y: bool, color: Any, positions: dict[float, float]
+) -> Line2D:
     """One line and its law; returns the key that stands for it in a legend."""
-    x = np.array([places.get(at, math.nan) for at in line.x])
+    x = np.array([positions.get(at, math.nan) for at in line.x])
     middle = np.array(line.middle(log=log_y))
     law = line.law if log_y else None
     fitted = law is not None and law.rho is not None and law.intercept is not None
@@ -152,23 +169,23 @@ def _draw_line(axes: Axes, panel: Panel, line: Line, *, log_y: bool, color: Any,
     return Line2D([], [], label=key_words(line), **key)
 
 
-def _draw_marks(axes: Axes, line: Line, *, log_y: bool, places: dict[float, float]) -> bool:
+def _draw_marks(axes: Axes, line: Line, *, log_y: bool, positions: dict[float, float]) -> bool:
     """What the paper prints of a line, as gray crosses; whether there was any."""
-    shown = [(places.get(at, at), value) for at, value in line.marks if value > 0 or not log_y]
+    shown = [(positions.get(at, at), value) for at, value in line.marks if value > 0 or not log_y]
     if shown:
         x, y = zip(*shown, strict=True)
         axes.plot(x, y, color=GREY, marker="x", markersize=5, linestyle="none", zorder=4)
     return bool(shown)
 
 
-def _draw_band(axes: Axes, line: Line, *, log_y: bool, color: Any, places: dict[float, float]) -> None:
+def _draw_band(axes: Axes, line: Line, *, log_y: bool, color: Any, positions: dict[float, float]) -> None:
     """From the least to the greatest seed."""
-    x = np.array([places.get(at, math.nan) for at in line.x])
+    x = np.array([positions.get(at, math.nan) for at in line.x])
     low, high = (np.array(values) for values in line.band(log=log_y))
     if np.isfinite(low).sum() > 1:
         axes.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0, zorder=1)
     # a band needs neighbors: between gaps it would vanish
-    alone = [place for place in range(len(x)) if _is_alone(low, place)]
+    alone = [index for index in range(len(x)) if _is_alone(low, index)]
     if alone:
         axes.vlines(x[alone], low[alone], high[alone], color=color, alpha=0.35, linewidth=3, zorder=1)
 
@@ -211,12 +228,12 @@ def _shown(label: str) -> str:
 def _marker(panel: Panel, line: Line, points: int) -> str:
     if points > _MOST_MARKERS:
         return ""
-    return "o" if panel.y.startswith("ratios") else _MARKERS[line.place % len(_MARKERS)]
+    return "o" if panel.y.startswith("ratios") else _MARKERS[line.index % len(_MARKERS)]
 
 
-def _is_alone(values: np.ndarray, place: int) -> bool:
-    near = [other for other in (place - 1, place + 1) if 0 <= other < len(values)]
-    return bool(np.isfinite(values[place])) and not any(np.isfinite(values[other]) for other in near)
+def _is_alone(values: np.ndarray, index: int) -> bool:
+    near = [other for other in (index - 1, index + 1) if 0 <= other < len(values)]
+    return bool(np.isfinite(values[index])) and not any(np.isfinite(values[other]) for other in near)
 
 
 def _is_log(panel: Panel, lines: Sequence[Line]) -> bool:
@@ -228,19 +245,22 @@ def _entries(panel: Panel) -> list[Quantity]:
     return [entry_of(Query.of(text).name) for text in asked_of(panel)]
 
 
-def _places(panel: Panel, lines: Sequence[Line]) -> dict[float, float]:
+def _positions(panel: Panel, lines: Sequence[Line]) -> dict[float, float]:
     """Where each x stands: at itself, and ∞ one step beyond the greatest number."""
     given = [*(at for line in lines for at in line.x), *(at for line in lines for at, _ in line.marks)]
     values = sorted({x for x in given if not math.isnan(x)})
-    finite = [x for x in values if math.isfinite(x)]
-    top = finite[-1] if finite else 1.0
-    if panel.log_x:
-        beyond = (
-            top * max(2.0, (top / finite[0]) ** (1 / max(1, len(finite) - 1))) if finite and finite[0] > 0 else top * 10
-        )
-    else:
-        beyond = top + ((top - finite[0]) / max(1, len(finite) - 1) or 1.0 if finite else 1.0)
+    beyond = _next([x for x in values if math.isfinite(x)], log=panel.log_x)
     return {x: x if math.isfinite(x) else beyond for x in values}
+
+
+def _next(values: Sequence[float], *, log: bool) -> float:
+    """One step, as large as the mean one, beyond the greatest of values in order."""
+    if not values:
+        return 10.0 if log else 2.0
+    low, top, steps = values[0], values[-1], max(1, len(values) - 1)
+    if log:
+        return top * max(2.0, (top / low) ** (1 / steps)) if low > 0 else top * 10
+    return top + ((top - low) / steps or 1.0)
 
 
 def _scale_x(axes: Axes, panel: Panel, values: Sequence[float]) -> None:

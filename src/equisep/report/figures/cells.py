@@ -63,11 +63,8 @@ def _paper(name: str, claim: Claim, printed: float | None) -> str:
 def series_table(summary: Summary) -> TextTable:
     """A row for each series that was run; columns that no series fills are left out."""
     rows = [row for row in summary.series if row.n]
-    standard = {entry.name: entry.column for entry in standard_quantities() if entry.column is not None}
-    heads = {"rate": _BESIDE["rate"], "n": _BESIDE["n"], **standard, **_BESIDE}
-    heads |= {text: Column(quantity_words(text), CLAIMED) for text in summary.claimed if text not in heads}
     columns = [(Column("series", NEVER), [row.name for row in rows])]
-    for name, head in heads.items():
+    for name, head in _heads(summary).items():
         cells = [_in_column(name, row) for row in rows]
         if name == "n" or any(cell != UNICODE.missing for cell in cells):
             columns.append((head, cells))
@@ -77,6 +74,13 @@ def series_table(summary: Summary) -> TextTable:
         left=("series",),
         leaves=tuple(head.leaves for head, _ in columns),
     )
+
+
+def _heads(summary: Summary) -> dict[str, Column]:
+    """The columns of a table of series: rate and seeds, what every series shows, what stands beside r, what is claimed."""
+    standard = {entry.name: entry.column for entry in standard_quantities() if entry.column is not None}
+    heads = {"rate": _BESIDE["rate"], "n": _BESIDE["n"], **standard, **_BESIDE}
+    return heads | {text: Column(quantity_words(text), CLAIMED) for text in summary.claimed if text not in heads}
 
 
 def _in_column(name: str, row: SeriesSummary) -> str:

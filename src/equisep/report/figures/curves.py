@@ -24,7 +24,7 @@ LAWFUL = ("fuzziness", "fuzziness_test", "class_fuzziness")  # curves that the l
 class Line:
     """One line of a panel: at each x the values that exist, one for each seed; no value at all is a gap.
 
-    place       its number among the lines that the panel declares, so that colors stay when others are not run.
+    index       its number among the lines that the panel declares, so that colors stay when others are not run.
     words       r and ρ, means over seeds; `paper`: the same as the paper prints them. Empty where there is no law.
     lawful      a curve of D, whose law is drawn; `start` is the site of its first value.
     marks       numbers that the paper prints, as (x, y).
@@ -32,7 +32,7 @@ class Line:
     """
 
     label: str
-    place: int
+    index: int
     x: tuple[float, ...] = ()
     samples: tuple[tuple[float, ...], ...] = ()
     words: str = ""
@@ -65,6 +65,12 @@ class Line:
         values = self.middle(log=True)
         return law_of(tuple(values)) if values and all(math.isfinite(value) for value in values) else None
 
+    @property
+    def law_verdict(self) -> str:
+        """The word for that law; nothing where there is no line to draw."""
+        law = self.law
+        return "" if law is None or law.rho is None else law.verdict
+
 
 def lines_of(evidence: Evidence, panel: Panel) -> tuple[Line, ...]:
     """The lines of a panel, in the order of its series; those that were not run too, empty. `points` have none."""
@@ -80,7 +86,7 @@ def asked_of(panel: Panel) -> list[str]:
 
 
 def _over_sites(evidence: Evidence, panel: Panel) -> Iterable[Line]:
-    for place, (found, text, label) in enumerate(_pairs(evidence, panel)):
+    for index, (found, text, label) in enumerate(_pairs(evidence, panel)):
         asked = Query.of(text)
         curves = [curve(entry.outcome, text) for entry in found.chosen.values()]
         start = int(asked.ways.get("from", "0"))
@@ -88,7 +94,7 @@ def _over_sites(evidence: Evidence, panel: Panel) -> Iterable[Line]:
         lawful = asked.name in LAWFUL
         yield Line(
             label=label,
-            place=place,
+            index=index,
             x=tuple(float(start + site) for site in range(length)),
             samples=tuple(_existing(_at(values, site) for values in curves) for site in range(length)),
             words=law_words(found, asked) if lawful else "",
@@ -104,7 +110,7 @@ def _over_epochs(evidence: Evidence, panel: Panel) -> Iterable[Line]:
     if any(Query.of(text).name == "ratios" for text in asked_of(panel)):
         yield from _layer_ratios(evidence, panel)
         return
-    for place, (found, text, label) in enumerate(_pairs(evidence, panel)):
+    for index, (found, text, label) in enumerate(_pairs(evidence, panel)):
         epochs = _epochs(found)
         # a number of the whole cell under the same name would be the same at all epochs
         outcomes = [replace(entry.outcome, numbers={}) for entry in found.chosen.values()]
@@ -115,7 +121,7 @@ def _over_epochs(evidence: Evidence, panel: Panel) -> Iterable[Line]:
         )
         yield Line(
             label=label,
-            place=place,
+            index=index,
             x=tuple(map(float, epochs)),
             samples=tuple(
                 _existing(quantity(outcome, _with(text, f"epoch={epoch}")) for outcome in outcomes) for epoch in epochs
@@ -136,47 +142,54 @@ def _layer_ratios(evidence: Evidence, panel: Panel) -> Iterable[Line]:
     by_epoch = [[_ratios(entry, _with(of_d, f"epoch={epoch}")) for entry in found.chosen.values()] for epoch in epochs]
     layers = max((len(ratios) for seeds in by_epoch for ratios in seeds), default=0)
     if not layers:
-        yield Line(label=label, place=0, run=bool(found.chosen))
+        yield Line(label=label, index=0, run=bool(found.chosen))
     for layer in range(layers):
         samples = tuple(_existing(_at(ratios, layer) for ratios in seeds) for seeds in by_epoch)
-        yield Line(label=f"layer {layer + 1}", place=layer, x=tuple(map(float, epochs)), samples=samples, run=True)
+        yield Line(label=f"layer {layer + 1}", index=layer, x=tuple(map(float, epochs)), samples=samples, run=True)
 
 
 def _over_series(evidence: Evidence, panel: Panel) -> Iterable[Line]:
-    groups: dict[str, list[SeriesEvidence]] = {}
+    groups: dict[str, list[tuple[float, SeriesEvidence]]] = {}
     for series in evidence.figure.drawn_in(panel):
         if series.x is not None:
-            groups.setdefault(_group(series), []).append(_found(evidence, series))
+            groups.setdefault(_group(series), []).append((float(series.x), _found(evidence, series)))
     asked = asked_of(panel)
     ways = way_words(asked, _first_reading(evidence, panel))
-    pairs = [
-        (name, members, text, way) for name, members in groups.items() for text, way in zip(asked, ways, strict=True)
-    ]
-    for place, (name, members, text, way) in enumerate(pairs):
-        ordered = sorted(members, key=lambda found: found.series.x or 0.0)
-        xs = sorted({float(found.series.x or 0.0) for found in ordered})
-        samples = tuple(
-            tuple(value for found in ordered if found.series.x == x for value in found.values(text).values())
-            for x in xs
-        )
-        marks = [
-            (float(found.series.x or 0.0), value)
-            for found in ordered
-            for _, value in printed_of(evidence, found.series, text)
-        ]
-        group = common_label([found.series.label for found in members]) or name
-        label = _label(group if len(groups) > 1 else "", way) or group
-        run = any(found.chosen for found in members)
-        yield Line(label=label, place=place, x=tuple(xs), samples=samples, marks=tuple(marks), run=run)
+    index = 0
+    for name, members in groups.items():
+        group = common_label([found.series.label for _, found in members]) or name
+        for text, way in zip(asked, ways, strict=True):
+            label = _label(group if len(groups) > 1 else "", way) or group
+            yield _sweep(evidence, members, text, label=label, index=index)
+            index += 1
+
+
+def _sweep(
+    evidence: Evidence, members: Sequence[tuple[float, SeriesEvidence]], text: str, *, label: str, index: int
+) -> Line:
+    """One quantity over the x of the series of a group."""
+    samples: dict[float, tuple[float, ...]] = {}
+    marks = []
+    for x, found in sorted(members, key=lambda member: member[0]):
+        samples[x] = (*samples.get(x, ()), *found.values(text).values())
+        marks += [(x, value) for _, value in printed_of(evidence, found.series, text)]
+    return Line(
+        label=label,
+        index=index,
+        x=tuple(samples),
+        samples=tuple(samples.values()),
+        marks=tuple(marks),
+        run=any(found.chosen for _, found in members),
+    )
 
 
 def _over_seeds(evidence: Evidence, panel: Panel) -> Iterable[Line]:
-    for place, (found, text, label) in enumerate(_pairs(evidence, panel)):
+    for index, (found, text, label) in enumerate(_pairs(evidence, panel)):
         across, up = found.values(panel.x), found.values(text)
         both = [seed for seed in across if seed in up]
         yield Line(
             label=label,
-            place=place,
+            index=index,
             x=tuple(across[seed] for seed in both),
             samples=tuple((up[seed],) for seed in both),
             run=bool(found.chosen),
@@ -184,20 +197,20 @@ def _over_seeds(evidence: Evidence, panel: Panel) -> Iterable[Line]:
 
 
 def _over_array(evidence: Evidence, panel: Panel) -> Iterable[Line]:
-    for place, (found, text, label) in enumerate(_pairs(evidence, panel)):
-        by_place: dict[tuple[float, ...], list[Curve]] = {}
+    for index, (found, text, label) in enumerate(_pairs(evidence, panel)):
+        by_x: dict[tuple[float, ...], list[Curve]] = {}
         for entry in found.chosen.values():
             up = entry.outcome.arrays.get(text, ())
             across = entry.outcome.arrays.get(panel.x, ()) if panel.x else tuple(map(float, range(len(up))))
             if across and up:
                 xs = tuple(math.nan if x is None else float(x) for x in across)
-                by_place.setdefault(xs, []).append(up)
-        if not by_place:
-            yield Line(label=label, place=place, run=bool(found.chosen))
+                by_x.setdefault(xs, []).append(up)
+        if not by_x:
+            yield Line(label=label, index=index, run=bool(found.chosen))
         # seeds that lie at other x have no common mean: each keeps a line of its own
-        for part, (xs, curves) in enumerate(by_place.items()):
-            samples = tuple(_existing(_at(values, index) for values in curves) for index in range(len(xs)))
-            yield Line(label="" if part else label, place=place, x=xs, samples=samples, run=True)
+        for part, (xs, curves) in enumerate(by_x.items()):
+            samples = tuple(_existing(_at(values, at) for values in curves) for at in range(len(xs)))
+            yield Line(label="" if part else label, index=index, x=xs, samples=samples, run=True)
 
 
 _MAKERS: Mapping[str, Callable[[Evidence, Panel], Iterable[Line]]] = {

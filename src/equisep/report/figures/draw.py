@@ -121,10 +121,10 @@ def _blocks(evidence: Evidence, columns: int) -> Iterator[_Block]:
         yield _Block(tuple(panel for panel, _ in held), tuple(lines for _, lines in held), clouds)
 
 
-def _likeness(place: int, row: Sequence[tuple[Panel, Sequence[Line]]]) -> tuple[str, object]:
+def _likeness(index: int, row: Sequence[tuple[Panel, Sequence[Line]]]) -> tuple[str, object]:
     """What rows of one grid have in common: every panel of points stands alone; rows of unlike legends keep these inside."""
     if row[0][0].kind == "points":
-        return "points", place
+        return "points", index
     keys = {_keys_of(lines) for _, lines in row if any(line.drawn for line in lines)}
     return ("lines", keys.pop()) if len(keys) == 1 else ("lines", None)
 
@@ -146,9 +146,9 @@ def _sizes(blocks: Sequence[_Block], columns: int) -> tuple[float, list[float]]:
     apart = [block for block in blocks if not _shares_legend(block)]
     beside = [0.0] * columns
     for block in apart:
-        for place, lines in enumerate(block.lines):
+        for index, lines in enumerate(block.lines):
             if is_long(lines, each):
-                beside[place % columns] = max(beside[place % columns], beside_width(lines))
+                beside[index % columns] = max(beside[index % columns], beside_width(lines))
     width = columns * each + sum(beside)
     if any(block.of_points for block in blocks):
         width = max(width, ACROSS * _CLOUD)
@@ -165,8 +165,8 @@ def _draw_grid(part: SubFigure, block: _Block, columns: int) -> list[Drawn]:
     rows = math.ceil(len(block.panels) / columns)
     wide = _WIDTHS.get(columns, _NARROWEST)
     drawn = []
-    for place, (panel, lines) in enumerate(zip(block.panels, block.lines, strict=True)):
-        axes = part.add_subplot(rows, columns, place + 1)
+    for index, (panel, lines) in enumerate(zip(block.panels, block.lines, strict=True)):
+        axes = part.add_subplot(rows, columns, index + 1)
         drawn.append(draw_panel(axes, panel, lines, title=panel_title(panel, lines), size=(wide, wide * _SHAPE - 0.2)))
     _share_labels(drawn, columns)
     return drawn
@@ -176,10 +176,10 @@ def _share_labels(drawn: Sequence[Drawn], columns: int) -> None:
     """A label stands once where the next axes, to the left or below, have the same one."""
     across = [one.axes.get_xlabel() for one in drawn]
     up = [one.axes.get_ylabel() for one in drawn]
-    for place, one in enumerate(drawn):
-        if place % columns and up[place] == up[place - 1]:
+    for index, one in enumerate(drawn):
+        if index % columns and up[index] == up[index - 1]:
             one.axes.set_ylabel("")
-        if place + columns < len(drawn) and across[place] == across[place + columns]:
+        if index + columns < len(drawn) and across[index] == across[index + columns]:
             one.axes.set_xlabel("")
 
 
@@ -212,14 +212,19 @@ def _finish(figure: Figure, drawn: Sequence[Drawn], placed: Sequence[tuple[Drawn
 
 def _footer(evidence: Evidence, lines: Sequence[Line], width: float) -> list[str]:
     """The lines below the figure, no wider than it."""
-    shown = [line for line in lines if line.drawn]
+    said = footer_lines(evidence, seeds_words="; ".join(_signs_words([line for line in lines if line.drawn])))
+    return [part for line in said for part in textwrap.wrap(line, int(width * 19))]
+
+
+def _signs_words(shown: Sequence[Line]) -> list[str]:
+    """What bands, dashes and marks stand for, where there are any."""
     words = []
     if any(len(values) > 1 for line in shown for values in line.samples):
         words.append("means over seeds, geometric on logarithmic axes, with bands from the least to the greatest seed")
-        words += ["r and ρ are means over seeds"] if any(line.words for line in shown) else []
-    if any((law := line.law) is not None and law.rho is not None and law.verdict == "no law" for line in shown):
+        if any(line.words for line in shown):
+            words.append("r and ρ are means over seeds")
+    if any(line.law_verdict == "no law" for line in shown):
         words.append(f"dashed: no law (r > {NO_LAW_R:g} or ρ ≥ 1)".replace("-", "−"))
     if any(value <= 0 for line in shown if line.lawful for values in line.samples for value in values):
         words.append("▾ on the floor: 0 in some seed")
-    said = footer_lines(evidence, seeds_words="; ".join(words))
-    return [part for line in said for part in textwrap.wrap(line, int(width * 19))]
+    return words

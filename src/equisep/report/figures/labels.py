@@ -78,13 +78,7 @@ def own_labels(labels: Sequence[str]) -> list[str]:
 def footer_lines(evidence: Evidence, *, seeds_words: str) -> list[str]:
     """What a reader must know beside the figure: source, scale, stand-ins, seeds, device, and what bands and lines are."""
     entries = [entry for found in evidence.series.values() for entry in found.entries]
-    grids = [panel for panel in evidence.figure.panels if panel.kind != "points"]
-    lines = {series.name for panel in grids for series in evidence.figure.drawn_in(panel)}
-    counts = [
-        len(found.chosen)
-        for name, found in evidence.series.items()
-        if name in lines and any(entry.cell.kind != "solve" for entry in found.chosen.values())  # solved without a seed
-    ]
+    counts = _seed_counts(evidence)
     parts = [evidence.figure.source, scale_words(evidence)]
     if counts:
         parts.append(f"{_span(counts)} {'seed' if max(counts) == 1 else 'seeds'}")
@@ -97,6 +91,14 @@ def footer_lines(evidence: Evidence, *, seeds_words: str) -> list[str]:
         named = [stand_in_words(paper, own, cells) for paper, own in sorted(evidence.stand_ins.items())]
         rows.append(f"stand-ins: {'; '.join(named)}")
     return [*rows, seeds_words] if seeds_words else rows
+
+
+def _seed_counts(evidence: Evidence) -> list[int]:
+    """How many seeds each series has that is drawn as a line; problems are solved without one."""
+    grids = [panel for panel in evidence.figure.panels if panel.kind != "points"]
+    lines = {series.name for panel in grids for series in evidence.figure.drawn_in(panel)}
+    drawn = [found for name, found in evidence.series.items() if name in lines]
+    return [len(found.chosen) for found in drawn if any(entry.cell.kind != "solve" for entry in found.chosen.values())]
 
 
 def scale_words(evidence: Evidence) -> str:

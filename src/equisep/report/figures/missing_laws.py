@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from equisep.figures.claim_parts import Operand, lines_of
+from equisep.figures.claim_parts import Operand, comparisons_of
 from equisep.figures.evidence import Entry, Evidence, SeriesEvidence, gather
 from equisep.figures.judge import Verdict, judge
 from equisep.figures.quantities import FITTED, Query, curve, law_of, quantity_words
@@ -25,9 +25,9 @@ def law_parts(evidence: Evidence, verdicts: Sequence[Verdict]) -> Iterator[str]:
         if verdict.verdict != "not held" or claim.rule not in _RULES or Query.of(claim.quantity).name != "r":
             continue
         yield f"**Not held: {escaped(claim.text)}.** What differs, seed by seed at the chosen rate:"
-        for line, part in zip(lines_of(evidence, claim), verdict.parts, strict=True):
+        for comparison, part in zip(comparisons_of(evidence, claim), verdict.parts, strict=True):
             if part.verdict == "not held":
-                (operand,) = line.of
+                (operand,) = comparison.of
                 yield f"{_heading(operand)} {' '.join(_differences(operand, claim.rule))}"
                 if operand.values:
                     yield _seeds_table(operand)
@@ -84,14 +84,14 @@ def _law_cells(found: SeriesEvidence) -> list[str]:
 
 
 def _heading(operand: Operand) -> str:
-    rate = "" if operand.found.rate is None else f" at the rate {operand.found.rate:g}"
+    rate = "" if operand.series.rate is None else f" at the rate {operand.series.rate:g}"
     what = "" if operand.quantity == "r" else f", {quantity_words(operand.quantity)}"
-    return f"`{operand.found.series.name}`{rate}{what}:"
+    return f"`{operand.series.series.name}`{rate}{what}:"
 
 
 def _differences(operand: Operand, rule: str) -> Iterator[str]:
     """Sentences on how the curves of one series depart from what the rule asks for, and what does not explain it."""
-    found, asked = operand.found, Query.of(operand.quantity)
+    found, asked = operand.series, Query.of(operand.quantity)
     own = operand.values
     if not own:
         yield _absent(found, asked)
@@ -163,7 +163,7 @@ def _absent(found: SeriesEvidence, asked: Query) -> str:
 
 def _seeds_table(operand: Operand) -> str:
     """One row a seed, and their means."""
-    found, asked = operand.found, Query.of(operand.quantity)
+    found, asked = operand.series, Query.of(operand.quantity)
     texts = {
         "r": asked.renamed("r"),
         "r, eval mode": asked.renamed("r", mode="eval"),

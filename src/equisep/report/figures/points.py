@@ -41,9 +41,9 @@ def clouds_of(evidence: Evidence, panel: Panel) -> tuple[Cloud, ...]:
         kept = [found.chosen[seed] for seed in sorted(found.chosen)] if found else []
         points = next((entry.outcome.points for entry in kept if entry.outcome.points), {})
         names = shortened_names(list(points), 20)
-        for place, (name, samples) in enumerate(zip(names, points.values(), strict=True)):
+        for index, (name, samples) in enumerate(zip(names, points.values(), strict=True)):
             whole = [sample for sample in samples if len(sample) >= 3 and all(map(math.isfinite, sample))]
-            title = f"{place}  {name}" if len(drawn) == 1 else f"{series.label or series.name}: {place}  {name}"
+            title = f"{index}  {name}" if len(drawn) == 1 else f"{series.label or series.name}: {index}  {name}"
             clouds.append(Cloud(title, tuple((x, y) for x, y, *_ in whole), tuple(int(sample[2]) for sample in whole)))
     return tuple(clouds)
 
@@ -65,8 +65,8 @@ def draw_points(part: SubFigure, panel: Panel, clouds: Sequence[Cloud]) -> None:
         _bare(axes)
         return
     classes = sorted({label for cloud in clouds for label in cloud.labels})
-    for place, cloud in enumerate(clouds):
-        _draw_cloud(part.add_subplot(rows_of(clouds), ACROSS, place + 1), cloud, classes)
+    for index, cloud in enumerate(clouds):
+        _draw_cloud(part.add_subplot(rows_of(clouds), ACROSS, index + 1), cloud, classes)
     if 1 < len(classes) <= 2 * len(CLASS_COLORS):
         look: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4}
         keys = [Line2D([], [], color=_color(label, classes), label=str(label), **look) for label in classes]
@@ -103,7 +103,7 @@ def _bare(axes: Axes) -> None:
 
 
 def _color(label: int, classes: Sequence[int]) -> Any:
-    place = list(classes).index(label)
+    index = list(classes).index(label)
     if len(classes) <= len(CLASS_COLORS):
-        return CLASS_COLORS[place]
-    return colormaps["turbo"](place / max(1, len(classes) - 1))
+        return CLASS_COLORS[index]
+    return colormaps["turbo"](index / max(1, len(classes) - 1))

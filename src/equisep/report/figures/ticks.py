@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,24 +12,25 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 from equisep.figures.figure import Panel
 
 _NARROW = 0.095  # of the width of the axes: ticks nearer than this would run into each other
+_MANY = 24  # x that are not all marked
 _LETTER = 0.032  # of that width, of a letter in the narrowest panels
 
 
-def tick_x(axes: Axes, panel: Panel, places: Mapping[float, float]) -> None:
+def tick_x(axes: Axes, panel: Panel, positions: Mapping[float, float]) -> None:
     """Ticks at the x that were read where these are few or unevenly apart, otherwise at round numbers."""
-    shown = {at: log_number(x) if math.isfinite(x) else "∞" for x, at in places.items()}
-    few = panel.kind in ("epochs", "sweep") and len(shown) <= 24
-    if not (few and (axes.get_xscale() != "linear" or panel.kind == "sweep")) and "∞" not in shown.values():
-        if axes.get_xscale() == "linear":
-            whole = panel.kind in ("sites", "epochs") or all(float(x).is_integer() for x in places)
-            axes.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=whole, steps=[1, 2, 5, 10]))
-            return
+    shown = {at: log_number(x) if math.isfinite(x) else "∞" for x, at in positions.items()}
+    linear = axes.get_xscale() == "linear"
+    few = len(shown) <= _MANY and (panel.kind == "sweep" or (panel.kind == "epochs" and not linear))
+    round_numbers = not few and "∞" not in shown.values()
+    if round_numbers and linear:
+        whole = panel.kind in ("sites", "epochs") or all(float(x).is_integer() for x in positions)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=whole, steps=[1, 2, 5, 10]))
+        return
+    if round_numbers:
         low, high = axes.get_xlim()
         if low > 0:
             shown = {at: log_number(at) for at in log_ticks(low, high, most=7)}
-    longest = max((len(label) for label in shown.values() if not label.startswith("$")), default=0)
-    kept = _apart(axes, sorted(shown), max(_NARROW, _LETTER * longest))
-    axes.xaxis.set_major_locator(FixedLocator(kept))
+    axes.xaxis.set_major_locator(FixedLocator(_apart(axes, sorted(shown), _width_of(shown.values()))))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: shown.get(value, log_number(value))))
@@ -62,6 +63,12 @@ def log_number(value: float) -> str:
     power = math.floor(math.log10(value) + 1e-9)
     lead = value / 10**power
     return f"$10^{{{power}}}$" if abs(lead - 1) < 1e-6 else rf"${lead:g}\cdot 10^{{{power}}}$"
+
+
+def _width_of(labels: Iterable[str]) -> float:
+    """How far ticks must stand apart, for the longest label; powers of ten are short."""
+    longest = max((len(label) for label in labels if not label.startswith("$")), default=0)
+    return max(_NARROW, _LETTER * longest)
 
 
 def _apart(axes: Axes, values: Sequence[float], near: float) -> list[float]:
