@@ -21,22 +21,21 @@ import torch
 
 from _record import finish
 from equisep.errors import MissingExtraError
-from equisep.figures.cell import Cell
+from equisep.figures.cell import Training, trainings
 from equisep.figures.figure import Figure
 from equisep.figures.outcome import Curves, Outcome
 from equisep.figures.papers.he2023 import FIG1
 from equisep.figures.quantities import quantity
 from equisep.runs.cell_data import material_of
-from equisep.runs.execute import run_group
-from equisep.runs.run import run_figure
-from equisep.runs.runners.ensembles import dtype_of, recipe_of, shape_of
+from equisep.runs.run import run_figure, run_group
+from equisep.runs.runners.cells import dtype_of, recipe_of, shape_of
 from equisep.training import Member, train_ensemble
 
 SEEDS, EPOCHS, RATE = 5, 60, 3e-3
 DATA = "embedded-10x10"
 QUANTITIES = ("r", "rho")
 LOSS = ".numbers.final_loss"
-Outcomes = dict[Cell, Outcome]
+Outcomes = dict[Training, Outcome]
 
 
 def figure(**changes: Any) -> Figure:
@@ -48,26 +47,30 @@ def figure(**changes: Any) -> Figure:
     )
 
 
-def cells_of(made: Figure, *, rates: Sequence[float] = (RATE,)) -> list[Cell]:
+def cells_of(made: Figure, *, rates: Sequence[float] = (RATE,)) -> list[Training]:
     """All seeds at the rates."""
-    return list(made.cells(made.series[0], seeds=range(SEEDS), rates=rates))
+    return trainings(made.cells(made.series[0], seeds=range(SEEDS), rates=rates))
+
+
+def _run(cells: Sequence[Training]) -> list[tuple[Training, Outcome]]:
+    return [(cell, outcome) for cell, (_, outcome, _) in zip(cells, run_group(cells), strict=True)]
 
 
 def alone(made: Figure) -> Outcomes:
     """One cell a group."""
-    return {cell: run_group([cell])[0][1] for cell in cells_of(made)}
+    return {cell: outcome for cell in cells_of(made) for cell, outcome in _run([cell])}
 
 
 def ensemble(made: Figure) -> Outcomes:
     """The seeds together."""
-    return {cell: outcome for cell, outcome, _ in run_group(cells_of(made))}
+    return dict(_run(cells_of(made)))
 
 
 def company(made: Figure) -> Outcomes:
     """The seeds together with those of every other rate."""
     return {
         cell: outcome
-        for cell, outcome, _ in run_group(cells_of(made, rates=FIG1.rates["adam"]))
+        for cell, outcome in _run(cells_of(made, rates=FIG1.rates["adam"]))
         if cell.rate == RATE
     }  # fmt: skip
 
@@ -76,7 +79,7 @@ def on_ray(made: Figure) -> Outcomes:
     """The group of seeds on a cluster of this machine, into a store and out of it."""
     with tempfile.TemporaryDirectory() as folder:
         evidence = run_figure(made, store=folder, on="ray")
-    return {entry.cell: entry.outcome for own in evidence.series.values() for entry in own.entries}
+    return {entry.training: entry.outcome for own in evidence.series.values() for entry in own.entries}
 
 
 def one_rounding_off(made: Figure) -> Outcomes:
@@ -95,7 +98,7 @@ def one_rounding_off(made: Figure) -> Outcomes:
             [Member(recipe_of(cell), shape, cell.data_seed)], material.pool, material.pool_labels,
             samples=[(material.rows[0], material.labels[0])], starts=[start], dtype=dtype_of(cell),
         )  # fmt: skip
-        curves = Curves(epoch=cell.epochs, mode=cell.modes[0], fuzziness=tuple(trained.curve(0)))
+        curves = Curves(epoch=cell.epochs, reading=cell.readings[0], fuzziness=tuple(trained.curve(0)))
         outcomes[cell] = Outcome(readings=(curves,))
     return outcomes
 

@@ -236,13 +236,13 @@ def test_values_are_read_as_the_field_wants_them() -> None:
         "rate=1e-2",
         "norm=false",
         "widths=4,5",
-        "modes=eval",
+        "readings=eval",
         "per_class=none",
         "network=vgg11",
         "tf32=True",
     ]
     assert cell_changes(texts) == {
-        "epochs": 3, "rate": 0.01, "norm": False, "widths": (4, 5), "modes": ("eval",), "per_class": None,
+        "epochs": 3, "rate": 0.01, "norm": False, "widths": (4, 5), "readings": ("eval",), "per_class": None,
         "network": "vgg11", "tf32": True,
     }  # fmt: skip
     assert cell_changes(["milestones=[0.5]", "kind=staged"]) == {"milestones": (0.5,), "kind": "staged"}

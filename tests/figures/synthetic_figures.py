@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from equisep.figures.cell import Cell
+from equisep.figures.cell import Cell, Solve
 from equisep.figures.evidence import Entry, Evidence, gather
 from equisep.figures.figure import Claim, Figure, Panel, Printed, Series
 from equisep.figures.outcome import Curves, Outcome
@@ -28,8 +28,8 @@ def law_curve(rho: float = 0.5, *, r: float = -1.0, first: float = 32.0, sites: 
 
 
 def outcome(curve: Sequence[float | None] | None = None, **numbers: float | None) -> Outcome:
-    """One reading in batch mode with this D, or none, and single numbers by name."""
-    reading = Curves(epoch=600, mode="batch", sites=("input",), fuzziness=tuple(curve or ()))
+    """One reading in mixed reading with this D, or none, and single numbers by name."""
+    reading = Curves(epoch=600, reading="mixed", sites=("input",), fuzziness=tuple(curve or ()))
     return Outcome(readings=(reading,) if curve is not None else (), numbers=numbers)
 
 
@@ -51,6 +51,10 @@ def figure(*claims: Claim, names: Sequence[str] = ("a",), **more: Any) -> Figure
     )
 
 
+def _seeds(of: Figure, seed: int) -> dict[str, int]:
+    return {"seed": seed} if isinstance(of.base, Solve) else {"seed": seed, "data_seed": seed}
+
+
 def evidence(
     of: Figure,
     outcomes: Mapping[str, Sequence[Outcome]],
@@ -61,7 +65,7 @@ def evidence(
 ) -> Evidence:
     """Evidence of one outcome a seed for each series, at the cell's own rate; `seeds` of each were asked for."""
     entries = [
-        Entry(name, of.cell(of.named(name)[0]).with_(seed=seed, data_seed=seed), found, provenance or {})
+        Entry(name, of.cell(of.named(name)[0]).with_(**_seeds(of, seed)), found, provenance or {})
         for name, each in outcomes.items()
         for seed, found in enumerate(each)
     ]

@@ -1,25 +1,32 @@
-"""Cells: frozen, flat, there and back through JSON, one key for one set of settings, unknown fields refused."""
+"""Cells, trained or solved: frozen, flat, there and back through JSON, one key for one set of settings, others refused."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
+import pickle
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError, fields
-from typing import Any, get_args, get_type_hints
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from equisep.errors import EquisepError, InputError, ProfileError
-from equisep.figures.cell import CELL_FIELDS, Cell, Kind, Problem
+from equisep.figures.catalogue import all_figures
+from equisep.figures.cell import Cell, Solve, Training, field_names
+from equisep.results import Reading
+from equisep.runs.plan import Asked, asked_cells
 
 REALS = st.floats(allow_nan=False, allow_infinity=False).map(lambda value: value + 0.0)  # no -0.0
 COUNTS = st.integers(0, 10**6)
 WORDS = st.text(max_size=12)
-KNOWN = {"kind": st.sampled_from(get_args(Kind)), "problem": st.sampled_from(get_args(Problem))}
+READ = st.lists(st.sampled_from(get_args(Reading)), max_size=3).map(tuple)
+FROZEN = Path(__file__).with_name("keys_of_version_0_1.json")
+SOLVED: dict[str, Any] = {"problem": "qnorm"}
 
 
 def any_value(hint: Any) -> st.SearchStrategy[Any]:
@@ -28,27 +35,33 @@ def any_value(hint: Any) -> st.SearchStrategy[Any]:
     if hint in plain:
         return plain[hint]
     parts = get_args(hint)
+    if get_origin(hint) is Literal:
+        return st.sampled_from([part for part in parts if part])
     if len(parts) == 2 and parts[1] is Ellipsis:
         return st.lists(any_value(parts[0]), max_size=4).map(tuple)
     return st.one_of([any_value(part) for part in parts])
 
 
-HINTS = get_type_hints(Cell)
-CHANGES = st.fixed_dictionaries(
-    {}, optional={name: KNOWN[name] if name in KNOWN else any_value(HINTS[name]) for name in CELL_FIELDS}
-)  # fmt: skip
+def changes_of(kind: type[Cell]) -> st.SearchStrategy[dict[str, Any]]:
+    hints = get_type_hints(kind)
+    values = {name: READ if name == "readings" else any_value(hints[name]) for name in field_names(kind)}
+    always = {"problem": values.pop("problem")} if kind is Solve else {}
+    return st.fixed_dictionaries(always, optional=values)
+
+
+CHANGES = changes_of(Training) | changes_of(Solve)
 
 
 @given(CHANGES)
 def test_any_cell_comes_back_from_json_with_its_key(changes: dict[str, Any]) -> None:
     cell = Cell(**changes)
+    assert type(cell) is (Solve if "problem" in changes else Training)
     text = json.dumps(cell.to_dict(), allow_nan=False)
     back = Cell.from_dict(json.loads(text))
     assert back == cell and hash(back) == hash(cell) and back.key == cell.key
-    assert Cell().with_(**changes) == cell
-    # what is left out has its default
-    own = {name: value for name, value in json.loads(text).items() if name in changes}
-    assert Cell.from_dict(own) == cell
+    assert type(cell)(**changes) == cell == (Solve(**SOLVED) if "problem" in changes else Training()).with_(**changes)
+    assert Cell.from_dict(cell.own_fields()) == cell  # what is left out has its default
+    assert pickle.loads(pickle.dumps(cell)) == cell
 
 
 @given(CHANGES, CHANGES)
@@ -60,17 +73,31 @@ def test_cells_have_one_key_where_they_are_equal_and_two_where_they_are_not(
     assert (a.key == b.key) == same
 
 
-def test_every_field_makes_another_key() -> None:
-    others: dict[str, Any] = {"kind": "solve", "problem": "qnorm"}
-    for entry in fields(Cell):
-        before = getattr(Cell(), entry.name)
-        value = others.get(entry.name)
+@pytest.mark.parametrize("base", [Training(), Solve(problem="minority")])
+def test_every_field_makes_another_key(base: Cell) -> None:
+    others: dict[str, Any] = {"kind": "staged", "problem": "qnorm", "readings": ("eval",)}
+    for name in field_names(type(base)):
+        if isinstance(base, Solve) and name == "kind":
+            continue
+        before = getattr(base, name)
+        value = others.get(name)
         if value is None:
             value = not before if isinstance(before, bool) else f"{before}x" if isinstance(before, str) else None
         if value is None:
             value = before + 1 if isinstance(before, int | float) else (1,) if before != (1,) else (2,)
-        changed = Cell().with_(**{entry.name: value})
-        assert changed != Cell() and changed.key != Cell().key, entry.name
+        changed = base.with_(**{name: value})
+        assert changed != base and changed.key != base.key, name
+
+
+def test_the_keys_of_every_figure_stay_what_they_were() -> None:
+    """Series and keys of all cells of the 39 figures, as version 0.1 planned them: every stored cell is still known."""
+    frozen = json.loads(FROZEN.read_text())
+    assert {name.rpartition(".")[0] for name in frozen} == {figure.id for figure in all_figures()}
+    for figure in all_figures():
+        for scale in ("paper", "smoke"):
+            keys = [[each.series, each.cell.key] for each in asked_cells(figure, Asked(scale=scale))]
+            digest = hashlib.sha256(json.dumps(keys, separators=(",", ":")).encode()).hexdigest()
+            assert {"cells": len(keys), "sha256": digest} == frozen[f"{figure.id}.{scale}"], figure.id
 
 
 def test_the_keys_of_stored_results_stay_what_they_are() -> None:
@@ -88,9 +115,45 @@ def test_the_keys_of_stored_results_stay_what_they_are() -> None:
     assert Cell(**{**own, "class_weights": (1, 2), "data": "fashion-mnist"}).key == digest[:32]
 
 
+def test_readings_are_hashed_under_their_former_names() -> None:
+    own = {"modes": ["eval", "batch"], "seed": 2}
+    cell = Training(readings=("eval", "mixed"), seed=2)
+    assert cell.own_fields() == own and cell == Cell.from_dict(own)
+    assert cell.key == hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:32]
+    with pytest.warns(FutureWarning, match='`mode="batch"` is now `reading="mixed"`'):
+        assert Cell(modes=("eval", "batch"), seed=2) == cell
+    with pytest.warns(FutureWarning):
+        assert Training(seed=2).with_(modes=("eval", "batch")) == cell
+    with pytest.raises(InputError, match=r"No reading `evil`. Did you mean `eval`"):
+        Cell(readings=("evil",))
+
+
+def test_a_solved_problem_says_that_it_is_one() -> None:
+    """Version 0.1 hashed its kind, which was not the default one."""
+    solved = Solve(problem="minority", majority=5, ratios=(1, 2))
+    own = {"kind": "solve", "majority": 5, "problem": "minority", "ratios": [1.0, 2.0]}
+    assert solved.own_fields() == own and Cell.from_dict(own) == solved == Cell(**{**own, "ratios": (1.0, 2.0)})
+    assert solved.key == hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def test_fields_of_the_other_kind_are_refused_where_they_are_asked_for_and_left_out_where_they_are_read() -> None:
+    with pytest.raises(InputError, match=r"^A cell that is solved has no field `epochs`, which trainings have"):
+        Solve(problem="qnorm").with_(epochs=3)
+    with pytest.raises(InputError, match=r"^A cell that is trained has no field `ratios`, which solved problems have"):
+        Cell(kind="train", ratios=(1.0,))
+    # `--set dtype=float64` of version 0.1 went to all cells of all figures
+    assert Cell.from_dict({"kind": "solve", "problem": "qnorm", "dtype": "float64"}) == Solve(problem="qnorm")
+
+
+def test_stages_are_there_where_the_kind_says_so() -> None:
+    assert Training(first_epochs=3).stages is None
+    staged = Training(kind="staged", first_epochs=3, keep=2).stages
+    assert staged is not None and (staged.first_epochs, staged.keep, staged.renew) == (3, 2, False)
+
+
 def test_the_defaults_are_the_papers() -> None:
     """He & Su 2023: Fashion-MNIST at 10 × 10, 100 a class; 8 layers of width 100; Adam, 600 epochs in batches of 128."""
-    cell = Cell()
+    cell = Training()
     assert (cell.kind, cell.data, cell.preparation, cell.per_class) == ("train", "fashion-mnist", "he2023-10x10", 100)
     assert (cell.network, cell.depth, cell.width, cell.norm, cell.activation) == ("fnn", 8, 100, True, True)
     assert (cell.optimizer, cell.epochs, cell.batch_size, cell.weight_decay, cell.momentum) == (
@@ -100,23 +163,23 @@ def test_the_defaults_are_the_papers() -> None:
         5e-4,
         0.9,
     )
-    assert (cell.milestones, cell.factor, cell.modes, cell.test_per_class) == (
+    assert (cell.milestones, cell.factor, cell.readings, cell.test_per_class) == (
         (1 / 3, 2 / 3),
         0.1,
-        ("batch", "eval"),
+        ("mixed", "eval"),
         None,
     )
 
 
 def test_one_and_one_point_zero_are_one_setting() -> None:
-    assert Cell(rate=1).key == Cell(rate=1.0).key and isinstance(Cell(rate=1).rate, float)
+    assert Cell(rate=1).key == Cell(rate=1.0).key and isinstance(Training(rate=1).rate, float)
     weighted = Cell(class_weights=(1, 2))
     assert weighted == Cell(class_weights=(1.0, 2.0)) and weighted.key == Cell(class_weights=(1.0, 2.0)).key
 
 
 def test_a_cell_cannot_be_changed() -> None:
     with pytest.raises(FrozenInstanceError):
-        Cell().rate = 2.0  # type: ignore[misc]
+        Training().rate = 2.0  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def evidence(effective: dict[int, int | None], least: dict[int, dict[int, int | 
                 d = int(kind.removeprefix("joined"))
                 ncc = (0.3,) * d + (1.0 if enough is not None and d >= enough else 0.8,)
             cell = BOUND.cell(series).with_(seed=seed, data_seed=seed)
-            entries.append(Entry(series.name, cell, Outcome(readings=(Curves(epoch=500, mode="eval", ncc=ncc),))))
+            entries.append(Entry(series.name, cell, Outcome(readings=(Curves(epoch=500, reading="eval", ncc=ncc),))))
     return gather(BOUND, entries, scale="paper")
 
 

@@ -37,7 +37,7 @@ def test_every_figure_builds_its_cells_and_draws_every_series(figure: Figure) ->
     for cell in cells:
         assert cell.data in DATA_NAMES and cell.preparation in PREPARATIONS and cell.network in MODELS
         assert (cell.optimizer, cell.momentum, cell.batch_size, cell.weight_decay) == ("momentum", 0.9, 128, 5e-4)
-        assert cell.epochs == 500 and cell.test_sites and cell.modes[0] == "eval"
+        assert cell.epochs == 500 and cell.test_sites and cell.readings[0] == "eval"
         assert all(epoch < 500 for epoch in cell.read_epochs)
     assert {series.name for panel in figure.panels for series in figure.drawn_in(panel)} == set(cells_of(figure))
     assert len({panel.name for panel in figure.panels}) == len(figure.panels)
@@ -118,7 +118,7 @@ def test_the_bound_relabels_so_that_a_share_p_differs() -> None:
 
 def test_what_nearest_centers_say_beside_the_whole_network() -> None:
     reading = Curves(
-        epoch=1, mode="eval", ncc=(0.3, 0.6, 1.0), ncc_test=(0.2, 0.5, 0.71), accuracy=1.0, accuracy_test=0.7
+        epoch=1, reading="eval", ncc=(0.3, 0.6, 1.0), ncc_test=(0.2, 0.5, 0.71), accuracy=1.0, accuracy_test=0.7
     )
     outcome = Outcome(readings=(reading,))
     assert quantity(outcome, "center_gap@site=1") == pytest.approx(0.2)
@@ -126,4 +126,4 @@ def test_what_nearest_centers_say_beside_the_whole_network() -> None:
     assert quantity(outcome, "prediction_gain@site=1") == pytest.approx(0.3 - 0.1)
     assert quantity(outcome, "prediction_gain@site=2") == pytest.approx(0)
     assert quantity(outcome, "prediction_gain@site=7") is None
-    assert quantity(Outcome(readings=(Curves(epoch=1, mode="eval", ncc=(1.0,)),)), "center_gap") is None
+    assert quantity(Outcome(readings=(Curves(epoch=1, reading="eval", ncc=(1.0,)),)), "center_gap") is None

@@ -6,7 +6,7 @@ import pytest
 
 from equisep.data import DATA_NAMES, PREPARATIONS
 from equisep.errors import InputError
-from equisep.figures.cell import Cell
+from equisep.figures.cell import Cell, Training
 from equisep.figures.evidence import gather
 from equisep.figures.figure import Claim, Figure, Panel, Series
 from equisep.figures.judge import judge
@@ -56,8 +56,8 @@ def test_every_figure_builds_its_cells_and_shows_or_compares_every_series(figure
     for cell in cells(figure).values():
         assert cell.data in (*DATA_NAMES, "sst2") and cell.preparation in PREPARATIONS
         assert cell.network in MODELS or cell.network.startswith("hf:")
-        assert cell.modes[0] == ("eval" if cell.network.startswith("hf:") else "batch")
-        assert cell.problem == "" and cell.kind in ("train", "staged")
+        assert cell.readings[0] == ("eval" if cell.network.startswith("hf:") else "mixed")
+        assert isinstance(cell, Training)
     for panel in figure.panels:
         for text in filter(None, (panel.x, panel.y)):
             Query.of(text)
@@ -153,7 +153,7 @@ def test_networks_without_parts() -> None:
     assert [cell.norm for cell in cells(FIGS10).values()] == [False]
     assert [cell.activation for cell in cells(LINEAR).values()] == [False]
     (bert,) = cells(FIGS9).values()
-    assert (bert.data, bert.per_class, bert.reductions, bert.modes) == ("sst2", 500, ("first", "mean"), ("eval",))
+    assert (bert.data, bert.per_class, bert.reductions, bert.readings) == ("sst2", 500, ("first", "mean"), ("eval",))
     assert bert.network == "hf:google-bert/bert-base-cased" and FIGS9.smoke["network"] == "bert"
     assert cells(FIGS6)["adam-8"].class_wise
 

@@ -138,8 +138,8 @@ def test_beside_r_stands_what_r_hides() -> None:
     rows = [
         Outcome(
             readings=(
-                Curves(epoch=600, mode="batch", fuzziness=bowed),
-                Curves(epoch=600, mode="eval", fuzziness=law_curve(0.5, r=-0.98)),
+                Curves(epoch=600, reading="mixed", fuzziness=bowed),
+                Curves(epoch=600, reading="eval", fuzziness=law_curve(0.5, r=-0.98)),
             )
         )
     ]
@@ -154,8 +154,8 @@ def test_beside_r_stands_what_r_hides() -> None:
 
 def test_the_law_can_be_asked_of_another_reading() -> None:
     readings = (
-        Curves(epoch=0, mode="batch", fuzziness=law_curve(1.1)),
-        Curves(epoch=600, mode="batch", fuzziness=law_curve(0.5)),
+        Curves(epoch=0, reading="mixed", fuzziness=law_curve(1.1)),
+        Curves(epoch=600, reading="mixed", fuzziness=law_curve(0.5)),
     )
     early = Claim("…", "no law", ("a",), "r@epoch=0")
     verdict = verdict_of(evidence(figure(early), {"a": [Outcome(readings=readings)] * 3}))
@@ -381,7 +381,7 @@ def test_quantities_of_one_series_are_operands() -> None:
 def test_a_law_of_every_class() -> None:
     def row(*r: float) -> Outcome:
         curves = tuple(law_curve(r=each) for each in r)
-        return Outcome(readings=(Curves(epoch=1, mode="batch", fuzziness=curves[0], class_fuzziness=curves),))
+        return Outcome(readings=(Curves(epoch=1, reading="mixed", fuzziness=curves[0], class_fuzziness=curves),))
 
     claim = Claim("…", "law", ("a",), "r@class=0;r@class=1")
     assert verdict_of(evidence(figure(claim), {"a": [row(-0.999, -0.995)] * 3})).verdict == "held"
@@ -478,7 +478,7 @@ def test_a_quantity_that_was_not_read_is_not_run() -> None:
 
 def test_a_number_that_was_asked_and_does_not_exist_holds_nothing() -> None:
     """No site separable: an effective depth was asked for and there is none."""
-    reading = Curves(epoch=600, mode="eval", ncc=(0.3, 0.5, 0.9))
+    reading = Curves(epoch=600, reading="eval", ncc=(0.3, 0.5, 0.9))
     claim = Claim("…", "at most", ("a",), "effective_depth", 2.0)
     verdict = verdict_of(evidence(figure(claim), {"a": [Outcome(readings=(reading,))] * 3}))
     assert (verdict.verdict, verdict.ours) == ("not held", None)
@@ -542,7 +542,11 @@ def test_rates_that_were_not_tried_yet_are_missing() -> None:
 
 
 def test_solved_problems_are_one_cell_each() -> None:
-    made = figure(Claim("…", "at most", ("*",), "score", 1.0, exact=True), names=("a", "b"), base=Cell(kind="solve"))
+    made = figure(
+        Claim("…", "at most", ("*",), "score", 1.0, exact=True),
+        names=("a", "b"),
+        base=Cell(kind="solve", problem="balanced"),
+    )
     found = evidence(made, {"a": numbers(0.5)}, seeds=1)
     assert [len(each.missing) for each in found.series.values()] == [0, 1]
     assert verdict_of(found).verdict == "not run"

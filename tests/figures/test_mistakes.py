@@ -23,7 +23,7 @@ def figure(**changes: Any) -> Figure:
 def test_an_unknown_field_of_a_cell_is_refused_with_near_matches() -> None:
     with pytest.raises(InputError, match="Did you mean `epochs`"):
         Cell(epocs=3)  # type: ignore[call-arg]
-    cell = Cell(epochs=3, modes=("eval",))
+    cell = Cell(epochs=3, readings=("eval",))
     assert pickle.loads(pickle.dumps(cell)) == cell
 
 

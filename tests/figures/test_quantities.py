@@ -36,43 +36,43 @@ NCC = (0.2, 0.5, 0.992, 0.98, 1.0)
 
 @pytest.fixture
 def rich() -> Outcome:
-    """Two epochs in two modes, three grains of what can be asked."""
+    """Two epochs in two readings, three grains of what can be asked."""
     return Outcome(
         readings=(
-            Curves(epoch=0, mode="batch", fuzziness=law_curve(1.2)),
-            Curves(epoch=0, mode="eval", fuzziness=law_curve(1.3)),
+            Curves(epoch=0, reading="mixed", fuzziness=law_curve(1.2)),
+            Curves(epoch=0, reading="eval", fuzziness=law_curve(1.3)),
             Curves(
-                epoch=600, mode="batch", fuzziness=HALVED, ncc=NCC, ncc_test=(0.1, 0.2, 0.3, 0.4, 0.5),
+                epoch=600, reading="mixed", fuzziness=HALVED, ncc=NCC, ncc_test=(0.1, 0.2, 0.3, 0.4, 0.5),
                 fuzziness_test=law_curve(0.8), class_fuzziness=(law_curve(0.5), law_curve(0.5, r=-0.98)),
                 loss=0.5, accuracy=1.0, accuracy_test=0.8,
             ),
-            Curves(epoch=600, mode="eval", fuzziness=law_curve(0.9)),
-            Curves(epoch=600, mode="batch", grain="blocks", fuzziness=law_curve(0.25)),
+            Curves(epoch=600, reading="eval", fuzziness=law_curve(0.9)),
+            Curves(epoch=600, reading="mixed", grain="blocks", fuzziness=law_curve(0.25)),
         ),
         numbers={"minority_cosine": 0.25, "nothing": None},
     )  # fmt: skip
 
 
 def test_the_whole_network_is_read_in_use_where_it_was() -> None:
-    ways = {"batch": (0.7, 0.4, 0.9), "eval": (0.1, 1.0, 0.8)}
+    ways = {"mixed": (0.7, 0.4, 0.9), "eval": (0.1, 1.0, 0.8)}
     both = Outcome(
         readings=tuple(
-            Curves(epoch=epoch, mode=mode, loss=loss + epoch, accuracy=fit, accuracy_test=test)
+            Curves(epoch=epoch, reading=mode, loss=loss + epoch, accuracy=fit, accuracy_test=test)
             for epoch in (0, 10)
             for mode, (loss, fit, test) in ways.items()
         )
     )
     assert [quantity(both, name) for name in ("loss", "accuracy", "accuracy_test")] == [10.1, 1.0, 0.8]
-    assert quantity(both, "loss@epoch=0") == 0.1 and quantity(both, "loss@mode=batch,epoch=0") == 0.7
-    assert [quantity(both, f"accuracy_test@mode={mode}") for mode in ways] == [0.9, 0.8]
+    assert quantity(both, "loss@epoch=0") == 0.1 and quantity(both, "loss@reading=mixed,epoch=0") == 0.7
+    assert [quantity(both, f"accuracy_test@reading={mode}") for mode in ways] == [0.9, 0.8]
     alone = Outcome(readings=both.readings[2:3])
-    assert quantity(alone, "accuracy") == 0.4 and quantity(alone, "accuracy@mode=eval") is None
+    assert quantity(alone, "accuracy") == 0.4 and quantity(alone, "accuracy@reading=eval") is None
 
 
 def test_what_was_read_before_training_diverged_is_not_its_end(rich: Outcome) -> None:
     before = Outcome(readings=rich.readings[:2], diverged=30)
     assert before.last_epoch is None and before.reading() is None
-    for text in ("r", "rho@mode=eval", "last", "accuracy", "rho@epoch=0/600", "settled@site=1"):
+    for text in ("r", "rho@reading=eval", "last", "accuracy", "rho@epoch=0/600", "settled@site=1"):
         assert quantity(before, text) is None
     assert quantity(before, "rho@epoch=0") == pytest.approx(1.2)
     after = Outcome(readings=rich.readings, diverged=600)  # read at its end nevertheless
@@ -92,9 +92,9 @@ def test_what_was_read_before_training_diverged_is_not_its_end(rich: Outcome) ->
         ("log_last", 0.0),
         ("first", 64.0),
         ("ratio", 1 / 64),
-        ("rho@mode=eval", 0.9),
+        ("rho@reading=eval", 0.9),
         ("rho@epoch=0", 1.2),
-        ("rho@epoch=0,mode=eval", 1.3),
+        ("rho@epoch=0,reading=eval", 1.3),
         ("rho@epoch=0/600", 1.2),
         ("rho@epoch=600/600", 0.5),
         ("rho@grain=blocks", 0.25),
@@ -128,11 +128,11 @@ def test_quantities(rich: Outcome, text: str, value: float) -> None:
     [
         ("rho@epoch=100", False),  # not read then
         ("rho@epoch=100/600", False),
-        ("rho@mode=train", False),
+        ("rho@reading=train", False),
         ("cdnv", False),  # a metric that was not asked for
-        ("class_r@mode=eval", False),
-        ("effective_depth@mode=eval", False),
-        ("accuracy@mode=eval", False),
+        ("class_r@reading=eval", False),
+        ("effective_depth@reading=eval", False),
+        ("accuracy@reading=eval", False),
         ("ncc@site=9", True),  # read, but there is no such site
         ("r@class=7", False),
         ("nothing", True),  # asked for, and does not exist
@@ -181,7 +181,7 @@ def test_loads_above_and_below() -> None:
 def test_when_a_ratio_settles() -> None:
     ratios = {0: 1.0, 10: 0.7, 20: 0.52, 30: 0.62, 40: 0.54, 50: 0.5}
     made = Outcome(
-        readings=tuple(Curves(epoch=e, mode="batch", fuzziness=(8.0, 8.0 * ratio)) for e, ratio in ratios.items())
+        readings=tuple(Curves(epoch=e, reading="mixed", fuzziness=(8.0, 8.0 * ratio)) for e, ratio in ratios.items())
     )
     assert quantity(made, "settled@site=1") == 40.0  # within 10 % of 0.5 at 20 too, but not from then on
 
@@ -189,7 +189,7 @@ def test_when_a_ratio_settles() -> None:
 def test_curves_by_name(rich: Outcome) -> None:
     assert curve(rich, "ncc") == NCC
     assert curve(rich, "fuzziness@from=5") == HALVED[5:]
-    assert curve(rich, "fuzziness@mode=eval") == law_curve(0.9)
+    assert curve(rich, "fuzziness@reading=eval") == law_curve(0.9)
     assert curve(rich, "class_fuzziness@class=0") == law_curve(0.5)
     assert curve(rich, "ncc@epoch=3") == ()
     with pytest.raises(InputError, match=r"No curve `fuzzyness`. Did you mean `fuzziness`"):
@@ -208,7 +208,7 @@ def test_a_way_that_does_not_exist_is_refused(text: str) -> None:
 def test_another_quantity_read_the_same_way() -> None:
     asked = Query.of("r@epoch=100,grain=blocks")
     assert asked.renamed("rho") == "rho@epoch=100,grain=blocks"
-    assert asked.renamed("r", mode="eval") == "r@epoch=100,grain=blocks,mode=eval"
+    assert asked.renamed("r", reading="eval") == "r@epoch=100,grain=blocks,reading=eval"
     assert Query.of("r").renamed("bend") == "bend"
 
 
@@ -228,7 +228,7 @@ def test_where_a_quantity_can_lie() -> None:
         ("rho@epoch=100/600", "ρ at epoch 100 of 600"),
         ("r@class=7", "r of class 7"),
         ("r@of=fuzziness_test", "r of D on test data"),
-        ("ncc@mode=eval,site=4", "NCC accuracy in eval mode at site 4"),
+        ("ncc@reading=eval,site=4", "NCC accuracy in eval reading at site 4"),
         ("ncc@site=-1", "NCC accuracy at site −1 (the last)"),
         ("r;class_r", "r and mean r of the classes"),
         ("settled@site=1;settled@site=2;settled@site=3", "epoch of settling (at site 1 … 3)"),

@@ -52,10 +52,10 @@ def recorded(found: Evidence, folder: Path) -> None:
 
 
 def read_both_ways(r: float, r_eval: float, *, rho: float = 0.5, accuracy: float = 1.0) -> Outcome:
-    """D read in batch mode and in eval mode."""
+    """D read in mixed reading and in eval reading."""
     readings = (
-        Curves(epoch=600, mode=mode, sites=("input",), fuzziness=law_curve(rho, r=each), accuracy=accuracy)
-        for mode, each in (("batch", r), ("eval", r_eval))
+        Curves(epoch=600, reading=mode, sites=("input",), fuzziness=law_curve(rho, r=each), accuracy=accuracy)
+        for mode, each in (("mixed", r), ("eval", r_eval))
     )
     return Outcome(readings=tuple(readings))
 
@@ -89,14 +89,14 @@ def test_the_page_has_what_is_recorded_and_the_cost_of_what_is_not(tmp_path: Pat
 
 
 def test_the_page_says_how_sites_are_read(tmp_path: Path) -> None:
-    eval_first = {"a": {"modes": ("eval", "batch")}}
+    eval_first = {"a": {"readings": ("eval", "mixed")}}
     figures = (
         figure(LAW, id="one/fig"),
         figure(LAW, id="one/other", changes=eval_first),
         figure(LAW, id="two/fig", changes=eval_first),
     )
     page = figures_page(figures, tmp_path, predict=predicted)
-    assert "Sites are read in batch mode, those of `one/other`, `two` in eval mode; *r eval* is r in eval mode" in page
+    assert "The reading of sites is *mixed*, that of `one/other`, `two` *eval*; *r eval* is r in eval reading" in page
 
 
 def test_findings_are_the_claims_that_did_not_hold(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_a_law_that_was_not_found_is_told_seed_by_seed_in_both_modes() -> None:
     text = told(evidence(figure(LAW), {"a": outcomes}))
     assert text.startswith("**Not held: The law holds.** What differs, seed by seed at the chosen rate:")
     assert "`a` at the rate 0.001: 1 of 3 seeds by themselves show a law." in text
-    assert "Read in eval mode instead of batch mode, the mean r is -0.9950: a law." in text
+    assert "In eval reading instead of mixed, the mean r is -0.9950: a law." in text
     assert "at its own best rate" not in text and "another rate" not in text  # there is one alone
     assert re.search(r"Two slopes .*fit.* \(BIC gain ", text)
     # a bow: its ends lie above the line, its middle below

@@ -36,8 +36,8 @@ def noisy_curve(length: int, rho: float, seed: int, first: float = 25.0) -> tupl
     return tuple(float(value) for value in first * rho ** np.arange(length) * np.exp(noise))
 
 
-def reading(epoch: int = 600, mode: str = "batch", **curves: object) -> Curves:
-    return Curves(epoch=epoch, mode=mode, **curves)  # type: ignore[arg-type]
+def reading(epoch: int = 600, mode: str = "mixed", **curves: object) -> Curves:
+    return Curves(epoch=epoch, reading=mode, **curves)  # type: ignore[arg-type]
 
 
 def evidence_of(
@@ -260,9 +260,9 @@ def test_ways_tell_lines_apart() -> None:
     assert legend_of(axes) == ["training data", "test data"]
     assert axes.get_yscale() == "linear" and axes.get_ylabel() == "nearest class-center accuracy"
     assert all(tick <= 1 for tick in axes.get_yticks())
-    assert legend_of(one_panel(Panel("p", y="ncc;ncc@mode=eval"), make)) == ["batch mode", "eval mode"]
-    both = one_panel(Panel("p", y="ncc;ncc@mode=eval", series=("*",)), make, ["x", "y"])
-    assert legend_of(both) == ["x, batch mode", "x, eval mode", "y, batch mode", "y, eval mode"]
+    assert legend_of(one_panel(Panel("p", y="ncc;ncc@reading=eval"), make)) == ["mixed reading", "eval reading"]
+    both = one_panel(Panel("p", y="ncc;ncc@reading=eval", series=("*",)), make, ["x", "y"])
+    assert legend_of(both) == ["x, mixed reading", "x, eval reading", "y, mixed reading", "y, eval reading"]
     by_class = one_panel(Panel("p", y=";".join(f"class_fuzziness@class={k}" for k in range(3))), make)
     assert [words.split(":")[0] for words in legend_of(by_class)] == ["class 0", "class 1", "class 2"]
     assert len(by_class.lines) == 6

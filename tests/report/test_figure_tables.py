@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console, RenderableType
 
 from equisep.figures.catalogue import figure_of
+from equisep.figures.cell import Cell
 from equisep.figures.evidence import Evidence, gather
 from equisep.figures.figure import Claim
 from equisep.figures.judge import judge
@@ -164,7 +165,7 @@ def test_a_bound_says_that_it_is_one() -> None:
 
 
 def test_solved_problems_have_no_rate_and_show_what_was_claimed() -> None:
-    base = figure().base.with_(kind="solve")
+    base = Cell(kind="solve", problem="balanced")
     made = figure(Claim("C", "at most", ("a",), "gap", 0.5, exact=True), base=base)
     found = evidence(made, {"a": numbers(0.25, name="gap")})
     text = figure_markdown(found, judge(found))
@@ -224,7 +225,10 @@ def test_sizes_and_plans() -> None:
 
 
 def test_the_json_of_the_committed_record_is_what_it_was() -> None:
-    """`recorded_json.json` is what `equisep figures show ID --json` printed of version 0.1, of each figure four series."""
+    """`recorded_json.json` is what `equisep figures show ID --json` printed of version 0.1, of each figure four series.
+
+    Its words for readings are today's.
+    """
     before = json.loads((Path(__file__).parent / "recorded_json.json").read_text(encoding="utf-8"))
     for id, content in before.items():
         found = recorded_evidence(figure_of(id), REPO / "results" / f"{id}.json")

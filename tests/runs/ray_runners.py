@@ -1,4 +1,4 @@
-"""What workers of a Ray cluster run in the tests; each has the signature of `equisep.runs.execute.run_group`."""
+"""What workers of a Ray cluster run in the tests; each has the signature of `equisep.runs.run.run_group`."""
 
 from __future__ import annotations
 

@@ -18,9 +18,8 @@ from equisep.figures.cell import Cell
 from equisep.figures.figure import Figure, Panel, Series
 from equisep.figures.outcome import Outcome
 from equisep.figures.quantities import quantity
-from equisep.runs.execute import run_group
 from equisep.runs.plan import groups_of
-from equisep.runs.run import run_figure
+from equisep.runs.run import run_figure, run_group
 from equisep.runs.store import Store
 
 SMALL = Cell(
@@ -108,7 +107,7 @@ def test_a_cell_alone_and_in_an_ensemble_is_the_same_in_float64(single: dict[str
     ensemble = together(CELLS)
     gaps = {cell.key: farthest(single[cell.key], ensemble[cell.key]) for cell in CELLS}
     assert max(gaps.values()) <= EXACT
-    # and there was something to compare: sites in both modes, classifiers, noise
+    # and there was something to compare: sites in both readings, classifiers, noise
     numbers = numbers_of(ensemble[CELLS[0].key])
     assert len(numbers) > 200 and all(math.isfinite(value) for path, value in numbers.items() if "fuzziness" in path)
     noisy = next(cell for cell in CELLS if cell.noise)

@@ -71,7 +71,7 @@ def test_a_convolution_by_arithmetic() -> None:
 
 def test_a_whole_training_by_arithmetic() -> None:
     speed = SPEEDS["cpu"]
-    cell = Cell(epochs=10, modes=("batch",), batch_size=100)
+    cell = Cell(epochs=10, readings=("mixed",), batch_size=100)
     operations = _network(cell)[0]
     steps, reads = 10 * 10, 1
     wanted = SET_UP + 1000 * operations * (3 * 10 + 4 * reads) / speed.ensemble + steps * 8 * speed.step

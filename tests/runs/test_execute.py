@@ -16,11 +16,12 @@ from equisep.figures.cell import Cell
 from equisep.figures.figure import Figure
 from equisep.measuring import measure
 from equisep.runs.cell_data import material_of
-from equisep.runs.execute import run_group
+from equisep.runs.plan import scaled
+from equisep.runs.run import run_group
 from equisep.runs.runners import ensembles
-from equisep.runs.runners.ensembles import _first_milestones, recipe_of, shape_of
+from equisep.runs.runners.cells import recipe_of, shape_of
+from equisep.runs.runners.ensembles import _first_milestones
 from equisep.runs.runners.networks import head_of, network_of
-from equisep.runs.scale import scaled
 from equisep.training import Ensemble, Member, train, train_ensemble
 
 SMALL = Cell(
@@ -137,10 +138,16 @@ def test_the_transfer_trains_on_its_source_and_then_on_its_target(trainings: Tra
 def test_a_first_stage_cuts_the_schedule_of_a_longer_training() -> None:
     """Milestones at 200 and 400 of 600 epochs: of 300 epochs the first is at 2/3; of 100 there is none; 0 is constant."""
     cell = Cell(kind="staged", first_schedule=600)
-    assert _first_milestones(cell.with_(first_epochs=600)) == pytest.approx((1 / 3, 2 / 3))
-    assert _first_milestones(cell.with_(first_epochs=300)) == pytest.approx((2 / 3,))
-    assert _first_milestones(cell.with_(first_epochs=100)) == ()
-    assert _first_milestones(cell.with_(first_epochs=900, first_schedule=0)) == ()
+
+    def milestones(**changes: int) -> tuple[float, ...]:
+        staged = cell.with_(**changes).stages
+        assert staged is not None
+        return _first_milestones(staged, cell.milestones)
+
+    assert milestones(first_epochs=600) == pytest.approx((1 / 3, 2 / 3))
+    assert milestones(first_epochs=300) == pytest.approx((2 / 3,))
+    assert milestones(first_epochs=100) == ()
+    assert milestones(first_epochs=900, first_schedule=0) == ()
 
 
 # noise
@@ -167,7 +174,7 @@ def test_more_noise_changes_more_and_readings_stay_as_they_were() -> None:
         assert 0 < small < middling < large
         assert outcome.readings == without.readings
         curve = np.array(outcome.readings[-2].fuzziness, dtype=np.float64)
-        assert outcome.readings[-2].mode == cell.modes[0]
+        assert outcome.readings[-2].reading == cell.readings[0]
         # Proposition 1: the least change at this R is (L − 1) R^{−1/(L−1)} times ε
         least = (len(curve) - 1) * (curve[-1] / curve[0]) ** (-1 / (len(curve) - 1))
         middle, matched = outcome.numbers["change"], outcome.numbers["change_matched"]
@@ -203,17 +210,17 @@ def test_a_member_is_what_the_plain_loop_trains_and_measure_reads() -> None:
     read: dict[tuple[int, str], Any] = {}
 
     def after(epoch: int) -> None:
-        for mode in cell.modes:
+        for mode in cell.readings:
             read[epoch, mode] = measure(
-                network, Batches(x, y), Batches(*test), mode=mode, intervals="none", coordinates=0,  # type: ignore[arg-type]
+                network, Batches(x, y), Batches(*test), reading=mode, intervals="none", coordinates=0,  # type: ignore[arg-type]
                 metrics=["fuzziness", "cdnv", "ncc", "class_fuzziness"],
             )  # fmt: skip
 
     history = train(network, x, y, recipe=recipe_of(cell), after_epoch=after)
     assert (
-        [(curves.epoch, curves.mode) for curves in outcome.readings]
+        [(curves.epoch, curves.reading) for curves in outcome.readings]
         == list(read)
-        == [(epoch, mode) for epoch in (0, 1, 2) for mode in ("batch", "eval")]
+        == [(epoch, mode) for epoch in (0, 1, 2) for mode in ("mixed", "eval")]
     )
     for curves, profile in zip(outcome.readings, read.values(), strict=True):
         for ours, theirs in (("fuzziness", "fuzziness"), ("cdnv", "cdnv"), ("ncc", "ncc_train"), ("ncc_test", "ncc_test"),
@@ -238,11 +245,11 @@ def test_a_convolutional_cell_is_read_at_every_epoch_mode_grain_and_reduction() 
         grains=("blocks", "layers"), reductions=("pca=5", "flatten"), width_multiplier=0.2, classifier=True, coordinates=9,
     )  # fmt: skip
     ((_, outcome, made),) = run_group([cell])
-    ways = [(curves.epoch, curves.mode, curves.grain, curves.reduction) for curves in outcome.readings]
+    ways = [(curves.epoch, curves.reading, curves.grain, curves.reduction) for curves in outcome.readings]
     assert ways == [
         (epoch, mode, grain, reduction)
         for epoch in (0, 2)
-        for mode in ("batch", "eval")
+        for mode in ("mixed", "eval")
         for grain in ("blocks", "layers")
         for reduction in ("pca=5", "flatten")
     ]

@@ -25,8 +25,8 @@ from equisep.runs.plan import (
     groups_of,
     parse_stand_ins,
     planned_cells,
+    runner_of,
     short_cells,
-    trains_in_ensembles,
 )
 from equisep.runs.run import run_figure
 from equisep.runs.store import Store
@@ -106,10 +106,12 @@ def test_a_cell_that_two_series_share_is_run_once() -> None:
     assert sorted(chain(*groups_of(cells)), key=repr) == sorted(cells, key=repr)
 
 
-@pytest.mark.parametrize("changes", [{"network": "vgg11"}, {"augment": True}, {"kind": "solve"}, {"network": "bert"}])
+@pytest.mark.parametrize(
+    "changes", [{"network": "vgg11"}, {"augment": True}, {"problem": "balanced"}, {"network": "bert"}]
+)
 def test_what_cannot_share_an_ensemble_trains_alone(changes: dict[str, Any]) -> None:
     cells = [Cell(**changes, seed=seed) for seed in range(3)]
-    assert not trains_in_ensembles(cells[0])
+    assert runner_of(cells[0]) != "ensembles"
     assert groups_of(cells) == tuple((cell,) for cell in cells)
 
 
@@ -130,7 +132,7 @@ def ran(groups: list[tuple[Cell, ...]]) -> Any:
 
     def run_group(cells: Sequence[Cell], **options: Any) -> list[tuple[Cell, Outcome, dict[str, Any]]]:
         groups.append(tuple(cells))
-        curves = Curves(epoch=cells[0].epochs, mode="batch", fuzziness=(4.0, 2.0, 1.0 + cells[0].rate))
+        curves = Curves(epoch=cells[0].epochs, reading="mixed", fuzziness=(4.0, 2.0, 1.0 + cells[0].rate))
         return [(cell, Outcome(readings=(curves,)), {}) for cell in cells]
 
     return run_group

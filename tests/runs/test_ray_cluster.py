@@ -21,13 +21,13 @@ import pytest
 from equisep.errors import DataError, EquisepError, InputError, MissingExtraError, NumericalError, StoreError
 from equisep.figures.cell import Cell
 from equisep.figures.outcome import Outcome
-from equisep.runs.execute import run_group
 from equisep.runs.ray import _collect, run_groups_on_ray, run_text
+from equisep.runs.run import run_group
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install equisep[ray]", exc_type=ImportError)
 
 HERE = Path(__file__).parent
-SOLVED = Cell(kind="solve", problem="balanced", majority=3, per_class=4, dimension=3, starts=2)
+SOLVED = Cell(kind="solve", problem="balanced", majority=3, dimension=3, starts=2)
 Done = list[tuple[Cell, Outcome, dict[str, Any]]]
 
 

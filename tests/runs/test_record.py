@@ -61,7 +61,7 @@ def outcome(dice: random.Random, *, sites: int = 20, epochs: tuple[int, ...] = (
     readings = tuple(
         Curves(
             epoch=epoch,
-            mode=mode,
+            reading=mode,
             sites=names,
             fuzziness=curve(),
             cdnv=curve(),
@@ -75,7 +75,7 @@ def outcome(dice: random.Random, *, sites: int = 20, epochs: tuple[int, ...] = (
             accuracy_test=dice.randrange(10_000) / 10_000,
         )
         for epoch in epochs
-        for mode in ("batch", "eval")
+        for mode in ("mixed", "eval")
     )
     cloud = tuple((dice.gauss(0, 1), dice.gauss(0, 1), float(dice.randrange(10))) for _ in range(points))
     return Outcome(
@@ -144,7 +144,7 @@ def test_rates_not_chosen_keep_what_choosing_needs() -> None:
         best = {entry.cell for entry in evidence.best.values()}
         for old, new in zip(evidence.entries, again.entries, strict=True):
             assert new.cell == old.cell
-            for text in ("r", "r@mode=eval", "accuracy_test", "final_loss", "loss@mode=eval"):
+            for text in ("r", "r@reading=eval", "accuracy_test", "final_loss", "loss@reading=eval"):
                 a, b = quantity(old.outcome, text), quantity(new.outcome, text)
                 assert a is not None and b is not None and math.isclose(a, b, rel_tol=2e-6)
             if old.cell in chosen | best:
@@ -154,7 +154,7 @@ def test_rates_not_chosen_keep_what_choosing_needs() -> None:
             else:
                 slim += 1
                 assert {reading.epoch for reading in new.outcome.readings} == {600} and not new.outcome.points
-                assert [reading.mode for reading in new.outcome.readings] == ["batch", "eval"]
+                assert [reading.reading for reading in new.outcome.readings] == ["mixed", "eval"]
                 assert all(reading.sites and not reading.ncc for reading in new.outcome.readings)
                 assert not new.outcome.arrays
             assert new.outcome.notes == old.outcome.notes
@@ -171,7 +171,9 @@ def test_the_same_choice_is_made_of_rounded_numbers() -> None:
     rates = {0.1: (27.0, 9.1, 2.9), 0.01: (27.0, 9.1 * (1 - 3e-9), 2.9)}
     entries = [
         Entry(
-            "adam-4", base.with_(rate=rate), Outcome(readings=(Curves(epoch=1, mode="batch", fuzziness=D, ncc=curve),))
+            "adam-4",
+            base.with_(rate=rate),
+            Outcome(readings=(Curves(epoch=1, reading="mixed", fuzziness=D, ncc=curve),)),
         )
         for rate, D in rates.items()
     ]
@@ -185,7 +187,7 @@ curves = st.lists(numbers, max_size=4).map(tuple)
 readings = st.builds(
     Curves,
     epoch=st.integers(0, 600),
-    mode=st.sampled_from(("batch", "eval")),
+    reading=st.sampled_from(("mixed", "eval")),
     grain=st.sampled_from(("layers", "blocks")),
     sites=st.lists(st.text(max_size=3), max_size=3).map(tuple),
     **dict.fromkeys(("fuzziness", "cdnv", "ncc", "fuzziness_test", "cdnv_test", "ncc_test"), curves),
@@ -253,7 +255,7 @@ def test_numbers_that_are_not_finite_are_missing() -> None:
 
 
 def test_a_record_is_compact(tmp_path: Path) -> None:
-    """5000 entries of 20 sites with every metric, read in two modes, must stay below 10 MiB."""
+    """5000 entries of 20 sites with every metric, read in two readings, must stay below 10 MiB."""
     entries = run(figure(series=8), seeds=10)
     size = write_record(tmp_path / "record.json", entries, figure(series=8), "paper").stat().st_size
     assert size / len(entries) * 5000 < 10 * 2**20
@@ -289,7 +291,9 @@ def test_a_changed_entry_changes_one_line(tmp_path: Path) -> None:
 
 def test_every_metric_of_a_reading_is_a_column() -> None:
     """A metric added to `Curves` is in the record without a change there."""
-    assert {"epoch", "mode", "grain", "reduction", "weighting", "sites", *COLUMNS} == set(Curves.__dataclass_fields__)
+    assert {"epoch", "reading", "grain", "reduction", "weighting", "sites", *COLUMNS} == set(
+        Curves.__dataclass_fields__
+    )
 
 
 # bad input

@@ -8,10 +8,10 @@ import pytest
 
 from equisep.errors import InputError
 from equisep.figures.catalogue import all_figures, figure_of
-from equisep.figures.cell import CELL_FIELDS, Cell
+from equisep.figures.cell import Cell, Solve, field_names
 from equisep.figures.figure import Figure, Panel
 from equisep.figures.query import HALF
-from equisep.runs.scale import EPOCHS, LARGEST, PER_CLASS, check_scale, rates_at, scaled, seeds_at
+from equisep.runs.plan import EPOCHS, LARGEST, PER_CLASS, check_scale, rates_at, scaled, seeds_at
 
 FIGURES = all_figures()
 # what a smaller run may change; everything else is wiring, data preparation, optimizer, or what is read
@@ -23,7 +23,7 @@ PLAIN = Figure(id="x/y", title="", source="", cite="", base=Cell(), series=(), p
 
 
 def differing(one: Cell, two: Cell) -> set[str]:
-    return {name for name in CELL_FIELDS if getattr(one, name) != getattr(two, name)}
+    return {name for name in field_names(type(one)) if getattr(one, name) != getattr(two, name)}
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.id)
@@ -33,7 +33,7 @@ def test_paper_is_as_declared_and_smoke_changes_sizes_alone(figure: Figure) -> N
         assert scaled(cell, figure, "paper") == cell
         small = scaled(cell, figure, "smoke")
         assert differing(cell, small) <= SIZES | (set(figure.smoke) - {"data"})
-        if cell.kind == "solve":
+        if isinstance(cell, Solve):
             continue
         assert small.epochs <= EPOCHS and small.width_multiplier <= cell.width_multiplier
         assert all(0 <= epoch <= small.epochs for epoch in small.read_epochs)

@@ -7,13 +7,13 @@ import math
 import pytest
 
 from equisep.errors import InputError, NumericalError
-from equisep.figures.cell import Cell
+from equisep.figures.cell import Solve
 from equisep.figures.figure import Figure
 from equisep.figures.outcome import Outcome
 from equisep.figures.papers.fang2021 import BALANCED, MINORITY, QNORM, RATIOS
 from equisep.runs.runners.peeled import solve_cell
 
-FOUR = Cell(kind="solve", problem="qnorm", majority=4, dimension=8, starts=32)
+FOUR = Solve(problem="qnorm", majority=4, dimension=8, starts=32)
 # K = 10, E_W = 1: R* by a root of the reduced problem, to the digits given
 THRESHOLDS = {
     "EH5-kA3": 245.497, "EH5-kA5": 12.1924, "EH5-kA7": 4.00047, "EH10-kA3": 6350.85, "EH10-kA5": 81.1022,
@@ -81,7 +81,7 @@ def test_minority_collapse(name: str) -> None:
 
 
 def test_reference_values_of_five_and_five_classes() -> None:
-    cell = Cell(kind="solve", problem="minority", majority=5, minority=5, ratios=(1000, 100, 10, 1))
+    cell = Solve(problem="minority", majority=5, minority=5, ratios=(1000, 100, 10, 1))
     arrays = solve_cell(cell).arrays
     assert arrays["ratios"] == (1, 10, 100, 1000)
     assert arrays["values"] == pytest.approx((5.597815, 1.439224, 0.461061, 0.357699), abs=5e-7)
@@ -112,7 +112,7 @@ def test_the_same_cell_gives_the_same_numbers() -> None:
 
 
 def test_numbers_that_no_ratio_reaches_do_not_exist() -> None:
-    cell = Cell(kind="solve", problem="minority", majority=5, minority=5, ratios=(2.0, 3.0))
+    cell = Solve(problem="minority", majority=5, minority=5, ratios=(2.0, 3.0))
     numbers = solve_cell(cell).numbers
     assert numbers["first_cosine_error"] is None and numbers["collapsed_error"] is None
     assert numbers["least_rise"] > 0
@@ -123,22 +123,20 @@ def test_numbers_that_no_ratio_reaches_do_not_exist() -> None:
 @pytest.mark.parametrize(
     ("cell", "sentence"),
     [
-        (Cell(), r'kind="solve" and a `problem` of balanced, qnorm, minority; found kind=\'train\''),
-        (Cell(kind="solve"), r"problem=''"),
-        (Cell(kind="solve", problem="balanced", majority=4, minority=2, dimension=6, starts=1), "Count all classes"),
-        (Cell(kind="solve", problem="minority", majority=5, minority=5), "found none. Pass `ratios`"),
-        (Cell(kind="solve", problem="balanced", majority=4, dimension=4), "`starts` must be a whole number"),
+        (Solve(problem="balanced", majority=4, minority=2, dimension=6, starts=1), "Count all classes"),
+        (Solve(problem="minority", majority=5, minority=5), "found none. Pass `ratios`"),
+        (Solve(problem="balanced", majority=4, dimension=4), "`starts` must be a whole number"),
         (FOUR.with_(dimension=0), "`dimension` must be a whole number"),
         (FOUR.with_(dimension=2, starts=2), "needs at least 3 dimensions"),
     ],
 )
-def test_bad_cells(cell: Cell, sentence: str) -> None:
+def test_bad_cells(cell: Solve, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         solve_cell(cell)
 
 
 def test_a_least_value_that_no_bound_proves_is_an_error() -> None:
     """Four classes in two dimensions: the convex form, which needs three, has a lower value."""
-    cell = Cell(kind="solve", problem="balanced", majority=4, dimension=2, starts=4)
+    cell = Solve(problem="balanced", majority=4, dimension=2, starts=4)
     with pytest.raises(NumericalError, match=r"4 balanced classes in 2 dimensions .* is stationary"):
         solve_cell(cell)

@@ -29,7 +29,7 @@ from equisep.runs.store import Store
 
 CELL = Cell(seed=3, rate=1, noise=(0.1, 2))
 OUTCOME = Outcome(
-    readings=(Curves(epoch=600, mode="batch", sites=("input", "layer 1"), fuzziness=(27.1, 0.1 + 0.2), loss=1e-9),),
+    readings=(Curves(epoch=600, reading="mixed", sites=("input", "layer 1"), fuzziness=(27.1, 0.1 + 0.2), loss=1e-9),),
     numbers={"final_loss": 0.25, "unknown": None},
     arrays={"ratios": (1.0, None)},
     points={"input": ((0.5, -1.25, 3.0),)},
@@ -93,7 +93,7 @@ curves = st.lists(numbers, max_size=4).map(tuple)
 readings = st.builds(
     Curves,
     epoch=st.integers(0, 600),
-    mode=words,
+    reading=words,
     sites=st.lists(words, max_size=3).map(tuple),
     fuzziness=curves,
     ncc_test=curves,
@@ -116,7 +116,6 @@ cells = st.builds(
     sizes=st.none() | st.lists(st.integers(0, 99), max_size=3).map(tuple),
     noise=st.lists(st.floats(0, 1) | st.integers(0, 1), max_size=3).map(tuple),
     norm=st.booleans(),
-    problem=st.sampled_from(("", "balanced", "qnorm")),
 )
 
 

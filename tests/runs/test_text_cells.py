@@ -12,8 +12,8 @@ from equisep.errors import MissingExtraError
 from equisep.figures.catalogue import figure_of
 from equisep.figures.cell import Cell
 from equisep.figures.quantities import quantity
-from equisep.runs.execute import run_group
 from equisep.runs.plan import Asked, planned_cells
+from equisep.runs.run import run_group
 from equisep.runs.runners.encoders import CLASSES, LENGTH, VOCABULARY, _model, _seeded_rows
 
 FIGURE = figure_of("he2023/figS9")
@@ -66,7 +66,7 @@ def test_a_cell_is_read_at_the_first_token_and_at_the_mean() -> None:
     before = torch.get_rng_state()
     ((_, outcome, made),) = run_group([cell()])
     assert torch.equal(torch.get_rng_state(), before)
-    assert [(curves.epoch, curves.mode, curves.reduction) for curves in outcome.readings] == [
+    assert [(curves.epoch, curves.reading, curves.reduction) for curves in outcome.readings] == [
         (1, "eval", "first"), (1, "eval", "mean"),
     ]  # fmt: skip
     first, mean = outcome.readings

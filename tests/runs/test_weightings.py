@@ -13,8 +13,8 @@ from equisep.figures import Cell, Claim, Entry, Figure, Outcome, Panel, Series, 
 from equisep.measuring import measure
 from equisep.runs import evidence_of, run_figure
 from equisep.runs.cell_data import material_of
-from equisep.runs.execute import run_group
 from equisep.runs.record import read_record, write_record
+from equisep.runs.run import run_group
 from equisep.runs.runners import ensembles
 from equisep.runs.store import Store
 
@@ -31,10 +31,10 @@ def outcome_of(cell: Cell) -> Outcome:
 
 def test_weightings_agree_for_equal_classes_and_differ_for_unequal_ones() -> None:
     equal, unequal = outcome_of(SMALL), outcome_of(UNEQUAL)
-    for mode in SMALL.modes:
-        sample, by_class, mixed = (quantity(equal, f"last@weighting={name},mode={mode}") for name in NAMES)
+    for reading in SMALL.readings:
+        sample, by_class, mixed = (quantity(equal, f"last@weighting={name},reading={reading}") for name in NAMES)
         assert by_class == pytest.approx(sample, rel=1e-5) and mixed == pytest.approx(sample, rel=1e-5)
-        apart = {round(quantity(unequal, f"last@weighting={name},mode={mode}") or 0.0, 4) for name in NAMES}
+        apart = {round(quantity(unequal, f"last@weighting={name},reading={reading}") or 0.0, 4) for name in NAMES}
         assert len(apart) == 3
     assert quantity(unequal, "last") == quantity(unequal, "last@weighting=sample")
 
@@ -51,14 +51,14 @@ def test_they_are_what_measure_weighs(monkeypatch: pytest.MonkeyPatch) -> None:
     outcome = outcome_of(UNEQUAL)
     x, y = material_of([UNEQUAL]).of(0)
     for name in NAMES:
-        profile = measure(kept[0], Batches(x.flatten(1), y), mode="eval", weighting=name, intervals="none")
-        read = outcome.reading(mode="eval", weighting=name)
+        profile = measure(kept[0], Batches(x.flatten(1), y), reading="eval", weighting=name, intervals="none")
+        read = outcome.reading(reading="eval", weighting=name)
         assert read is not None
         assert read.fuzziness == pytest.approx([site.fuzziness for site in profile.sites], rel=1e-5)
 
 
 def test_convolutional_networks_are_weighed_too() -> None:
-    cell = UNEQUAL.with_(network="pure-cnn", width=None, channels=4, depth=2, epochs=1, modes=("eval",))
+    cell = UNEQUAL.with_(network="pure-cnn", width=None, channels=4, depth=2, epochs=1, readings=("eval",))
     found = [quantity(outcome_of(cell), f"last@weighting={name}") for name in NAMES]
     assert None not in found and len({round(value or 0.0, 4) for value in found}) == 3
 

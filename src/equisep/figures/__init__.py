@@ -1,7 +1,7 @@
 """The papers as data: figures with their cells, claims and printed numbers, and the rules that judge them; no torch."""
 
 from equisep.figures.catalogue import all_figures, figure_of
-from equisep.figures.cell import Cell
+from equisep.figures.cell import Cell, Solve, Training
 from equisep.figures.evidence import Entry, Evidence, gather
 from equisep.figures.figure import Claim, Figure, Panel, Printed, Series
 from equisep.figures.judge import Verdict, judge
@@ -22,6 +22,8 @@ __all__ = [
     "Quantity",
     "Query",
     "Series",
+    "Solve",
+    "Training",
     "Verdict",
     "all_figures",
     "curve",

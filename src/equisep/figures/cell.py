@@ -4,46 +4,117 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import InitVar, dataclass, fields, replace
 from functools import cache
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, final, get_args
 
 from equisep.errors import InputError, did_you_mean
 from equisep.files import encode
 from equisep.results.codec import decode
+from equisep.results.readings import former_reading, reading_named
 
 Kind = Literal["train", "staged", "solve"]
 Problem = Literal["", "balanced", "qnorm", "minority"]
+_FORMER = {"mixed": "batch"}  # readings under the names that keys were made of from the beginning
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """The settings of one training or one solved problem; the defaults are those of He & Su 2023.
+    """What one run is made of: a `Training` or a `Solve`; `Cell(…)` makes the one that `kind` names, a training unless told.
+
+    Both are flat: their fields stand in one dictionary, under the names that keys, stores and records have always used.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, **given: Any) -> Self:
+        """The record of the kind asked for; an unknown field is refused with its near matches."""
+        own = cls if cls is not Cell else _class_of(given)
+        _refuse_unknown(given, own)
+        return object.__new__(own)  # type: ignore[return-value]  # of a subclass, whose `__init__` Python then calls
+
+    def with_(self, **changes: Any) -> Self:
+        """The cell with some fields changed; an unknown one is refused with its near matches."""
+        _refuse_unknown(changes, type(self))
+        return replace(self, **changes)  # type: ignore[type-var]
+
+    @property
+    def key(self) -> str:
+        """The name of this cell and of no other: SHA-256 of the fields that differ from their defaults.
+
+        Defaults never change, and a field added later keeps every older key.
+        """
+        return hashlib.sha256(json.dumps(self.own_fields(), sort_keys=True).encode()).hexdigest()[:32]
+
+    def own_fields(self) -> dict[str, Any]:
+        """The fields that differ from their defaults, as `to_dict` has them; a solved problem always says that it is one."""
+        return {name: value for name, value in self.to_dict().items() if value != field_defaults()[name]}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types, every field; readings under their former names, which keys are made of."""
+        content = dict(encode(self))
+        if "readings" in content:
+            content["modes"] = [_FORMER.get(name, name) for name in content.pop("readings")]
+        return content
+
+    @staticmethod
+    def from_dict(content: Mapping[str, Any], *, where: str = "cell") -> Cell:
+        """The cell that `to_dict` wrote; fields left out have their defaults, those of the other kind are left out."""
+        own = _class_of(content)
+        for name in content:
+            if name not in field_defaults():
+                _refuse_unknown({name: None}, own)
+        given = {name: value for name, value in content.items() if name in (*field_names(own), "modes")}
+        if "modes" in given:
+            modes = given.pop("modes")
+            given["readings"] = [former_reading(mode) for mode in modes] if isinstance(modes, list) else modes
+        cell = decode(own, given, where=where)
+        assert isinstance(cell, Cell)
+        return cell
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """A training in two or three stages; epochs, layers and classes as `Training` explains them."""
+
+    first_epochs: int
+    first_depth: int
+    first_trains: int
+    first_classes: tuple[int, ...] | None
+    first_schedule: int
+    keep: int
+    renew: bool
+    leaky: bool
+    last_epochs: int
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training(Cell):
+    """The settings of one training; the defaults are those of He & Su 2023.
 
     data            a name of `equisep.data.DATA_NAMES`, an npz of a data folder, or a table of sentences.
     stands_for      the paper's data set, where `data` stands in for it.
     preparation     a name of `equisep.data.PREPARATIONS`.
     per_class, sizes      samples drawn of each class by `data_seed`; neither: all. `classes`: of these alone, numbered anew.
     test_per_class  of the test set; None is the whole one.
-    second, second_noise  a second sample of so many a class, disjoint from the first, joined to it with this share of
+    second, second_noise  a second sample of so many per class, disjoint from the first, joined to it with this share of
                     its labels replaced; `second_read` only shows it to the trained network (GG22, the comparative bound).
     network, …      a name of `equisep.models.MODELS`, or `bert` or `hf:…`; an option that is None is the network's own.
-    first_*, keep, renew, leaky, last_epochs      `kind="staged"`. Stage 1: `first_epochs` of layers 1 … `first_trains`
-                    (0: all) of a network of `first_depth` layers (0: `depth`), on `first_classes`, on the schedule of
-                    a training of `first_schedule` epochs (0: at a constant rate). Stage 2: `epochs` of the layers above
-                    `keep`; the lower ones come from stage 1 and are fixed; the upper ones do too unless `renew`.
-                    Stage 3: `last_epochs` of all layers. `leaky`: see `equisep.training.Stage`.
-    read_epochs     epochs at which sites are read, beside the last one; `modes`, `grains`, `reductions`: how.
-                    `weightings`: of D after the last epoch; see `equisep.separation.Convention`.
+    first_*, keep, renew, leaky, last_epochs      `kind="staged"`, see `stages`. Stage 1: `first_epochs` of layers 1 …
+                    `first_trains` (0: all) of a network of `first_depth` layers (0: `depth`), on `first_classes`, on the
+                    schedule of a training of `first_schedule` epochs (0: at a constant rate). Stage 2: `epochs` of the
+                    layers above `keep`; the lower ones come from stage 1 and are fixed; the upper ones do too unless
+                    `renew`. Stage 3: `last_epochs` of all layers. `leaky`: see `equisep.training.Stage`.
+    read_epochs     epochs at which sites are read, beside the last one; `readings` (`modes` formerly), `grains`,
+                    `reductions`: how. `weightings`: of D after the last epoch; see `equisep.separation.Convention`.
     test_sites      whether the sites are read on test data too. `class_wise`: D_k. `classifier`: the cosines of the
                     classifier's rows and of the class means, and accuracy by class. `coordinates`: samples kept as two
-                    principal components a site. `noise`: shares of each weight matrix's norm added to it as Gaussian
+                    principal components per site. `noise`: shares of each weight matrix's norm added to it as Gaussian
                     noise, `noise_draws` times each, after training.
-    problem, …      `kind="solve"`: a Layer-Peeled problem of `majority` and `minority` classes; see `equisep.peeled`.
     """
 
-    kind: Kind = "train"
+    kind: Literal["train", "staged"] = "train"
     data: str = "fashion-mnist"
     stands_for: str = ""
     preparation: str = "he2023-10x10"
@@ -89,7 +160,7 @@ class Cell:
     leaky: bool = False
     last_epochs: int = 0
     read_epochs: tuple[int, ...] = ()
-    modes: tuple[str, ...] = ("batch", "eval")
+    readings: tuple[str, ...] = ("mixed", "eval")
     grains: tuple[str, ...] = ("layers",)
     reductions: tuple[str, ...] = ("flatten",)
     weightings: tuple[str, ...] = ("sample",)
@@ -99,6 +170,30 @@ class Cell:
     coordinates: int = 0
     noise: tuple[float, ...] = ()
     noise_draws: int = 0
+    modes: InitVar[tuple[str, ...] | None] = None
+
+    def __post_init__(self, modes: tuple[str, ...] | None) -> None:
+        _check_name(self, "kind", ("train", "staged"))
+        _normalize(self)
+        read = [reading_named(name) for name in self.readings]
+        if modes is not None:
+            read = [reading_named(None, mode=mode) for mode in modes]
+        object.__setattr__(self, "readings", tuple(read))
+
+    @property
+    def stages(self) -> Stages | None:
+        """The stages of a training of kind `staged`."""
+        if self.kind != "staged":
+            return None
+        return Stages(**{entry.name: getattr(self, entry.name) for entry in fields(Stages)})
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Solve(Cell):
+    """A Layer-Peeled problem of `majority` and `minority` classes, solved: see `equisep.peeled`."""
+
+    kind: Literal["solve"] = "solve"
     problem: Problem = ""
     majority: int = 0
     minority: int = 0
@@ -108,81 +203,69 @@ class Cell:
     weight_energy: float = 1.0
     ratios: tuple[float, ...] = ()
     starts: int = 0
-
-    def __new__(cls, **given: Any) -> Cell:
-        """Refuses an unknown field with its near matches, before the dataclass does without."""
-        _refuse_unknown(given)
-        return object.__new__(cls)
+    seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, known in (("kind", get_args(Kind)), ("problem", get_args(Problem))):
-            value = getattr(self, name)
-            if value not in known:
-                raise InputError(
-                    f"A cell's `{name}` was {value!r}.{did_you_mean(str(value), known)} Known: {', '.join(known)}."
-                )
-        # 1 and 1.0 are one rate and must have one key, also after a journey through JSON
-        for name in _real_fields():
-            value = getattr(self, name)
-            if type(value) is int:
-                object.__setattr__(self, name, float(value))
-            elif isinstance(value, tuple | list):
-                object.__setattr__(self, name, tuple(float(each) if type(each) is int else each for each in value))
-        for name in _whole_fields():
-            value = getattr(self, name)
-            if isinstance(value, float) and value.is_integer():
-                object.__setattr__(self, name, int(value))
-            elif isinstance(value, float):
-                raise InputError(f"A cell's `{name}` is a whole number; found {value}.")
-
-    def with_(self, **changes: Any) -> Cell:
-        """The cell with some fields changed; an unknown one is refused with its near matches."""
-        _refuse_unknown(changes)
-        return replace(self, **changes)
-
-    @property
-    def key(self) -> str:
-        """The name of this cell and of no other: SHA-256 of the fields that differ from their defaults.
-
-        Defaults never change, and a field added later keeps every older key.
-        """
-        own = {name: value for name, value in self.to_dict().items() if value != _defaults()[name]}
-        return hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:32]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types, every field."""
-        return dict(encode(self))
-
-    @staticmethod
-    def from_dict(content: Mapping[str, Any], *, where: str = "cell") -> Cell:
-        """The cell that `to_dict` wrote; fields left out have their defaults."""
-        _refuse_unknown(content)
-        cell = decode(Cell, dict(content), where=where)
-        assert isinstance(cell, Cell)
-        return cell
+        _check_name(self, "kind", ("solve",))
+        _check_name(self, "problem", get_args(Problem)[1:])
+        _normalize(self)
 
 
-CELL_FIELDS: tuple[str, ...] = tuple(entry.name for entry in fields(Cell))
+def trainings(cells: Iterable[Cell]) -> list[Training]:
+    """Those that are trained."""
+    return [cell for cell in cells if isinstance(cell, Training)]
+
+
+def field_names(kind: type[Cell]) -> tuple[str, ...]:
+    """The fields of trainings, or of solved problems."""
+    return tuple(entry.name for entry in fields(kind))  # type: ignore[arg-type]
 
 
 @cache
-def _real_fields() -> tuple[str, ...]:
-    return tuple(entry.name for entry in fields(Cell) if "float" in str(entry.type))
+def field_defaults() -> Mapping[str, Any]:
+    """Every field of both kinds as `to_dict` has it, with the value that no key is made of."""
+    solved = {entry.name: encode(entry.default) for entry in fields(Solve)}
+    return {**solved, **Training().to_dict()}
 
 
-@cache
-def _whole_fields() -> tuple[str, ...]:
-    return tuple(entry.name for entry in fields(Cell) if str(entry.type) in ("int", "int | None"))
+def _class_of(given: Mapping[str, Any]) -> type[Training] | type[Solve]:
+    """The kind of cell that some fields are of."""
+    kind = given.get("kind", "solve" if given.get("problem") else "train")
+    _check_known("kind", kind, get_args(Kind))
+    return Solve if kind == "solve" else Training
 
 
-@cache
-def _defaults() -> Mapping[str, Any]:
-    return Cell().to_dict()
+def _refuse_unknown(given: Mapping[str, Any], kind: type[Cell]) -> None:
+    known = field_names(kind)
+    for name in given:
+        if name in known or (name == "modes" and kind is Training):
+            continue
+        if name in (*field_names(Training), *field_names(Solve)):
+            whose, other = ("solved", "trainings") if kind is Solve else ("trained", "solved problems")
+            raise InputError(f"A cell that is {whose} has no field `{name}`, which {other} have. Leave it out.")
+        raise InputError(f"A cell has no field `{name}`.{did_you_mean(name, known)} It has {', '.join(known)}.")
 
 
-def _refuse_unknown(changes: Mapping[str, Any]) -> None:
-    for name in changes:
-        if name not in CELL_FIELDS:
-            raise InputError(
-                f"A cell has no field `{name}`.{did_you_mean(name, CELL_FIELDS)} It has {', '.join(CELL_FIELDS)}."
-            )
+def _check_name(cell: Cell, name: str, known: Sequence[str]) -> None:
+    _check_known(name, getattr(cell, name), known)
+
+
+def _check_known(name: str, value: object, known: Sequence[str]) -> None:
+    if value not in known:
+        raise InputError(
+            f"A cell's `{name}` was {value!r}.{did_you_mean(str(value), known)} Known: {', '.join(known)}."
+        )
+
+
+def _normalize(cell: Training | Solve) -> None:
+    """1 and 1.0 are one rate and must have one key, also after a journey through JSON."""
+    for entry in fields(cell):
+        value, kind = getattr(cell, entry.name), str(entry.type)
+        if "float" in kind and type(value) is int:
+            object.__setattr__(cell, entry.name, float(value))
+        elif "float" in kind and isinstance(value, tuple | list):
+            object.__setattr__(cell, entry.name, tuple(float(each) if type(each) is int else each for each in value))
+        elif kind in ("int", "int | None") and isinstance(value, float):
+            if not value.is_integer():
+                raise InputError(f"A cell's `{entry.name}` is a whole number; found {value}.")
+            object.__setattr__(cell, entry.name, int(value))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from equisep.figures.cell import Cell
+from equisep.figures.cell import Cell, Solve, Training, trainings
 from equisep.figures.figure import Figure, Series
 from equisep.figures.outcome import Outcome
 from equisep.figures.quantities import quantity
@@ -22,6 +22,12 @@ class Entry:
     cell: Cell
     outcome: Outcome
     provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def training(self) -> Training:
+        """The cell of an entry that was trained, as all are that have a rate or a law."""
+        assert isinstance(self.cell, Training)
+        return self.cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +86,7 @@ class Evidence:
     @property
     def stand_ins(self) -> dict[str, str]:
         """The paper's data set → what stood in for it."""
-        cells = (entry.cell for found in self.series.values() for entry in found.entries)
+        cells = trainings(entry.cell for found in self.series.values() for entry in found.entries)
         return {cell.stands_for: cell.data for cell in cells if cell.stands_for}
 
 
@@ -105,13 +111,15 @@ def series_evidence(figure: Figure, series: Series, entries: list[Entry]) -> Ser
     """
     if not entries:
         return SeriesEvidence(series, None)
-    longest = max(entry.cell.epochs for entry in entries)
-    whole = [entry for entry in entries if entry.cell.epochs == longest]
-    if figure.choose == "short runs" and len({entry.cell.rate for entry in whole}) > 1:
+    if isinstance(solved := entries[-1].cell, Solve):
+        return SeriesEvidence(series, None, tuple(entries), {solved.seed: entries[-1]}, {solved.seed: entries[-1]})
+    longest = max(entry.training.epochs for entry in entries)
+    whole = [entry for entry in entries if entry.training.epochs == longest]
+    if figure.choose == "short runs" and len({entry.training.rate for entry in whole}) > 1:
         return SeriesEvidence(series, None, tuple(entries))  # the short runs alone: the whole training is one rate's
     by_rate: dict[float, dict[int, Entry]] = {}
-    for entry in sorted(whole, key=lambda entry: (entry.cell.rate, entry.cell.seed)):
-        by_rate.setdefault(entry.cell.rate, {})[entry.cell.seed] = entry
+    for entry in sorted(whole, key=lambda entry: (entry.training.rate, entry.training.seed)):
+        by_rate.setdefault(entry.training.rate, {})[entry.training.seed] = entry
     rate = chosen_rate(by_rate)
     best: dict[int, Entry] = {}
     for own in by_rate.values():

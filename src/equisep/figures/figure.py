@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal, get_args
 
 from equisep.errors import InputError, did_you_mean
-from equisep.figures.cell import Cell
+from equisep.figures.cell import Cell, Training
 
 # A claim compares operands: its series, or, of one series, the quantities between `;`.
 Rule = Literal[
@@ -49,7 +49,7 @@ class Series:
 class Panel:
     """One pair of axes. Quantities are written `NAME` or `NAME@key=value,…`: see `equisep.figures.quantities`.
 
-    kind        `sites`: `y` is a curve (`fuzziness`, `ncc@mode=eval`, …) over sites, one line a series, the law's line for D.
+    kind        `sites`: `y` is a curve (`fuzziness`, `ncc@reading=eval`, …) over sites, one line a series, the law's line for D.
                 `epochs`: the quantity `y` over the epochs read, one line a series. `sweep`: `y` over the `x` of the series,
                 one line for each `group` (the part of a series' name before the last `-`). `points`: samples in principal
                 components, one pair of axes a site. `scatter`: quantity `y` against quantity `x`, one point a cell.
@@ -164,7 +164,7 @@ class Figure:
                     f"Series `{series.name}` of `{self.id}` is drawn in the panel `{series.panel}`, which does not exist."
                     f"{did_you_mean(series.panel, panels)} There are {', '.join(panels)}."
                 )
-            if not self.rates_of(series):
+            if isinstance(self.cell(series), Training) and not self.rates_of(series):
                 raise InputError(f"Series `{series.name}` of `{self.id}` has no rate to try. Give `rates` one or more.")
         for claim in self.claims:
             for pattern in claim.of:
@@ -192,8 +192,10 @@ class Figure:
         return self.base.with_(**series.changes)
 
     def rates_of(self, series: Series) -> tuple[float, ...]:
-        """The rates tried for a series."""
+        """The rates tried for a series; none for what is solved."""
         cell = self.cell(series)
+        if not isinstance(cell, Training):
+            return ()
         if series.rates is not None:
             return series.rates
         return (cell.rate,) if self.choose == "given" else self.rates.get(cell.optimizer, (cell.rate,))
@@ -203,7 +205,7 @@ class Figure:
         tried = self.rates_of(series) if rates is None else tuple(rates)
         wanted = list(seeds)[: series.seeds]
         base = self.cell(series)
-        if base.kind == "solve":
+        if not isinstance(base, Training):
             return (base,)
         return tuple(replace(base, rate=rate, seed=seed, data_seed=seed) for rate in tried for seed in wanted)
 

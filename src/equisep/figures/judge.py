@@ -30,7 +30,7 @@ class Part:
 
     rate        the rate chosen, of a single series. `found`: for the rules of a law what this series follows.
     beside      what stands beside a number of the law, as any monotone curve has a large |r|: `rho`, `max_residual`,
-                `bend` (the BIC gain of two slopes), `imbalance`, `r_eval` (read in eval mode) and `r_optimistic` (each
+                `bend` (the BIC gain of two slopes), `imbalance`, `r_eval` (read in eval reading) and `r_optimistic` (each
                 seed at its own best rate); means over seeds.
     lost        seeds that were run but have no such number, and of these `diverged` whose training diverged.
     """
@@ -169,7 +169,7 @@ def _beside(found: SeriesEvidence, text: str) -> dict[str, float | None]:
     if asked.name not in _LAW_NUMBERS:
         return {}
     own = {name: found.values(asked.renamed(name)) for name in ("rho", "max_residual", "bend", "imbalance")}
-    own["r_eval"] = found.values(asked.renamed("r", mode="eval"))
+    own["r_eval"] = found.values(asked.renamed("r", reading="eval"))
     own["r_optimistic"] = found.optimistic(asked.renamed("r"))
     return {name: float(np.mean(list(values.values()))) if values else None for name, values in own.items()}
 

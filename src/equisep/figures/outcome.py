@@ -9,6 +9,7 @@ from typing import Any
 from equisep.errors import InputError
 from equisep.files import encode
 from equisep.results.codec import decode
+from equisep.results.readings import former_reading
 
 Curve = tuple[float | None, ...]
 
@@ -22,7 +23,7 @@ class Curves:
     """
 
     epoch: int
-    mode: str
+    reading: str
     grain: str = "layers"
     reduction: str = "flatten"
     weighting: str = "sample"
@@ -43,7 +44,7 @@ class Curves:
 class Outcome:
     """Everything kept of one cell.
 
-    readings    one for each epoch, mode, grain, reduction and weighting, in that order.
+    readings    one for each epoch, reading, grain, reduction and weighting, in that order.
     numbers     single numbers by name, as `final_loss`, `minority_cosine`.
     arrays      lists of numbers by name, as `class_accuracy_test`, or `ratios` and `classifier_cosines` of a solved curve.
     points      for each site (its name) the samples as (x, y, label) in its first two principal components.
@@ -68,26 +69,26 @@ class Outcome:
         self,
         *,
         epoch: int | None = None,
-        mode: str | None = None,
+        reading: str | None = None,
         grain: str | None = None,
         reduction: str | None = None,
         weighting: str | None = None,
     ) -> Curves | None:
-        """The reading at an epoch (the last), in a mode, grain, reduction and weighting (the first each); None if not there."""
+        """The curves at an epoch (the last), of a reading, grain, reduction and weighting (the first each); None if not there."""
         at = self.last_epoch if epoch is None else epoch
         if not self.readings or at is None:
             return None
         first = self.readings[0]
         wanted = (
             at,
-            mode or first.mode,
+            reading or first.reading,
             grain or first.grain,
             reduction or first.reduction,
             weighting or first.weighting,
         )
-        for reading in self.readings:
-            if (reading.epoch, reading.mode, reading.grain, reading.reduction, reading.weighting) == wanted:
-                return reading
+        for curves in self.readings:
+            if (curves.epoch, curves.reading, curves.grain, curves.reduction, curves.weighting) == wanted:
+                return curves
         return None
 
     def to_dict(self) -> dict[str, Any]:
@@ -96,9 +97,20 @@ class Outcome:
 
     @staticmethod
     def from_dict(content: Mapping[str, Any], *, where: str = "outcome") -> Outcome:
-        """The outcome that `to_dict` wrote."""
+        """The outcome that `to_dict` wrote; version 0.1 called a reading its `mode`, and `mixed` its mode `batch`."""
         if not isinstance(content, Mapping):
             raise InputError(f"`{where}` should be an object; found {type(content).__name__}.")
-        outcome = decode(Outcome, dict(content), where=where)
+        read = content.get("readings")
+        own = {**content, "readings": [_renamed(each) for each in read]} if isinstance(read, list) else dict(content)
+        outcome = decode(Outcome, own, where=where)
         assert isinstance(outcome, Outcome)
         return outcome
+
+
+def _renamed(curves: Any) -> Any:
+    if not isinstance(curves, dict) or not isinstance(curves.get("mode"), str):
+        return curves
+    return {
+        **{name: value for name, value in curves.items() if name != "mode"},
+        "reading": former_reading(curves["mode"]),
+    }

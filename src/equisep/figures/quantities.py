@@ -127,7 +127,7 @@ def axis_label(name: str) -> str:
 
 _WAY_WORDS = {
     "epoch": "at epoch {}",
-    "mode": "in {} mode",
+    "reading": "in {} reading",
     "grain": "by {}",
     "reduction": "with `{}`",
     "weighting": "weighed by {}",
@@ -196,13 +196,13 @@ def _of_site(outcome: Outcome, query: Query) -> float | None:
 
 
 def _of_network(outcome: Outcome, query: Query) -> float | None:
-    """A number of the whole network: in eval mode where it was read, unless another is asked for.
+    """A number of the whole network: in eval reading where it was read, unless another is asked for.
 
-    Answers of a network in batch mode depend on the company of a sample, so that test accuracy does on the shares of classes.
+    Answers of a network in mixed reading depend on the company of a sample, so that test accuracy does on the shares of classes.
     """
     if (reading := reading_of(outcome, query)) is None:
         return None
-    both = (reading_of(outcome, query, mode="eval"), reading)
+    both = (reading_of(outcome, query, reading="eval"), reading)
     values = (getattr(each, query.name) for each in both if each is not None)
     return next((float(value) for value in values if value is not None), None)
 

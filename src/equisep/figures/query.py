@@ -1,8 +1,8 @@
 """Query: a quantity as claims and panels write it, `NAME@key=value,…`, and the reading of an outcome that it is about.
 
 r                             of the law of D at the last epoch, read the first way
-r@epoch=100,mode=eval         … at another epoch, or read another way (`epoch`, `mode`, `grain`, `reduction`, `weighting`)
-accuracy_test                 of the whole network, as `accuracy` and `loss`: in eval mode where it was read, unless it says
+r@epoch=100,reading=eval      … at another epoch, or read another way (`epoch`, `reading`, `grain`, `reduction`, `weighting`)
+accuracy_test                 of the whole network, as `accuracy` and `loss`: in eval reading where it was read, unless it says
 ncc@site=4                    a metric of one site (counted from 0, the input; -1 is the last)
 ncc_test@epoch=0,site=-1
 r@from=10                     the law of the sites from 10 on
@@ -16,10 +16,11 @@ from dataclasses import dataclass
 
 from equisep.errors import InputError, did_you_mean
 from equisep.figures.outcome import Curve, Curves, Outcome
+from equisep.results.readings import reading_named
 
 METRICS = ("fuzziness", "cdnv", "ncc", "fuzziness_test", "cdnv_test", "ncc_test")  # curves over sites, of `Curves`
 BY_CLASS = "class_fuzziness"  # a curve for each class
-WAYS = ("epoch", "mode", "grain", "reduction", "weighting", "site", "from", "of", "class", "split")
+WAYS = ("epoch", "reading", "grain", "reduction", "weighting", "site", "from", "of", "class", "split")
 HALF = 0.5 + 1e-9  # of an epoch, to which shares of a shortened training are rounded
 
 
@@ -37,6 +38,8 @@ class Query:
         ways: dict[str, str] = {}
         for part in rest.split(",") if rest else ():
             key, equals, value = part.partition("=")
+            if key == "mode":  # its former name
+                key, value = "reading", reading_named(None, mode=value)
             if not equals or key not in WAYS:
                 raise InputError(
                     f"The quantity `{text}` has `{part}`.{did_you_mean(key, WAYS)} Write NAME@key=value,…, with the keys "
@@ -55,15 +58,15 @@ class Query:
         return int(self.ways.get(key, default))
 
 
-def reading_of(outcome: Outcome, query: Query, *, mode: str | None = None) -> Curves | None:
-    """The reading that a query is about, in `mode` where it names none; None where it is not there."""
+def reading_of(outcome: Outcome, query: Query, *, reading: str | None = None) -> Curves | None:
+    """The curves that a query is about, of `reading` where it names none; None where they are not there."""
     ways = query.ways
     epoch = _epoch(outcome, ways["epoch"]) if "epoch" in ways else None
     if "epoch" in ways and epoch is None:
         return None
     return outcome.reading(
         epoch=epoch,
-        mode=ways.get("mode", mode),
+        reading=ways.get("reading", reading),
         grain=ways.get("grain"),
         reduction=ways.get("reduction"),
         weighting=ways.get("weighting"),
@@ -71,7 +74,7 @@ def reading_of(outcome: Outcome, query: Query, *, mode: str | None = None) -> Cu
 
 
 def curve(outcome: Outcome, text: str) -> Curve:
-    """A metric over sites, as `fuzziness`, `ncc@mode=eval`, `class_fuzziness@class=3`; empty where it was not read."""
+    """A metric over sites, as `fuzziness`, `ncc@reading=eval`, `class_fuzziness@class=3`; empty where it was not read."""
     query = Query.of(text)
     reading = reading_of(outcome, query)
     return () if reading is None else curve_of(reading, query.name, query)

@@ -58,12 +58,17 @@ def build(name: str, *, seed: int, **options: Any) -> nn.Module:
 
 def named_network(name: str, options: Mapping[str, Any]) -> nn.Module:
     """The named network, its weights drawn from torch's global generator; unknown names and options are refused."""
-    if name not in MODELS:
-        raise ModelError(f"No network `{name}`.{did_you_mean(name, MODELS)} Known: {', '.join(sorted(MODELS))}.")
-    known = inspect.signature(MODELS[name]).parameters
+    known = option_names(name)
     for option in options:
         if option not in known:
             raise ModelError(
                 f"The network `{name}` takes no `{option}`.{did_you_mean(option, known)} It takes {', '.join(known)}."
             )
     return MODELS[name](**options)
+
+
+def option_names(name: str) -> tuple[str, ...]:
+    """What the named network can be built with; an unknown name is refused."""
+    if name not in MODELS:
+        raise ModelError(f"No network `{name}`.{did_you_mean(name, MODELS)} Known: {', '.join(sorted(MODELS))}.")
+    return tuple(inspect.signature(MODELS[name]).parameters)

@@ -21,7 +21,7 @@ from equisep.data import (
     randomize_labels,
 )
 from equisep.errors import DataError, InputError
-from equisep.figures.cell import Cell
+from equisep.figures.cell import Training
 
 # what stands in at smoke scale for a data set that is not there, by whether 10 × 10 is enough
 SMALL, LARGE = "embedded-10x10", "embedded-28x28"
@@ -55,7 +55,7 @@ class Material:
 
 
 def material_of(
-    cells: Sequence[Cell], *, data_dir: str | None = None, classes: tuple[int, ...] | None = None
+    cells: Sequence[Training], *, data_dir: str | None = None, classes: tuple[int, ...] | None = None
 ) -> Material:
     """The material of cells that share data, preparation and classes; only the samples that are drawn are prepared.
 
@@ -84,7 +84,7 @@ def material_of(
     )
 
 
-def sample_of(cell: Cell, dataset: Dataset, *, classes: tuple[int, ...] | None = None) -> Sample:
+def sample_of(cell: Training, dataset: Dataset, *, classes: tuple[int, ...] | None = None) -> Sample:
     """The draw of one cell by its `data_seed`: labels numbered anew within `classes`, then made noisy as it asks.
 
     The second sample is what a larger draw of the same seed holds beyond the first.
@@ -109,7 +109,7 @@ def sample_of(cell: Cell, dataset: Dataset, *, classes: tuple[int, ...] | None =
     return Sample(positions, labels, len(first))
 
 
-def _drawn(cell: Cell, dataset: Dataset, known: list[int], *, more: int) -> npt.NDArray[np.int64]:
+def _drawn(cell: Training, dataset: Dataset, known: list[int], *, more: int) -> npt.NDArray[np.int64]:
     if cell.sizes is not None:
         sizes = [size + more for size in cell.sizes]
         return draw(dataset.y_train, sizes=sizes, seed=cell.data_seed, classes=known)
@@ -133,13 +133,13 @@ def at_hand(name: str, data_dir: str | None = None) -> bool:
     return True
 
 
-def substitute_for(cell: Cell) -> str:
+def substitute_for(cell: Training) -> str:
     """The embedded images that stand in at smoke scale: those of 10 × 10 where the cell wants no larger ones."""
     size = named_preparation(cell.preparation).size
     return SMALL if size == (10, 10) else LARGE
 
 
-def fitted(cell: Cell, dataset: Dataset) -> Preparation:
+def fitted(cell: Training, dataset: Dataset) -> Preparation:
     """The cell's preparation; gray images that stand in for color ones are used as all three channels, or as the one."""
     preparation = named_preparation(cell.preparation)
     gray = dataset.x_train.ndim == 3

@@ -8,15 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from equisep.figures.cell import Cell
 from equisep.figures.outcome import Outcome
 from equisep.files import json_text, parse_json, read_json
-
-
-def own_fields(cell: Cell) -> dict[str, Any]:
-    """The fields that differ from their defaults, which is what the key is made of."""
-    defaults = Cell().to_dict()
-    return {name: value for name, value in cell.to_dict().items() if value != defaults[name]}
 
 
 def key_of(own: Any) -> str:

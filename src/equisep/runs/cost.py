@@ -10,11 +10,11 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from equisep.data import named_preparation
-from equisep.figures.cell import Cell
+from equisep.figures.cell import Cell, Training
 from equisep.figures.figure import Figure
-from equisep.runs.plan import TEXT, Asked, asked_cells, groups_of, trains_in_ensembles
+from equisep.runs.plan import Asked, asked_cells, groups_of, runner_of
+from equisep.runs.runners.cells import shape_of
 from equisep.runs.runners.encoders import CLASSES as TEXT_CLASSES
-from equisep.runs.runners.ensembles import shape_of
 from equisep.runs.runners.networks import network_of
 
 # samples a class of data sets whose whole training split is used
@@ -77,21 +77,21 @@ def predict_cells(cells: Sequence[Cell], *, device: str | None = None) -> Predic
 def _cost(group: Sequence[Cell], speed: Speed) -> tuple[float, int]:
     """Seconds and bytes of one group; a step is three times the arithmetic of a forward pass."""
     cell = group[0]
-    if cell.kind == "solve":
+    if not isinstance(cell, Training):
         return 0.2 * len(group), 2**20
     forward, parameters, activations, layers = _network(cell)
     n = samples_of(cell)
-    epochs = cell.epochs + cell.first_epochs + cell.last_epochs
+    epochs = cell.epochs + (cell.stages.first_epochs + cell.stages.last_epochs if cell.stages else 0)
     steps = epochs * -(-n // cell.batch_size)
-    reads = (len({*cell.read_epochs, cell.epochs})) * len(cell.modes) * len(cell.grains) * len(cell.reductions)
+    reads = (len({*cell.read_epochs, cell.epochs})) * len(cell.readings) * len(cell.grains) * len(cell.reductions)
     reads += len(cell.noise) * cell.noise_draws
     work = len(group) * forward * n * (3 * epochs + 4 * reads)
-    rate = speed.ensemble if trains_in_ensembles(cell) else speed.single
+    rate = speed.ensemble if runner_of(cell) == "ensembles" else speed.single
     size = 4 * ((2 + MOMENTS.get(cell.optimizer, 2)) * parameters + 3 * activations * cell.batch_size)
     return SET_UP + work / rate + steps * layers * speed.step, len(group) * size
 
 
-def samples_of(cell: Cell) -> int:
+def samples_of(cell: Training) -> int:
     """How many samples an epoch has."""
     if cell.sizes is not None:
         return sum(cell.sizes) + (0 if cell.second_read else cell.second * len(cell.sizes))
@@ -99,21 +99,21 @@ def samples_of(cell: Cell) -> int:
     return classes * ((cell.per_class or WHOLE.get(cell.data, 500)) + (0 if cell.second_read else cell.second))
 
 
-def _classes_of(cell: Cell) -> int:
+def _classes_of(cell: Training) -> int:
     """The classes of a cell's data set: two kinds of sentences, or of images as many as the paper's set has."""
-    if cell.network.startswith(TEXT):
+    if runner_of(cell) == "encoders":
         return TEXT_CLASSES
     return MORE_CLASSES.get(cell.data, CLASSES)
 
 
 @lru_cache(maxsize=256)
-def _shape_cost(cell: Cell) -> tuple[float, int, int, int]:
+def _shape_cost(cell: Training) -> tuple[float, int, int, int]:
     side, colors = _image(cell)
-    if trains_in_ensembles(cell):
+    if runner_of(cell) == "ensembles":
         shape = shape_of(cell, inputs=colors * side * side, classes=CLASSES)
         layers = sum(a * b for a, b in shape.layers)
         return 2.0 * layers, shape.parameters, shape.inputs + 3 * sum(shape.widths), shape.depth
-    if cell.network.startswith(TEXT):
+    if runner_of(cell) == "encoders":
         width, tokens, layers = 768 * cell.width_multiplier, 30, 12
         parameters = int(layers * 12 * width**2)
         return 2.0 * parameters * tokens, parameters, int(layers * tokens * 20 * width), 16 * layers
@@ -131,7 +131,7 @@ def _shape_cost(cell: Cell) -> tuple[float, int, int, int]:
     return counter.get_total_flops() / 2, parameters, sum(sizes), len(leaves)
 
 
-def _network(cell: Cell) -> tuple[float, int, int, int]:
+def _network(cell: Training) -> tuple[float, int, int, int]:
     """Operations of a forward pass of one sample, parameters, numbers kept for the backward pass, and layers."""
     kept = (
         "network",
@@ -145,10 +145,10 @@ def _network(cell: Cell) -> tuple[float, int, int, int]:
         "preparation",
         "norm",
     )
-    return _shape_cost(Cell(augment=cell.augment, **{name: getattr(cell, name) for name in kept}))
+    return _shape_cost(Training(augment=cell.augment, **{name: getattr(cell, name) for name in kept}))
 
 
-def _image(cell: Cell) -> tuple[int, int]:
+def _image(cell: Training) -> tuple[int, int]:
     """Side and colors of a cell's images."""
     preparation = named_preparation(cell.preparation)
     side = 28 if preparation.size is None else preparation.size[0]

@@ -1,24 +1,28 @@
-"""Plan: from a figure to its cells, and from cells to groups that train together; what they will cost."""
+"""Plan: from a figure to its cells, as the paper has them or small enough to try, and to groups that train together."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from equisep.errors import InputError
-from equisep.figures.cell import Cell
+from equisep.errors import InputError, did_you_mean
+from equisep.figures.cell import Cell, Solve, Training, field_names
 from equisep.figures.figure import Figure, Series
-from equisep.runs.scale import check_scale, rates_at, scaled, seeds_at
 
+Runner = Literal["peeled", "encoders", "ensembles", "networks"]
 FEED_FORWARD = ("fnn", "fnn-linear", "fnn-no-batchnorm")
-TEXT = ("bert", "hf:")
 # what members of one ensemble may differ in
 OWN = (
     "optimizer", "rate", "weight_decay", "momentum", "milestones", "factor", "class_weights", "seed", "data_seed",
     "label_noise", "second_noise",
 )  # fmt: skip
 SEEDS_TOGETHER = 5  # so that more seeds add groups and change none: who trains with whom decides the last digits
+SCALES = ("paper", "smoke")
+EPOCHS, PER_CLASS, TEST_PER_CLASS, LARGEST, WIDEST = 6, 12, 10, 24, 100
+RATES, SEEDS = 2, 2
+NARROW = 1 / 16  # of a convolutional network's channels
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +45,38 @@ class Asked:
     seeds: int | None = None
     data: Mapping[str, str] | None = None
     changes: Mapping[str, Any] | None = None
-    substitute: Callable[[Cell], str | None] | None = None
+    substitute: Callable[[Training], str | None] | None = None
 
     def __post_init__(self) -> None:
         check_scale(self.scale)
 
     def cell(self, cell: Cell, figure: Figure) -> Cell:
         """A cell of the figure as it will be run."""
-        made = scaled(cell, figure, self.scale).with_(**(self.changes or {}))
+        made = scaled(cell, figure, self.scale)
+        made = made.with_(**{name: value for name, value in (self.changes or {}).items() if _concerns(name, made)})
+        if not isinstance(made, Training):
+            return made
         other = (self.data or {}).get(made.data)
         if other is None and self.scale == "smoke":
             other = figure.smoke.get("data")
-        if other is None and self.scale == "smoke" and self.substitute is not None and made.kind != "solve":
+        if other is None and self.scale == "smoke" and self.substitute is not None:
             other = self.substitute(made)
         return made if other in (None, made.data) else made.with_(stands_for=made.data, data=other)
+
+
+def _concerns(name: str, cell: Cell) -> bool:
+    """Whether a field is one of the cell's kind, or of no kind, which the cell refuses."""
+    return name in field_names(type(cell)) or name not in (*field_names(Training), *field_names(Solve))
+
+
+def check_changes(figure: Figure, changes: Mapping[str, Any]) -> None:
+    """Refuse to change a field that no cell of the figure has: nobody would notice that it changed nothing."""
+    kinds = {type(figure.cell(series)) for series in figure.series}
+    for name in changes:
+        if kinds == {Solve} and name in field_names(Training) and name not in field_names(Solve):
+            raise InputError(f"`{figure.id}` solves problems, which have no field `{name}`. Leave it out.")
+        if kinds == {Training} and name in field_names(Solve) and name not in field_names(Training):
+            raise InputError(f"`{figure.id}` trains networks, which have no field `{name}`. Leave it out.")
 
 
 def planned_cells(
@@ -80,6 +102,7 @@ def short_cells(figure: Figure, asked: Asked) -> tuple[Planned, ...]:
 
 
 def _short(cell: Cell, figure: Figure) -> Cell:
+    assert isinstance(cell, Training)  # what is solved has no rate to choose
     return cell.with_(epochs=max(1, round(cell.epochs * figure.short)), read_epochs=(), test_sites=False)
 
 
@@ -106,13 +129,16 @@ def declared(figure: Figure, asked: Asked) -> Callable[[str, Cell], bool]:
     return lambda series, cell: (
         _bare(cell) in known.get(series, ())
         and (
-            cell.kind == "solve" or cell.rate in rates[series]  # one that is no longer tried must not be chosen
+            not isinstance(cell, Training)
+            or cell.rate in rates[series]  # one that is no longer tried must not be chosen
         )
     )
 
 
 def _bare(cell: Cell) -> str:
     """The key without rate, seeds and stand-in."""
+    if not isinstance(cell, Training):
+        return cell.key
     return cell.with_(rate=0.0, seed=0, data_seed=0, data=cell.stands_for or cell.data, stands_for="").key
 
 
@@ -129,15 +155,19 @@ def groups_of(cells: Sequence[Cell]) -> tuple[tuple[Cell, ...], ...]:
     return tuple(tuple(group) for group in groups.values())
 
 
-def trains_in_ensembles(cell: Cell) -> bool:
-    """Whether a cell's network can share an ensemble: feed-forward, and its images not augmented on the way."""
-    return cell.kind != "solve" and cell.network in FEED_FORWARD and not cell.augment
+def runner_of(cell: Cell) -> Runner:
+    """The file of `runs/runners` that runs a cell. Feed-forward networks on images as they are share ensembles."""
+    if not isinstance(cell, Training):
+        return "peeled"
+    if cell.network == "bert" or cell.network.startswith("hf:"):
+        return "encoders"
+    return "ensembles" if cell.network in FEED_FORWARD and not cell.augment else "networks"
 
 
 def _together(cell: Cell) -> Any:
-    if not trains_in_ensembles(cell):
+    if not isinstance(cell, Training) or runner_of(cell) != "ensembles":
         return cell.key
-    rest = tuple(getattr(cell, entry.name) for entry in fields(Cell) if entry.name not in OWN)
+    rest = tuple(getattr(cell, name) for name in field_names(Training) if name not in OWN)
     return (*rest, cell.seed // SEEDS_TOGETHER)
 
 
@@ -150,3 +180,84 @@ def parse_stand_ins(texts: Sequence[str]) -> dict[str, str]:
             raise InputError(f"A stand-in is written NAME=OTHER, such as cifar10=cifar10_7k; found `{text}`.")
         found[name] = other
     return found
+
+
+def check_scale(scale: str) -> str:
+    """The scale, refused where there is none of that name."""
+    if scale not in SCALES:
+        raise InputError(f"No scale `{scale}`.{did_you_mean(scale, SCALES)} Known: {', '.join(SCALES)}.")
+    return scale
+
+
+def seeds_at(figure: Figure, scale: str, seeds: int | None) -> tuple[int, ...]:
+    """The seeds that are run: those asked for, else the figure's own number, or two at smoke scale."""
+    count = seeds if seeds is not None else figure.seeds if scale == "paper" else min(SEEDS, figure.seeds)
+    if count < 1:
+        raise InputError(f"`seeds` was {count}; at least one is needed.")
+    return tuple(range(count))
+
+
+def rates_at(figure: Figure, series: Series, scale: str) -> tuple[float, ...]:
+    """The rates that are tried; at smoke scale two from the middle, so that there is still something to choose."""
+    tried = figure.rates_of(series)
+    if scale == "paper" or len(tried) <= RATES:
+        return tried
+    middle = (len(tried) - RATES) // 2
+    return tried[middle : middle + RATES]
+
+
+def scaled(cell: Cell, figure: Figure, scale: str) -> Cell:
+    """The cell at a scale. Smoke shrinks epochs, samples, readings and widths, never the wiring."""
+    if scale == "paper":
+        return cell
+    most = int(figure.smoke.get("epochs", EPOCHS))
+    changes = _trained_small(cell, most) if isinstance(cell, Training) else _solved_small(cell)
+    own = {name: value for name, value in figure.smoke.items() if name not in ("data", "epochs")}
+    return cell.with_(**{**changes, **own})
+
+
+def _solved_small(cell: Cell) -> dict[str, Any]:
+    assert isinstance(cell, Solve)
+    return {"ratios": cell.ratios[:: max(1, len(cell.ratios) // 5)], "starts": min(cell.starts, 2)}
+
+
+def _trained_small(cell: Training, most: int) -> dict[str, Any]:
+    epochs = min(cell.epochs, most)
+    shorter = epochs / cell.epochs if cell.epochs else 1.0
+    changes: dict[str, Any] = {
+        "epochs": epochs,
+        "test_per_class": TEST_PER_CLASS,
+        "read_epochs": tuple(sorted({round(epoch * shorter) for epoch in cell.read_epochs})),
+        "coordinates": min(cell.coordinates, 60),
+        "noise_draws": min(cell.noise_draws, 2),
+        "second": min(cell.second, PER_CLASS),
+        "reductions": tuple("pca=10" if name.startswith("pca=") else name for name in cell.reductions),
+        "width_multiplier": _narrow(cell),
+    }
+    changes |= {name: _fewer(getattr(cell, name), shorter) for name in ("first_epochs", "last_epochs")}
+    changes["first_schedule"] = _fewer(cell.first_schedule, shorter)
+    changes |= _few_samples(cell)
+    return changes
+
+
+def _fewer(epochs: int, shorter: float) -> int:
+    return max(1, round(epochs * shorter)) if epochs else 0
+
+
+def _narrow(cell: Training) -> float:
+    if cell.network.startswith("fnn"):
+        widest = max(cell.widths or (cell.width or WIDEST,))
+        return min(1.0, WIDEST / widest)
+    return NARROW
+
+
+def _few_samples(cell: Training) -> Mapping[str, Any]:
+    if cell.sizes is None:
+        return {"per_class": PER_CLASS if cell.per_class is None else _between(cell.per_class)}
+    most = max(cell.sizes)
+    return {"sizes": tuple(math.ceil(size * min(1.0, LARGEST / most)) for size in cell.sizes)}
+
+
+def _between(per_class: int) -> int:
+    """Fewer samples that keep their order: 100, 200 and 500 a class stay different."""
+    return min(per_class, PER_CLASS + per_class // 100)

@@ -20,7 +20,7 @@ from equisep.files import json_text
 from equisep.progress import Progress, silent
 
 Finished = Sequence[tuple[Cell, Outcome, dict[str, Any]]]
-RUNNER = "equisep.runs.execute:run_group"
+RUNNER = "equisep.runs.run:run_group"
 RETRIES = 3
 REACH_S = 10.0
 SETTINGS = 4
@@ -45,7 +45,7 @@ def run_groups_on_ray(
                 is connected to already is used as it is.
     device      a `cuda` device takes one whole GPU for each task; otherwise a task takes one CPU.
     data_dir    the same folder on every machine.
-    runner      `module:function`, called on the worker as `run_group` of `equisep.runs.execute` is.
+    runner      `module:function`, called on the worker as `run_group` of `equisep.runs.run` is.
 
     The task of a worker that dies is run again, up to 3 times. An error of a task is raised here as the same sentence and
     class, once what had finished by then was handed over; the other tasks are cancelled.

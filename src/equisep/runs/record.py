@@ -4,7 +4,7 @@
      "base":        fields of most cells that differ from their defaults; a cell holds what differs from it
      "missing":     [{"series", "cell"}, …]: what runs asked for and did not get to; left out where nothing is missing
      "made":        [provenance, …]; an entry names one by its place, and holds what is its own, as `wall_s`
-     "ways":        [[mode, grain, reduction, weighting, sites], …] of readings; `sites` is a place in
+     "ways":        [[reading, grain, reduction, weighting, sites], …]; `sites` is a place in
      "sites":       [[name, …], …]
      "entries":     [{"series", "cell", "made", "own", "readings", "numbers", …}, …], one a line}
 
@@ -24,21 +24,21 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from equisep.errors import EquisepError, InputError, StoreError
-from equisep.figures.cell import Cell
+from equisep.figures.cell import Cell, Training, field_defaults
 from equisep.figures.evidence import Entry, Evidence, gather
 from equisep.figures.figure import Figure
 from equisep.figures.outcome import Curves, Outcome
 from equisep.files import json_text, parse_json, plain, write_whole, writing
-from equisep.runs.cell_files import own_fields
+from equisep.results.readings import former_reading
 from equisep.runs.plan import Asked, asked_cells
 
 KIND, SCHEMA = "equisep record", 1
 DIGITS, POINT_DIGITS = 7, 4
 Keep = Literal["chosen", "all"]
-WAY = ("mode", "grain", "reduction", "weighting", "sites")
+WAY = ("reading", "grain", "reduction", "weighting", "sites")
 COLUMNS = tuple(entry.name for entry in fields(Curves) if entry.name not in ("epoch", *WAY))
 SLIM = ("fuzziness", "loss", "accuracy", "accuracy_test")
-NOTHING: Mapping[str, Any] = {name: plain(getattr(Curves(epoch=0, mode=""), name)) for name in COLUMNS}
+NOTHING: Mapping[str, Any] = {name: plain(getattr(Curves(epoch=0, reading=""), name)) for name in COLUMNS}
 
 
 class Record(NamedTuple):
@@ -73,7 +73,7 @@ def pack(
     held = [replace(entry, outcome=rounded(entry.outcome)) for entry in entries]
     if keep == "chosen":
         held = _slimmed(held, figure, scale)
-    base = _most_common([own_fields(entry.cell) for entry in held])
+    base = _most_common([entry.cell.own_fields() for entry in held])
     owned = _owned([entry.provenance for entry in held])
     made, sites, ways = _Table(), _Table(), _Table()
     lines = []
@@ -204,7 +204,7 @@ def recorded_evidence(figure: Figure, path: str | Path) -> Evidence:
 
 def _of_paper(cell: Cell) -> Cell:
     """A cell without what stood in for its data."""
-    return cell.with_(data=cell.stands_for or cell.data, stands_for="")
+    return cell.with_(data=cell.stands_for or cell.data, stands_for="") if isinstance(cell, Training) else cell
 
 
 def find_results(folder: str | Path | None = None) -> Path | None:
@@ -279,7 +279,7 @@ def _last_epoch(outcome: Outcome) -> Outcome:
 
 def _most_common(owns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Of every field the value that most cells have, where that is not its default; of several the first."""
-    defaults, base = Cell().to_dict(), {}
+    defaults, base = field_defaults(), {}
     for name in defaults:
         counts = Counter(json.dumps(own.get(name, defaults[name])) for own in owns)
         most = json.loads(counts.most_common(1)[0][0]) if counts else defaults[name]
@@ -289,7 +289,7 @@ def _most_common(owns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _difference(cell: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
-    common = {**Cell().to_dict(), **base}
+    common = {**field_defaults(), **base}
     return {name: value for name, value in cell.items() if value != common[name]}
 
 
@@ -322,7 +322,7 @@ def _columns(readings: Sequence[Curves], ways: _Table, sites: _Table) -> dict[st
     columns: dict[str, list[Any]] = {"epoch": [], "way": [], **{name: [] for name in COLUMNS}}
     for reading in readings:
         columns["epoch"].append(reading.epoch)
-        read = (reading.mode, reading.grain, reading.reduction, reading.weighting)
+        read = (reading.reading, reading.grain, reading.reduction, reading.weighting)
         way = [*read, sites.place(list(reading.sites))]
         columns["way"].append(ways.place(way))
         for name in COLUMNS:
@@ -336,5 +336,6 @@ def _rows(columns: Mapping[str, list[Any]], ways: Sequence[Any], sites: Sequence
     for place, way in enumerate(columns.get("way", [])):
         *read, site = ways[way]
         row = {name: columns[name][place] for name in names}
-        rows.append({**row, **dict(zip(WAY, read, strict=False)), "sites": sites[site]})
+        way_read = dict(zip(WAY, [former_reading(read[0]), *read[1:]], strict=False))
+        rows.append({**row, **way_read, "sites": sites[site]})
     return rows

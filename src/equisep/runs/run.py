@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from equisep._version import __version__
 from equisep.errors import DataError, InputError, StoreError
-from equisep.figures.cell import Cell
+from equisep.figures.cell import Cell, Training, trainings
 from equisep.figures.evidence import Evidence, gather
 from equisep.figures.figure import Figure, Series
+from equisep.figures.outcome import Outcome
 from equisep.files import plain
 from equisep.progress import Progress, silent
-from equisep.runs.execute import Result, run_group
-from equisep.runs.plan import TEXT, Asked, Planned, declared, groups_of, planned_cells, short_cells
-from equisep.runs.scale import rates_at
+from equisep.runs.plan import (
+    Asked,
+    Planned,
+    check_changes,
+    declared,
+    groups_of,
+    planned_cells,
+    rates_at,
+    runner_of,
+    short_cells,
+)
 from equisep.runs.store import Store
 
 LOCAL = "local"
+Result = tuple[Cell, Outcome, dict[str, Any]]
 
 
 def run_figure(
@@ -47,6 +60,7 @@ def run_figure(
     """
     held = store if isinstance(store, Store) else Store.open(store)
     asked = Asked(scale, seeds, data, changes, substitute=substitutes(data_dir))
+    check_changes(figure, changes or {})
     _check_settings(figure, held, asked)
     planned: tuple[Planned, ...] = ()
     rates: Callable[[Series], Sequence[float]] | None = None
@@ -108,6 +122,19 @@ def _execute(
         progress("groups", index + 1, len(todo))
 
 
+def run_group(
+    cells: Sequence[Cell], *, device: str | None = None, data_dir: str | None = None, progress: Progress = silent
+) -> list[Result]:
+    """The outcomes of a group of the plan, each with its provenance; `wall_s` is a cell's share of the group's time."""
+    began = time.perf_counter()
+    # each runner brings its own libraries, which the others need not wait for
+    runner = importlib.import_module(f"equisep.runs.runners.{runner_of(cells[0])}")
+    outcomes, made = runner.run_cells(cells, device=device, data_dir=data_dir, progress=progress)
+    share = (time.perf_counter() - began) / len(cells)
+    made = {"equisep": __version__, **made, "together": len(cells), "wall_s": round(share, 4)}
+    return [(cell, outcome, dict(made)) for cell, outcome in zip(cells, outcomes, strict=True)]
+
+
 def _check_settings(figure: Figure, store: Store, asked: Asked) -> None:
     """Refuse to join runs of one figure that differ in stand-ins or changed fields: their numbers would be mixed."""
     try:
@@ -116,8 +143,7 @@ def _check_settings(figure: Figure, store: Store, asked: Asked) -> None:
         return  # as this run's is written, one that is damaged is set aside, and one of a newer version refused
     if manifest is None:
         return
-    bases = [figure.cell(series) for series in figure.series]
-    trained_on = {cell.data for cell in bases if cell.kind != "solve"}
+    trained_on = {cell.data for cell in trainings(figure.cell(series) for series in figure.series)}
     for name, flag in (("data", "--data"), ("changes", "--set")):
         before, now = plain(manifest.settings.get(name) or {}), plain(getattr(asked, name) or {})
         if name == "data":  # stand-ins of other figures' data sets change nothing here
@@ -144,19 +170,19 @@ def _chosen(
 
     def rates(series: Series) -> Sequence[float]:
         entries = [entry for entry in found.series[series.name].entries if entry.cell.key in keys]
-        by_rate = {entry.cell.rate: {entry.cell.seed: entry} for entry in entries}
+        by_rate = {entry.training.rate: {entry.training.seed: entry} for entry in entries}
         return (chosen_rate(by_rate),) if by_rate else rates_at(figure, series, scale)[:1]
 
     return rates
 
 
-def substitutes(data_dir: str | None) -> Callable[[Cell], str | None]:
+def substitutes(data_dir: str | None) -> Callable[[Training], str | None]:
     """What stands in at smoke scale for a cell's data, for `Asked`: the embedded images where they are not at hand."""
 
-    def find(cell: Cell) -> str | None:
+    def find(cell: Training) -> str | None:
         from equisep.runs.cell_data import at_hand, substitute_for
 
-        if cell.network.startswith(TEXT) or at_hand(cell.data, data_dir):
+        if runner_of(cell) == "encoders" or at_hand(cell.data, data_dir):
             return None
         return substitute_for(cell)
 
@@ -167,7 +193,7 @@ def _check_data(cells: Sequence[Cell], data_dir: str | None) -> None:
     """Load every data set before anything is trained: one that is not there should not cost the hours before it."""
     from equisep.runs.cell_data import dataset_of
 
-    trained = [cell for cell in cells if cell.kind != "solve" and not cell.network.startswith(TEXT)]
+    trained = [cell for cell in trainings(cells) if runner_of(cell) != "encoders"]
     for name, wanted in dict.fromkeys((cell.data, cell.stands_for) for cell in trained):
         try:
             dataset_of(name, data_dir)

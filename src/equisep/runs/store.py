@@ -26,7 +26,7 @@ from equisep.figures.cell import Cell
 from equisep.figures.evidence import Entry
 from equisep.figures.outcome import Outcome
 from equisep.files import json_text, locked, parse_json, plain, read_json, write_whole, writing
-from equisep.runs.cell_files import cell_text, key_of, own_fields, read_cell
+from equisep.runs.cell_files import cell_text, key_of, read_cell
 
 KIND, SCHEMA = "equisep store", 2  # 1: a folder per cell
 KEY = re.compile(r"[0-9a-f]{32}")
@@ -100,7 +100,7 @@ class Store:
 
     def put(self, cell: Cell, outcome: Outcome, provenance: Mapping[str, Any]) -> bool:
         """Store a finished cell; False where it is there already, which is left as it is."""
-        own = own_fields(cell)
+        own = cell.own_fields()
         if key_of(plain(own)) != cell.key:
             raise InputError(f"A cell with a number that is not finite cannot be stored: {own}.")
         text = cell_text(own, outcome, provenance)
@@ -244,7 +244,7 @@ class Store:
 def _manifest_text(manifest: Manifest) -> str:
     """One line an entry."""
     head = {"kind": "equisep manifest", "schema": SCHEMA, "figure": manifest.figure, "scale": manifest.scale}
-    lines = ",\n".join(json_text([series, own_fields(cell)]) for series, cell in manifest.entries)
+    lines = ",\n".join(json_text([series, cell.own_fields()]) for series, cell in manifest.entries)
     return f'{json_text(head)[:-1]},\n"settings":{json_text(manifest.settings)},\n"entries":[\n{lines}\n]}}\n'
 
 

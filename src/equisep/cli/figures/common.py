@@ -79,8 +79,8 @@ def say_notes(store: Store | None, *, quiet: bool) -> None:
 def found_of(figure: Figure, store: Store | None, *, scale: str) -> Found:
     """What the store has of a figure at a scale, else what the record has, else nothing."""
     from equisep.figures.evidence import gather
+    from equisep.runs.plan import check_scale
     from equisep.runs.run import evidence_of
-    from equisep.runs.scale import check_scale
 
     check_scale(scale)
     if store is not None:

@@ -71,8 +71,7 @@ def run(
 ) -> None:
     """Run what is missing of figures, and show every claim with its verdict; the same command goes on where it stopped."""
     from equisep.cli.figures.settings import cell_changes, check_place, check_stand_ins
-    from equisep.runs.plan import parse_stand_ins
-    from equisep.runs.scale import check_scale
+    from equisep.runs.plan import check_scale, parse_stand_ins
     from equisep.runs.store import Store
 
     known = known_figures(file, quiet=quiet) if everything or ids else ()
@@ -180,10 +179,11 @@ def _plan(
 ) -> CostRow:
     from equisep.report.figures.cost_table import CostRow
     from equisep.runs.cost import predict_cells
-    from equisep.runs.plan import Asked, asked_cells, groups_of
+    from equisep.runs.plan import Asked, asked_cells, check_changes, groups_of
     from equisep.runs.run import substitutes
     from equisep.runs.store import Store
 
+    check_changes(figure, asked["changes"])
     whole = Asked(**asked, substitute=substitutes(None if data_dir is None else str(data_dir)))
     cells = [plan.cell for plan in asked_cells(figure, whole)]
     done = Store.open(store, create=False).done([cell.key for cell in cells]) if store.exists() else set()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, cast
+from typing import Any, get_args
 
 from equisep.errors import InputError, ProfileError, did_you_mean
-from equisep.figures.cell import Cell
+from equisep.figures.cell import Cell, Problem, Solve, Training, field_names, trainings
 from equisep.figures.figure import Figure
+from equisep.results.codec import decode
+from equisep.results.readings import reading_named
 
 # what has a flag of its own, since a plan is made of it
 ELSEWHERE = {"seed": "--seeds", "data_seed": "--seeds", "data": "--data NAME=OTHER", "stands_for": "--data NAME=OTHER"}
@@ -26,14 +28,29 @@ def cell_changes(texts: Sequence[str]) -> dict[str, Any]:
             raise InputError(f"`--set` takes FIELD=VALUE, such as dtype=float64; found `{text}`.")
         if name in ELSEWHERE:
             raise InputError(f"`--set {name}` would make all cells alike. Use `{ELSEWHERE[name]}`.")
-        if name in changes:
+        field = "readings" if name == "modes" else name
+        if field in changes:
             raise InputError(f"`--set {name}` was given twice. Give it once.")
         try:
-            cell = Cell(**{name: cast("Any", value)}) if name in NAMED else Cell.from_dict({name: _value(name, value)})
+            changes[field] = _field(name, value)
         except ProfileError as error:  # of a value that the field cannot hold
-            raise InputError(f"`--set {text}`: `{name}` is of the type {_kind(name)}; found `{value}`.") from error
-        changes[name] = getattr(cell, name)
+            raise InputError(f"`--set {text}`: `{name}` is of the type {_type_of(name)}; found `{value}`.") from error
     return changes
+
+
+def _field(name: str, text: str) -> Any:
+    """The value of a field of trainings or of solved problems; one that no cell has is refused with its near matches."""
+    if name == "modes":  # the former name of `readings`
+        return tuple(reading_named(None, mode=mode) for mode in text.split(","))
+    kind = _kind_with(name)
+    if kind is None or name in NAMED:
+        return getattr(Cell(**{name: text}), name)
+    problem = {"problem": get_args(Problem)[1]} if kind is Solve else {}
+    return getattr(decode(kind, {**problem, name: _value(name, text)}, where="cell"), name)
+
+
+def _kind_with(name: str) -> type[Training] | type[Solve] | None:
+    return next((kind for kind in (Training, Solve) if name in field_names(kind)), None)
 
 
 def _value(name: str, text: str) -> Any:
@@ -42,19 +59,20 @@ def _value(name: str, text: str) -> Any:
         value = json.loads(text)
     except ValueError:
         value = {"none": None, "true": True, "false": False}.get(text.lower(), text)
-    if _kind(name).startswith("tuple") and not isinstance(value, list) and value is not None:
+    if _type_of(name).startswith("tuple") and not isinstance(value, list) and value is not None:
         return [_value("", part) for part in text.split(",") if part]
     return value
 
 
-def _kind(name: str) -> str:
-    return next((str(entry.type) for entry in fields(Cell) if entry.name == name), "")
+def _type_of(name: str) -> str:
+    entries = (entry for kind in (Training, Solve) for entry in fields(kind))
+    return next((str(entry.type) for entry in entries if entry.name == name), "")
 
 
 def check_stand_ins(stand_ins: Mapping[str, str], figures: Iterable[Figure]) -> None:
     """Refuse a stand-in for a data set that no figure trains on: it would change nothing, and nobody would notice."""
-    cells = [figure.cell(series) for figure in figures for series in figure.series]
-    known = sorted({cell.data for cell in cells if cell.kind != "solve"})
+    cells = trainings(figure.cell(series) for figure in figures for series in figure.series)
+    known = sorted({cell.data for cell in cells})
     for name, other in stand_ins.items():
         if name not in known:
             raise InputError(

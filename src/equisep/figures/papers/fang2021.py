@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from equisep.figures.cell import Cell
+from equisep.figures.cell import Solve, Training
 from equisep.figures.figure import Claim, Figure, Panel, Series
 
 SOURCE = "Fang, He, Long & Su (2021)"
@@ -34,7 +34,7 @@ WEIGHTS = (1, 5, 10, 50, 100, LARGE_EMBEDDED)
 R_AXIS = "R = n_A/n_B"
 
 # the networks' training, as in the authors' code
-TRAINED = Cell(
+TRAINED = Training(
     optimizer="momentum", rate=0.1, epochs=350, batch_size=128, weight_decay=5e-4, per_class=None, classifier=True
 )
 ON_FM: Mapping[str, Any] = {"data": "fashion-mnist", "preparation": "he2023-32x32"}
@@ -95,7 +95,7 @@ BALANCED = Figure(
     title="Classes of equal size: the Layer-Peeled Model is solved by a simplex ETF",
     source=SOURCE,
     cite=CITE,
-    base=Cell(kind="solve", problem="balanced", starts=4),
+    base=Solve(problem="balanced", starts=4),
     series=tuple(
         Series(f"K-{k}", {"majority": k, "dimension": k}, panel="errors", label=f"K = {k}", x=k) for k in CLASSES
     ),
@@ -122,7 +122,7 @@ QNORM = Figure(
     title="Features bounded in the q-norm, K = 4",
     source=SOURCE,
     cite=CITE,
-    base=Cell(kind="solve", problem="qnorm", majority=4, starts=32),
+    base=Solve(problem="qnorm", majority=4, starts=32),
     series=tuple(
         Series(f"q{q:g}-p{p}", {"power": q, "dimension": p}, panel="angles", label=f"q = {q:g}, p = {p}", x=p)
         for q in POWERS
@@ -160,7 +160,7 @@ MINORITY = Figure(
     title="Minority collapse in the Layer-Peeled Model, K = 10",
     source=SOURCE,
     cite=CITE,
-    base=Cell(kind="solve", problem="minority", ratios=RATIOS),
+    base=Solve(problem="minority", ratios=RATIOS),
     series=tuple(
         Series(f"EH{energy:g}-kA{k}", {"majority": k, "minority": 10 - k, "feature_energy": energy}, label=f"k_A = {k}",
                panel=f"classifiers-{energy:g}")

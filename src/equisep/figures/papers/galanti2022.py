@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from equisep.figures.cell import Cell
+from equisep.figures.cell import Training
 from equisep.figures.figure import Claim, ComparativeBound, Figure, Panel, Printed, Series
 
 SOURCE = "Galanti & Galanti (2022)"
@@ -38,7 +38,7 @@ SHARES = (10, 20, 30, 40, 50, 60, 70, 80, 90)  # per cent of the second sample's
 BOUND_DEPTHS = tuple(range(2, 13))
 DEEPEST = BOUND_DEPTHS[-1]
 
-BASE = Cell(
+BASE = Training(
     data="cifar10",
     preparation="he2023-32x32-cifar",
     per_class=None,
@@ -48,7 +48,7 @@ BASE = Cell(
     milestones=(60 / EPOCHS, 120 / EPOCHS, 160 / EPOCHS),
     factor=0.2,
     read_epochs=READ,
-    modes=("eval", "batch"),
+    readings=("eval", "mixed"),
     test_sites=True,
 )
 CONV = BASE.with_(network="convnet", tf32=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from equisep.figures.cell import Cell
+from equisep.figures.cell import Training
 from equisep.figures.figure import Claim, Figure, Panel, Printed, Series
 
 CITE = 'Hangfeng He and Weijie J. Su, "A law of data separation in deep learning", PNAS 120(36), e2221704120, 2023.'
@@ -15,7 +15,7 @@ OPTIMIZERS = {"sgd": "SGD", "momentum": "SGD with momentum", "adam": "Adam"}
 RATES = {"sgd": STEPS, "momentum": STEPS, "adam": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)}
 BEST: dict[str, Any] = {"rates": RATES, "choose": "best r", "cite": CITE}
 LAW = -0.99  # the catalogue's bound
-FM = Cell()
+FM = Training()
 CIFAR: dict[str, Any] = {"data": "cifar10", "preparation": "he2023-10x10-cifar"}
 MNIST: dict[str, Any] = {"data": "mnist"}
 DEPTHS = (4, 8, 20)
@@ -23,7 +23,7 @@ EPOCHS = (0, 10, 20, 30, 50, 100, 200, 300, 600)
 OFTEN = (0, 10, 20, 30, 50, 75, 100, 125, 150, 175, 200, 225, 250, 275, 300, 350, 400, 450, 500, 550, 600)
 
 # convolutional networks: one seed, the rate found by short runs, TF32 allowed (and recorded)
-IMAGES = Cell(preparation="he2023-32x32", depth=None, width=None, tf32=True)
+IMAGES = Training(preparation="he2023-32x32", depth=None, width=None, tf32=True)
 COLORS: dict[str, Any] = {"data": "cifar10", "preparation": "he2023-32x32-cifar"}
 # convolutions at smoke scale
 SMALL: dict[str, Any] = {"epochs": 2, "per_class": 4, "test_per_class": 3, "width_multiplier": 1 / 64}
@@ -32,9 +32,7 @@ SETS: tuple[tuple[str, dict[str, Any]], ...] = (("fm", {}), ("cifar", COLORS))
 SET_NAMES = {"fm": "Fashion-MNIST", "cifar": "CIFAR-10", "mnist": "MNIST"}
 RESNETS = {"2-layer": "2-layer blocks", "3-layer": "3-layer blocks", "mixed": "mixed blocks"}
 
-WHOLE = (
-    "Loss and accuracy are those of the network in eval mode, as the authors' code reads them; D is read in batch mode."
-)
+WHOLE = "Loss and accuracy are those of the network in eval reading, as the authors' code reads them; the reading of D is mixed."
 
 
 def _epoch(epoch: int) -> str:
@@ -527,9 +525,9 @@ FIGS9 = Figure(
     id="he2023/figS9",
     title="BERT fine-tuned on SST-2 has no law",
     source=f"{SOURCE}, SI, Fig. S9",
-    base=Cell(
+    base=Training(
         data="sst2", network="hf:google-bert/bert-base-cased", depth=None, width=None, per_class=500, optimizer="adamw",
-        epochs=20, batch_size=32, weight_decay=0.01, rate=5e-5, milestones=(), modes=("eval",), reductions=("first", "mean"),
+        epochs=20, batch_size=32, weight_decay=0.01, rate=5e-5, milestones=(), readings=("eval",), reductions=("first", "mean"),
     ),
     series=(Series("bert"),),
     panels=(

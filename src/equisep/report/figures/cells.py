@@ -92,13 +92,13 @@ def _in_column(name: str, row: SeriesSummary) -> str:
 
 
 def seeds_table(summary: Summary) -> TextTable:
-    """Every seed's r, as read first and in eval mode."""
+    """Every seed's r, as read first and in eval reading."""
     rows = [
         (row.name, " ".join(map(correlation, row.r)), " ".join(map(correlation, row.r_eval)))
         for row in summary.series
         if row.r
     ]
-    return TextTable(("series", "r, seed by seed", "in eval mode"), tuple(rows), left=("series",))
+    return TextTable(("series", "r, seed by seed", "in eval reading"), tuple(rows), left=("series",))
 
 
 def printed_table(rows: Sequence[PrintedSummary]) -> TextTable:

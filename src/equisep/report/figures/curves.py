@@ -245,7 +245,7 @@ def _first_reading(evidence: Evidence, panel: Panel) -> Mapping[str, str]:
         for entry in _found(evidence, series).chosen.values():
             reading = entry.outcome.reading()
             if reading is not None:
-                return {"mode": reading.mode, "grain": reading.grain, "reduction": reading.reduction}
+                return {"reading": reading.reading, "grain": reading.grain, "reduction": reading.reduction}
     return {}
 
 

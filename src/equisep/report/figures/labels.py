@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 
-from equisep.figures.cell import Cell
+from equisep.figures.cell import Cell, trainings
 from equisep.figures.evidence import Evidence
 from equisep.figures.quantities import WAYS, Query, axis_label, entry_of
 
@@ -108,7 +108,7 @@ def scale_words(evidence: Evidence) -> str:
 
 def stand_in_words(paper: str, own: str, cells: Iterable[Cell]) -> str:
     """`CIFAR-10: 500 a class (cifar10_7k)`."""
-    mine = [cell for cell in cells if cell.stands_for == paper]
+    mine = [cell for cell in trainings(cells) if cell.stands_for == paper]
     counts = [count for cell in mine for count in cell.sizes or (cell.per_class,)]
     known = [count for count in counts if count is not None]
     return f"{paper}: {_span(known)} a class ({own})" if known else f"{paper}: {own}"
@@ -131,6 +131,6 @@ def _way_word(key: str, value: str) -> str:
         return "last site"
     if key == "epoch":
         return f"epoch {value.replace('/', ' of ')}"
-    forms = {"mode": "{} mode", "grain": "by {}", "reduction": "{}", "weighting": "weighed by {}"}
+    forms = {"reading": "{} reading", "grain": "by {}", "reduction": "{}", "weighting": "weighed by {}"}
     forms |= {"from": "from site {}", "of": "of {}"}
     return forms.get(key, f"{key} {{}}").format(value)

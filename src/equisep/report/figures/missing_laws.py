@@ -1,4 +1,4 @@
-"""Where a law that a paper claims was not found: seed by seed, in both modes, at other rates, and what differs."""
+"""Where a law that a paper claims was not found: seed by seed, in both readings, at other rates, and what differs."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _at_rates(evidence: Evidence, rates: Mapping[str, float]) -> Evidence:
         entry
         for name, found in evidence.series.items()
         for entry in found.entries
-        if name in rates and entry.cell.rate == rates[name]
+        if name in rates and entry.training.rate == rates[name]
     ]
     return gather(evidence.figure, entries, scale=evidence.scale)
 
@@ -113,19 +113,19 @@ def _differences(operand: Operand, rule: str) -> Iterator[str]:
 
 
 def _other_readings(found: SeriesEvidence, asked: Query, own: Mapping[int, float]) -> Iterator[str]:
-    """The same in eval mode, and with each seed at the rate that suits it best."""
+    """The same in eval reading, and with each seed at the rate that suits it best."""
 
     def words(r: Mapping[int, float], rho: Mapping[int, float]) -> str:
         mean = _mean(r)
         return f"the mean r is {correlation(mean)}: {_article(law_words(mean, _mean(rho)))}."
 
-    first = next(iter(found.chosen.values())).outcome.readings[0].mode
-    eval_r, eval_rho = (found.values(asked.renamed(name, mode="eval")) for name in ("r", "rho"))
+    first = next(iter(found.chosen.values())).outcome.readings[0].reading
+    eval_r, eval_rho = (found.values(asked.renamed(name, reading="eval")) for name in ("r", "rho"))
     if eval_r and first != "eval":
-        yield f"Read in eval mode instead of {first} mode, {words(eval_r, eval_rho)}"
+        yield f"In eval reading instead of {first}, {words(eval_r, eval_rho)}"
     best_r, best_rho = (found.optimistic(asked.renamed(name)) for name in ("r", "rho"))
-    longest = max(entry.cell.epochs for entry in found.entries)
-    if len({entry.cell.rate for entry in found.entries if entry.cell.epochs == longest}) == 1:
+    longest = max(entry.training.epochs for entry in found.entries)
+    if len({entry.training.rate for entry in found.entries if entry.training.epochs == longest}) == 1:
         return
     if best_r == own:
         yield "No seed does better at another rate."
@@ -152,7 +152,7 @@ def _absent(found: SeriesEvidence, asked: Query) -> str:
     first = min((sites[0] for sites in missing if sites), default=None)
     if first is None:
         return "there is no r in any seed."
-    rates = sorted({entry.cell.rate for entry in found.entries})
+    rates = sorted({entry.training.rate for entry in found.entries})
     tried = f" at any of the {len(rates)} rates tried" if len(rates) > 1 else ""
     return (
         f"there is no r in any seed{tried}, since from site {first} on D does not exist: class means are the same there. "
@@ -166,7 +166,7 @@ def _seeds_table(operand: Operand) -> str:
     found, asked = operand.series, Query.of(operand.quantity)
     texts = {
         "r": asked.renamed("r"),
-        "r, eval mode": asked.renamed("r", mode="eval"),
+        "r, eval reading": asked.renamed("r", reading="eval"),
         "ρ": asked.renamed("rho"),
         "final D": asked.renamed("last"),
         "train %": "accuracy",
@@ -181,7 +181,7 @@ def _seeds_table(operand: Operand) -> str:
             str(seed),
             *(_cell(title, own.get(seed)) for title, own in values.items()),
             correlation(best.get(seed)),
-            f"{found.best[seed].cell.rate:g}" if seed in best else _NONE,
+            f"{found.best[seed].training.rate:g}" if seed in best else _NONE,
         ]
         for seed in found.chosen
     ]
@@ -198,7 +198,7 @@ def _cell(title: str, value: float | None) -> str:
 
 
 def _weightings(evidence: Evidence) -> str:
-    cells = [entry.cell for found in evidence.series.values() for entry in found.chosen.values()]
+    cells = [entry.training for found in evidence.series.values() for entry in found.chosen.values()]
     if any(cell.sizes is not None and len(set(cell.sizes)) > 1 for cell in cells):
         return (
             "The weightings of D (by samples, as here, or by classes) agree for series whose classes have as many samples "

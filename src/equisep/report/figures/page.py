@@ -11,6 +11,7 @@ from statistics import mode
 from typing import Protocol
 
 from equisep.errors import InputError
+from equisep.figures.cell import trainings
 from equisep.figures.figure import Figure
 from equisep.figures.judge import FEW, WORDS, Verdict, judge
 from equisep.figures.quantities import FITTED
@@ -153,23 +154,22 @@ def _head(found: Sequence[Recorded]) -> Iterator[str]:
         "best. Every part of a claim has to meet the rule: *ours* is the part that does so the least. Where several learning "
         "rates were tried, one is chosen for all seeds, by the mean r; *r optimistic* lets each seed choose for itself. "
         f"*Bend* is the gain in BIC of two slopes over one: above {TWO_SLOPES_GAIN:g} the curve is bent, however large |r| is. "
-        f"Sites are read in {_mode_words(found)}; *r eval* is r in eval mode, and loss and accuracies are those of the network "
-        "in eval mode."
+        f"The reading of sites is {_reading_words(found)}; *r eval* is r in eval reading, and loss and accuracies are "
+        "those of the network in eval reading."
     )
 
 
-def _mode_words(found: Sequence[Recorded]) -> str:
-    """How sites are read: `batch mode, those of paper/fig in eval mode`; papers whose figures all are go by their name."""
+def _reading_words(found: Sequence[Recorded]) -> str:
+    """How sites are read: `mixed, that of paper/fig eval`; papers whose figures all are go by their name."""
     others: list[str] = []
     for paper, own in _by_paper(found).items():
-        ids = [each.figure.id for each in own if _first_modes(each.figure) == {"eval"}]
+        ids = [each.figure.id for each in own if _first_readings(each.figure) == {"eval"}]
         others += [paper] if len(ids) == len(own) else ids
-    return f"batch mode, those of {', '.join(f'`{name}`' for name in others)} in eval mode" if others else "batch mode"
+    return f"*mixed*, that of {', '.join(f'`{name}`' for name in others)} *eval*" if others else "*mixed*"
 
 
-def _first_modes(figure: Figure) -> set[str]:
-    cells = [figure.cell(series) for series in figure.series]
-    return {cell.modes[0] for cell in cells if cell.kind != "solve"}
+def _first_readings(figure: Figure) -> set[str]:
+    return {cell.readings[0] for cell in trainings(figure.cell(series) for series in figure.series)}
 
 
 def _made_words(run: Sequence[Summary]) -> str:

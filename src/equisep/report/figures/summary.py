@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from equisep.figures.cell import trainings
 from equisep.figures.evidence import Evidence, SeriesEvidence
 from equisep.figures.figure import Figure, Printed
 from equisep.figures.judge import LEVEL, WORDS, Part, Verdict
@@ -24,7 +25,7 @@ LIBRARIES = ("equisep", "torch", "numpy", "python")
 class SeriesSummary:
     """One series: the chosen rate, means over seeds of the quantities that every series shows and of those claimed.
 
-    `r` and `r_eval` (read in eval mode) are of each seed; `r_optimistic` lets each seed choose its rate.
+    `r` and `r_eval` (read in eval reading) are of each seed; `r_optimistic` lets each seed choose its rate.
     """
 
     name: str
@@ -140,7 +141,7 @@ def mean_of(values: Sequence[float]) -> float | None:
 
 
 def _series(found: SeriesEvidence, names: Sequence[str]) -> SeriesSummary:
-    rates = sorted({entry.cell.rate for entry in found.entries if entry.cell.kind != "solve"})
+    rates = sorted({cell.rate for cell in trainings(entry.cell for entry in found.entries)})
     r = tuple(found.values("r").values())
     return SeriesSummary(
         name=found.series.name,
@@ -152,7 +153,7 @@ def _series(found: SeriesEvidence, names: Sequence[str]) -> SeriesSummary:
         means={name: mean_of([*found.values(name).values()]) for name in names},
         r=r,
         r_interval=_interval(r, "r"),
-        r_eval=tuple(found.values("r@mode=eval").values()),
+        r_eval=tuple(found.values("r@reading=eval").values()),
         r_optimistic=mean_of([*found.optimistic("r").values()]),
     )
 
@@ -178,7 +179,7 @@ def _made(evidence: Evidence) -> Made:
         device=distinct("device"),
         versions={name: distinct(name) for name in LIBRARIES},
         commit=distinct("commit"),
-        tf32=any(entry.cell.tf32 for entry in entries),
+        tf32=any(cell.tf32 for cell in trainings(entry.cell for entry in entries)),
         wall_s=round(sum(float(each.get("wall_s") or 0.0) for each in made), 1),
     )
 

@@ -15,14 +15,14 @@ from equisep.data import Batches, TokenBatches, load_sentences, load_tokenizer
 from equisep.data.sampling import raw_stream
 from equisep.devices import precision, provenance, usable_device
 from equisep.errors import MissingExtraError
-from equisep.figures.cell import Cell
+from equisep.figures.cell import Training
 from equisep.figures.outcome import Curves, Outcome
 from equisep.measuring import measure
 from equisep.models import load_model
 from equisep.progress import Progress, silent
-from equisep.runs.runners.ensembles import dtype_of
+from equisep.results import Reading
+from equisep.runs.runners.cells import dtype_of
 from equisep.runs.runners.networks import METRICS, curves_of
-from equisep.taps import Mode
 
 SEEDED = "seeded-tokens"
 TOKENS, LENGTH, VOCABULARY, CLASSES = (
@@ -45,8 +45,8 @@ class Texts:
     checksum: str
 
 
-def run_text(
-    cells: Sequence[Cell], *, device: str | None = None, data_dir: str | None = None, progress: Progress = silent
+def run_cells(
+    cells: Sequence[Training], *, device: str | None = None, data_dir: str | None = None, progress: Progress = silent
 ) -> tuple[list[Outcome], dict[str, Any]]:
     """The outcomes of cells, one encoder after the other."""
     place = usable_device(device, asked="equisep figures run")
@@ -63,7 +63,7 @@ def run_text(
     }  # fmt: skip
 
 
-def _model(cell: Cell) -> nn.Module:
+def _model(cell: Training) -> nn.Module:
     """The encoder with a new head, drawn from the seed; `bert` is BERT-base's wiring with random weights."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(cell.seed)
@@ -83,7 +83,7 @@ def _model(cell: Cell) -> nn.Module:
         return cast("nn.Module", BertForSequenceClassification(config))
 
 
-def _sentences(cell: Cell, data_dir: str | None) -> Texts:
+def _sentences(cell: Training, data_dir: str | None) -> Texts:
     """Sentences of the table, drawn by `data_seed`, in the tokens of the encoder."""
     whole = load_sentences(cell.data, data_dir=data_dir)
     drawn = whole if cell.per_class is None else whole.draw(cell.per_class, seed=cell.data_seed)
@@ -116,7 +116,7 @@ class _TokenBatches:
             yield {"input_ids": tokens, "attention_mask": torch.ones_like(tokens)}, labels
 
 
-def _seeded(cell: Cell) -> Texts:
+def _seeded(cell: Training) -> Texts:
     """A token set by seed: each class prefers one half of the vocabulary, three times in four."""
     train = _seeded_rows(cell.per_class or 12, seed=cell.data_seed)
     test = _seeded_rows(cell.test_per_class or 12, seed=cell.data_seed + 2**16)
@@ -139,7 +139,7 @@ def _seeded_rows(per_class: int, *, seed: int) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(tokens.astype(np.int64)), torch.from_numpy(labels.astype(np.int64))
 
 
-def _fine_tuned(model: nn.Module, texts: Texts, cell: Cell, place: torch.device, progress: Progress) -> float:
+def _fine_tuned(model: nn.Module, texts: Texts, cell: Training, place: torch.device, progress: Progress) -> float:
     """AdamW with a linear decay of the rate, all weights; the mean loss of the last epoch."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=cell.rate, weight_decay=cell.weight_decay)
     steps = cell.epochs * len(texts.shuffled(0))
@@ -164,12 +164,12 @@ def _fine_tuned(model: nn.Module, texts: Texts, cell: Cell, place: torch.device,
     return mean
 
 
-def _readings(model: nn.Module, texts: Texts, cell: Cell, place: torch.device) -> Iterator[Curves]:
+def _readings(model: nn.Module, texts: Texts, cell: Training, place: torch.device) -> Iterator[Curves]:
     stem = str(getattr(model, "base_model_prefix", "bert"))
-    for mode in cast("tuple[Mode, ...]", cell.modes):
+    for reading in cast("tuple[Reading, ...]", cell.readings):
         for reduction in cell.reductions:
             profile = measure(
                 model, texts.train, texts.test, sites=[name.format(stem) for name in SITES[reduction]],
-                reduction=reduction, mode=mode, metrics=list(METRICS), intervals="none", coordinates=0,
+                reduction=reduction, reading=reading, metrics=list(METRICS), intervals="none", coordinates=0,
             )  # fmt: skip
-            yield curves_of(profile, cell, cell.epochs, mode, cell.grains[0], reduction, profile.accuracy_test)
+            yield curves_of(profile, cell, cell.epochs, reading, cell.grains[0], reduction, profile.accuracy_test)

@@ -11,23 +11,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from equisep.data import Batches
 from equisep.errors import InputError
-from equisep.figures.cell import Cell
+from equisep.figures.cell import Stages, Training
 from equisep.figures.outcome import Curve, Curves, Outcome
-from equisep.measuring import measure
 from equisep.progress import Progress, silent
-from equisep.results import Reading, former_reading
+from equisep.results import Reading
 from equisep.runs.cell_data import Material, material_of
+from equisep.runs.runners.cells import coordinates_of, dtype_of, recipe_of, shape_of, weighed
 from equisep.runs.runners.classifiers import classifier_numbers, shares_of
-from equisep.taps import Mode
-from equisep.training import Ensemble, Member, Recipe, Shape, Stage, Watch, train_ensemble
+from equisep.training import Ensemble, Member, Shape, Stage, Watch, train_ensemble
 
 Start = dict[str, Tensor]
 
 
-def run_ensemble(
-    cells: Sequence[Cell], *, device: str | None = None, data_dir: str | None = None, progress: Progress = silent
+def run_cells(
+    cells: Sequence[Training], *, device: str | None = None, data_dir: str | None = None, progress: Progress = silent
 ) -> tuple[list[Outcome], dict[str, Any]]:
     """The outcomes of cells that differ in optimizer, rate, schedule, seeds, labels and class weights alone."""
     cell = cells[0]
@@ -45,7 +43,7 @@ def run_ensemble(
     return outcomes, made
 
 
-def _check_reading(cell: Cell) -> None:
+def _check_reading(cell: Training) -> None:
     """Layers of a feed-forward network are its blocks, and vectors already: there is one way to read them."""
     if cell.reductions != ("flatten",) or len(cell.grains) != 1 or cell.grains[0] not in ("layers", "blocks"):
         raise InputError(
@@ -54,31 +52,8 @@ def _check_reading(cell: Cell) -> None:
         )
 
 
-def shape_of(cell: Cell, *, inputs: int, classes: int, depth: int | None = None) -> Shape:
-    """The network's shape; `width_multiplier` scales its hidden widths."""
-    for name in ("depth", "width"):
-        if (own := getattr(cell, name)) is not None and own < 1:
-            raise InputError(f"A network has a `{name}` of 1 or more; the cell asks for {own}.")
-    layers = depth or cell.depth or 8
-    widths = cell.widths if cell.widths is not None and depth is None else (cell.width or 100,) * (layers - 1)
-    scaled = tuple(max(1, round(width * cell.width_multiplier)) for width in widths)
-    norm = cell.norm and cell.network != "fnn-no-batchnorm"
-    return Shape(scaled, inputs, classes, norm, cell.activation and cell.network != "fnn-linear")
-
-
-def recipe_of(cell: Cell) -> Recipe:
-    """How the cell is trained."""
-    if cell.optimizer not in ("sgd", "momentum", "adam"):
-        raise InputError(f"`{cell.network}` trains with sgd, momentum or adam; the cell asks for `{cell.optimizer}`.")
-    return Recipe(
-        optimizer=cast("Any", cell.optimizer), rate=cell.rate, epochs=cell.epochs, batch_size=cell.batch_size,
-        weight_decay=cell.weight_decay, momentum=cell.momentum, milestones=cell.milestones, factor=cell.factor,
-        seed=cell.seed,
-    )  # fmt: skip
-
-
 def _trained(
-    cells: Sequence[Cell], material: Material, *, device: str | None, data_dir: str | None, progress: Progress
+    cells: Sequence[Training], material: Material, *, device: str | None, data_dir: str | None, progress: Progress
 ) -> Ensemble:
     cell = cells[0]
     shape = shape_of(cell, inputs=material.pool[0].numel(), classes=material.classes)
@@ -88,76 +63,61 @@ def _trained(
         [Member(recipe_of(each), shape, each.data_seed, class_weights=each.class_weights) for each in cells],
         material.pool, material.pool_labels, samples=samples, test=material.test, stages=stages, starts=starts,
         watch=Watch(
-            epochs=cell.read_epochs, reading=_readings(cell),
+            epochs=cell.read_epochs, reading=cast("tuple[Reading, ...]", cell.readings),
             test="sites" if cell.test_sites else "accuracy",
         ),
         device=device, dtype=dtype_of(cell), tf32=cell.tf32, progress=progress,
     )  # fmt: skip
 
 
-def _readings(cell: Cell) -> tuple[Reading, ...]:
-    """The readings that a cell calls modes."""
-    return tuple(cast("Reading", former_reading(mode)) for mode in cell.modes)
-
-
-def _zipped(cells: Sequence[Cell], material: Material) -> list[tuple[Cell, Tensor, Tensor, int]]:
+def _zipped(cells: Sequence[Training], material: Material) -> list[tuple[Training, Tensor, Tensor, int]]:
     return list(zip(cells, material.rows, material.labels, material.firsts, strict=True))
 
 
-def _seen(cell: Cell, rows: Tensor, labels: Tensor, first: int) -> tuple[Tensor, Tensor]:
+def _seen(cell: Training, rows: Tensor, labels: Tensor, first: int) -> tuple[Tensor, Tensor]:
     """What the cell trains on: with `second_read` the first sample alone."""
     return (rows[:first], labels[:first]) if cell.second_read else (rows, labels)
 
 
-def dtype_of(cell: Cell) -> torch.dtype:
-    """The cell's number type."""
-    known = {"float32": torch.float32, "float64": torch.float64}
-    if cell.dtype not in known:
-        raise InputError(f"A cell trains in float32 or float64; found `{cell.dtype}`.")
-    return known[cell.dtype]
-
-
 def _stages(
-    cells: Sequence[Cell], shape: Shape, *, device: str | None, data_dir: str | None, progress: Progress
+    cells: Sequence[Training], shape: Shape, *, device: str | None, data_dir: str | None, progress: Progress
 ) -> tuple[list[Stage], list[Start] | None]:
-    """The stages of the last training, and where its members start from; see `Cell`.
+    """The stages of the last training, and where its members start from; see `Training`.
 
     A first stage on the same network and data is a stage of one training; one on another depth or other classes is a
     training of its own, whose lower layers become the start.
     """
-    cell = cells[0]
-    if cell.kind != "staged":
+    cell, staged = cells[0], cells[0].stages
+    if staged is None:
         return [], None
-    milestones = _first_milestones(cell)
-    trains = tuple(range(1, cell.first_trains + 1)) if cell.first_trains else None
-    top = tuple(range(cell.keep + 1, shape.depth + 1)) if cell.keep else None
-    second = Stage(cell.epochs, top, leaky=cell.leaky)
-    last = [Stage(cell.last_epochs)] if cell.last_epochs else []
-    if not cell.renew:
-        return [Stage(cell.first_epochs, trains, milestones), second, *last], None
-    earlier = material_of(cells, data_dir=data_dir, classes=cell.first_classes or cell.classes)
-    before = shape_of(
-        cell, inputs=shape.inputs, classes=earlier.classes, depth=cell.first_depth or shape.depth
-    )  # fmt: skip
+    trains = tuple(range(1, staged.first_trains + 1)) if staged.first_trains else None
+    first_stage = Stage(staged.first_epochs, trains, _first_milestones(staged, cell.milestones))
+    top = tuple(range(staged.keep + 1, shape.depth + 1)) if staged.keep else None
+    second = Stage(cell.epochs, top, leaky=staged.leaky)
+    last = [Stage(staged.last_epochs)] if staged.last_epochs else []
+    if not staged.renew:
+        return [first_stage, second, *last], None
+    earlier = material_of(cells, data_dir=data_dir, classes=staged.first_classes or cell.classes)
+    before = shape_of(cell, inputs=shape.inputs, classes=earlier.classes, depth=staged.first_depth or shape.depth)
     first = train_ensemble(
         [Member(recipe_of(each), before, each.data_seed) for each in cells],
         earlier.pool, earlier.pool_labels, samples=list(zip(earlier.rows, earlier.labels, strict=True)),
-        stages=[Stage(cell.first_epochs, trains, milestones)], watch=Watch(sites=False), device=device,
+        stages=[first_stage], watch=Watch(sites=False), device=device,
         dtype=dtype_of(cell), tf32=cell.tf32, progress=progress,
     )  # fmt: skip
     starts = [
-        _grafted(shape.build(each.seed).state_dict(), first.weights(index), keep=cell.keep)
+        _grafted(shape.build(each.seed).state_dict(), first.weights(index), keep=staged.keep)
         for index, each in enumerate(cells)
     ]
     return [second, *last], starts
 
 
-def _first_milestones(cell: Cell) -> tuple[float, ...]:
+def _first_milestones(staged: Stages, milestones: tuple[float, ...]) -> tuple[float, ...]:
     """The schedule of `first_schedule` epochs, cut after `first_epochs`, as shares of the latter; 0 is a constant rate."""
-    if not cell.first_schedule or not cell.first_epochs:
+    if not staged.first_schedule or not staged.first_epochs:
         return ()
-    whole = (share * cell.first_schedule for share in cell.milestones)
-    return tuple(epoch / cell.first_epochs for epoch in whole if epoch < cell.first_epochs)
+    whole = (share * staged.first_schedule for share in milestones)
+    return tuple(epoch / staged.first_epochs for epoch in whole if epoch < staged.first_epochs)
 
 
 def _grafted(fresh: Mapping[str, Tensor], trained: Mapping[str, Tensor], *, keep: int) -> Start:
@@ -166,11 +126,11 @@ def _grafted(fresh: Mapping[str, Tensor], trained: Mapping[str, Tensor], *, keep
     return {name: trained[name] if name.startswith(kept) else value for name, value in fresh.items()}
 
 
-def _outcome(cell: Cell, ensemble: Ensemble, index: int, material: Material) -> Outcome:
+def _outcome(cell: Training, ensemble: Ensemble, index: int, material: Material) -> Outcome:
     diverged = ensemble.diverged[index]
     readings = tuple(
         _curves(cell, reading, index)
-        for reading in sorted(ensemble.readings, key=lambda each: (each.epoch, _readings(cell).index(each.reading)))
+        for reading in sorted(ensemble.readings, key=lambda each: (each.epoch, cell.readings.index(each.reading)))
     )
     history = ensemble.loss[index]
     numbers: dict[str, float | None] = {"final_loss": _plain(history[-1]) if len(history) else None}
@@ -198,49 +158,7 @@ def _outcome(cell: Cell, ensemble: Ensemble, index: int, material: Material) -> 
     return Outcome(readings=readings, numbers=numbers, arrays=arrays, points=points, diverged=diverged)
 
 
-def weighed(cell: Cell, network: torch.nn.Module, x: Tensor, y: Tensor) -> tuple[Curves, ...]:
-    """D after the last epoch under the weightings beside `sample`, in every mode of the cell."""
-    found = []
-    for weighting in cell.weightings:
-        for mode in cast("tuple[Mode, ...]", cell.modes) if weighting != "sample" else ():
-            profile = measure(
-                network, Batches(x, y), mode=mode, sites=cell.grains[0], weighting=cast("Any", weighting),
-                reduction=cell.reductions[0], metrics=["fuzziness"], intervals="none", coordinates=0,
-            )  # fmt: skip
-            found.append(
-                Curves(
-                    epoch=last_epoch(cell), mode=mode, grain=cell.grains[0], reduction=cell.reductions[0],
-                    weighting=weighting, sites=tuple(site.name for site in profile.sites),
-                    fuzziness=tuple(site.fuzziness for site in profile.sites),
-                )
-            )  # fmt: skip
-    return tuple(found)
-
-
-def last_epoch(cell: Cell) -> int:
-    """The number of the last epoch that is read: all stages of one training count."""
-    same = cell.kind == "staged" and not cell.renew
-    return cell.epochs + (cell.first_epochs if same else 0) + (cell.last_epochs if cell.kind == "staged" else 0)
-
-
-def coordinates_of(
-    cell: Cell, network: torch.nn.Module, x: Tensor, y: Tensor
-) -> dict[str, tuple[tuple[float, ...], ...]]:
-    """Some samples at every site in the site's first two principal components: (x, y, label)."""
-    profile = measure(
-        network, Batches(x, y), mode=cast("Mode", cell.modes[0]), sites=cell.grains[0], metrics=["fuzziness"],
-        intervals="none", coordinates=cell.coordinates,
-    )  # fmt: skip
-    return {
-        site.name: tuple(
-            (float(a), float(b), float(label)) for (a, b), label in zip(found.points, found.labels, strict=True)
-        )
-        for site in profile.sites
-        if (found := site.coordinates) is not None
-    }
-
-
-def _curves(cell: Cell, reading: Any, index: int) -> Curves:
+def _curves(cell: Training, reading: Any, index: int) -> Curves:
     def row(name: str) -> Curve:
         values = getattr(reading, name)
         return () if values is None else tuple(_plain(value) for value in values[index])
@@ -255,7 +173,7 @@ def _curves(cell: Cell, reading: Any, index: int) -> Curves:
         by_class = tuple(tuple(_plain(value) for value in own) for own in table)
     depth = 0 if reading.fuzziness is None else reading.fuzziness.shape[1]
     return Curves(
-        epoch=reading.epoch, mode=cell.modes[_readings(cell).index(reading.reading)],
+        epoch=reading.epoch, reading=reading.reading,
         sites=("input", *(f"blocks.{layer}" for layer in range(depth - 1))),
         fuzziness=row("fuzziness"), cdnv=row("cdnv"), ncc=row("ncc"), fuzziness_test=row("fuzziness_test"),
         cdnv_test=row("cdnv_test"), ncc_test=row("ncc_test"), class_fuzziness=by_class,
@@ -268,7 +186,7 @@ def _plain(value: Any) -> float | None:
 
 
 def _under_noise(
-    cells: Sequence[Cell], ensemble: Ensemble, material: Material, *, device: str | None
+    cells: Sequence[Training], ensemble: Ensemble, material: Material, *, device: str | None
 ) -> list[tuple[dict[str, Curve], dict[str, float | None]]]:
     """R = D_{L−1}/D_0 of every network with Gaussian noise on its weight matrices (He & Su 2023, Proposition 1).
 
@@ -294,11 +212,12 @@ def _under_noise(
     pairs = [_seen(each, rows, labels, first) for each, rows, labels, first in _zipped(cells, material)]
     read = train_ensemble(
         [Member(recipe, shape, cells[owner].data_seed) for owner in owners], material.pool, material.pool_labels,
-        samples=[pairs[owner] for owner in owners], starts=starts, watch=Watch(reading=_readings(cell)[:1]),
-        device=device, dtype=dtype_of(cell), tf32=cell.tf32,
+        samples=[pairs[owner] for owner in owners], starts=starts,
+        watch=Watch(reading=cast("tuple[Reading, ...]", cell.readings[:1])), device=device, dtype=dtype_of(cell),
+        tf32=cell.tf32,
     )  # fmt: skip
     curves = read.reading().fuzziness
-    clean = ensemble.reading(reading=_readings(cell)[0]).fuzziness
+    clean = ensemble.reading(reading=cell.readings[0]).fuzziness
     assert curves is not None and clean is not None
     noisy = (curves[:, -1] / curves[:, 0]).reshape(len(sound), len(cell.noise), cell.noise_draws)
     for place, index in enumerate(sound):

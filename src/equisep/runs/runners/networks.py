@@ -12,28 +12,32 @@ from torch import Tensor, nn
 from equisep.data import Batches
 from equisep.devices import precision, provenance, usable_device
 from equisep.errors import DivergenceError, InputError
-from equisep.figures.cell import Cell
+from equisep.figures.cell import Training
 from equisep.figures.outcome import Curve, Curves, Outcome
 from equisep.measuring import measure
-from equisep.models import build
+from equisep.models.networks import build, option_names
 from equisep.progress import Progress, silent
-from equisep.results import Profile, reading_named
+from equisep.results import Profile, Reading
 from equisep.runs.cell_data import material_of
 from equisep.runs.plan import FEED_FORWARD
+from equisep.runs.runners.cells import coordinates_of, dtype_of, recipe_of, shape_of, weighed
 from equisep.runs.runners.classifiers import classifier_numbers
-from equisep.runs.runners.ensembles import coordinates_of, dtype_of, recipe_of, shape_of, weighed
-from equisep.taps import Mode, reading_mode
+from equisep.taps import reading_mode
 from equisep.training import train
 from equisep.training.augment import augment
 
+# options of networks, and the fields of a cell that ask for them
+OPTIONS = {
+    **{name: name for name in ("depth", "width", "channels", "kernel", "width_multiplier")},
+    "pool": "pooling",
+    "hidden": "widths",
+}
 METRICS = ("fuzziness", "cdnv", "ncc")
-# networks that take no depth, width or channels of their own: the cell's defaults are the feed-forward network's
-PLAIN = ("alexnet", "vgg", "resnet", "densenet")
 DIVERGED = "Training diverged at epoch {}."
 
 
-def run_single(
-    cells: Sequence[Cell], *, device: str | None = None, data_dir: str | None = None, progress: Progress = silent
+def run_cells(
+    cells: Sequence[Training], *, device: str | None = None, data_dir: str | None = None, progress: Progress = silent
 ) -> tuple[list[Outcome], dict[str, Any]]:
     """The outcomes of cells, one network after the other."""
     place = usable_device(device, asked="equisep figures run")
@@ -58,9 +62,9 @@ def run_single(
     return outcomes, made
 
 
-def _refuse_side_by_side_only(cell: Cell) -> None:
+def _refuse_side_by_side_only(cell: Training) -> None:
     """What only feed-forward networks on plain images can do, as they train side by side."""
-    asked = {"stages": cell.kind == "staged", "noise on weights": bool(cell.noise), "`second_read`": cell.second_read}
+    asked = {"stages": cell.stages is not None, "noise on weights": bool(cell.noise), "`second_read`": cell.second_read}
     found = [name for name, wanted in asked.items() if wanted]
     if found:
         what = f"`{cell.network}`{' on augmented images' if cell.augment else ''}"
@@ -69,30 +73,23 @@ def _refuse_side_by_side_only(cell: Cell) -> None:
         )
 
 
-def network_of(cell: Cell, x: Tensor, *, classes: int) -> nn.Module:
+def network_of(cell: Training, x: Tensor, *, classes: int) -> nn.Module:
     """The cell's network with the weights of its seed, for images like `x`."""
     if cell.network in FEED_FORWARD:
         return shape_of(cell, inputs=x[0].numel(), classes=classes).build(cell.seed)
-    options: dict[str, Any] = {"colors": x.shape[1], "classes": classes}
-    if not cell.network.startswith(PLAIN):
-        options |= {
-            name: value for name in ("depth", "width", "channels") if (value := getattr(cell, name)) is not None
-        }
-    if cell.network == "pure-cnn":
-        options.pop("width", None)
-    if not cell.network.startswith(("resnet18", "resnet20", "densenet")):
-        options["size"] = x.shape[2]
-    if cell.kernel is not None:
-        options["kernel"] = cell.kernel
-    if cell.pooling is not None:
-        options["pool"] = cell.pooling
-    if cell.widths is not None:
-        options["hidden"] = cell.widths
-    return build(cell.network, seed=cell.seed, width_multiplier=cell.width_multiplier, **options)
+    known = option_names(cell.network)
+    given = {"inputs": x[0].numel(), "colors": x.shape[1], "size": x.shape[2], "classes": classes}
+    asked = {name: getattr(cell, field) for name, field in OPTIONS.items()}
+    # the cell's defaults are the feed-forward network's, and are nothing to refuse in another
+    usual = {name: getattr(Training(), field) for name, field in OPTIONS.items()}
+    options = {name: value for name, value in given.items() if name in known} | {
+        name: value for name, value in asked.items() if value is not None and (name in known or value != usual[name])
+    }
+    return build(cell.network, seed=cell.seed, **options)
 
 
 def _trained(
-    cell: Cell, network: nn.Module, x: Tensor, y: Tensor, reader: _Reader, progress: Progress
+    cell: Training, network: nn.Module, x: Tensor, y: Tensor, reader: _Reader, progress: Progress
 ) -> tuple[float | None, int | None]:
     """Train the cell's network in place: its last loss, and the epoch at which it diverged."""
 
@@ -111,10 +108,10 @@ def _trained(
 
 
 class _Reader:
-    """Reads one network at chosen epochs, in every mode, grain and reduction of its cell, and keeps the curves."""
+    """Reads one network at chosen epochs, in every reading, grain and reduction of its cell, and keeps the curves."""
 
     def __init__(
-        self, cell: Cell, network: nn.Module, data: tuple[Tensor, Tensor], test: tuple[Tensor, Tensor]
+        self, cell: Training, network: nn.Module, data: tuple[Tensor, Tensor], test: tuple[Tensor, Tensor]
     ) -> None:
         self.cell, self.network, self.data, self.test = cell, network, data, test
         self.curves: list[Curves] = []
@@ -122,23 +119,23 @@ class _Reader:
     def read(self, epoch: int) -> None:
         """All readings at one epoch."""
         cell = self.cell
-        for mode in cast("tuple[Mode, ...]", cell.modes):
-            accuracy_test = accuracy_of(self.network, *self.test, mode=mode)
+        for reading in cast("tuple[Reading, ...]", cell.readings):
+            accuracy_test = accuracy_of(self.network, *self.test, reading=reading)
             for grain in cell.grains:
                 for reduction in cell.reductions:
                     profile = measure(
                         self.network, Batches(*self.data), Batches(*self.test) if cell.test_sites else None, sites=grain,
-                        reduction=reduction, mode=mode, metrics=_metrics(cell), intervals="none", coordinates=0,
+                        reduction=reduction, reading=reading, metrics=_metrics(cell), intervals="none", coordinates=0,
                     )  # fmt: skip
-                    self.curves.append(curves_of(profile, cell, epoch, mode, grain, reduction, accuracy_test))
+                    self.curves.append(curves_of(profile, cell, epoch, reading, grain, reduction, accuracy_test))
 
 
-def _metrics(cell: Cell) -> list[str]:
+def _metrics(cell: Training) -> list[str]:
     return [*METRICS, *(["class_fuzziness"] if cell.class_wise else [])]
 
 
 def curves_of(
-    profile: Profile, cell: Cell, epoch: int, mode: str, grain: str, reduction: str, accuracy_test: float | None
+    profile: Profile, cell: Training, epoch: int, reading: str, grain: str, reduction: str, accuracy_test: float | None
 ) -> Curves:
     """A profile as the curves of one reading."""
 
@@ -151,7 +148,7 @@ def curves_of(
         table = [site.class_fuzziness for site in profile.sites]
         by_class = tuple(tuple(own[k] if own else None for own in table) for k in range(profile.classes))
     return Curves(
-        epoch=epoch, mode=mode, grain=grain, reduction=reduction, sites=tuple(site.name for site in profile.sites),
+        epoch=epoch, reading=reading, grain=grain, reduction=reduction, sites=tuple(site.name for site in profile.sites),
         fuzziness=row("fuzziness"), cdnv=row("cdnv"), ncc=row("ncc_train"), fuzziness_test=row("fuzziness_test"),
         cdnv_test=row("cdnv_test"), ncc_test=row("ncc_test"), class_fuzziness=by_class,
         accuracy=profile.accuracy_train, accuracy_test=accuracy_test,
@@ -159,14 +156,14 @@ def curves_of(
 
 
 @torch.no_grad()
-def accuracy_of(network: nn.Module, x: Tensor, y: Tensor, *, mode: Mode) -> float:
+def accuracy_of(network: nn.Module, x: Tensor, y: Tensor, *, reading: Reading) -> float:
     """The share of samples that the network names rightly, read in the batches of `measure`."""
-    with reading_mode(network, reading_named("eval", mode=mode)):
+    with reading_mode(network, reading):
         hits = sum(int((network(part).argmax(dim=1) == labels).sum()) for part, labels in Batches(x, y))
     return hits / len(y)
 
 
-def _outcome(cell: Cell, reader: _Reader, loss: float | None, diverged: int | None, *, classes: int) -> Outcome:
+def _outcome(cell: Training, reader: _Reader, loss: float | None, diverged: int | None, *, classes: int) -> Outcome:
     numbers: dict[str, float | None] = {"final_loss": loss if loss is not None and math.isfinite(loss) else None}
     arrays: dict[str, Curve] = {}
     points: dict[str, tuple[tuple[float, ...], ...]] = {}

@@ -1,14 +1,15 @@
-"""Cells of kind `solve`: Layer-Peeled problems, solved and certified, as the numbers that figures are drawn and judged by."""
+"""Cells that are solved: Layer-Peeled problems with their certificates, as the numbers that figures are drawn and judged by."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from equisep.errors import InputError, NumericalError
-from equisep.figures.cell import Cell
+from equisep.figures.cell import Solve
 from equisep.figures.outcome import Curve, Outcome
 from equisep.peeled import (
     Problem,
@@ -20,19 +21,26 @@ from equisep.peeled import (
     solve_reduced,
     thresholds_of,
 )
+from equisep.progress import Progress, silent
 from equisep.shapes import Float64
 
 ROTATIONS = 4  # of a simplex ETF, searched from for each start of the problem itself
 COLLAPSED = 1e-3  # distance from a simplex ETF below which a point counts as one
 
 
-def solve_cell(cell: Cell) -> Outcome:
+def run_cells(
+    cells: Sequence[Solve], *, device: str | None = None, data_dir: str | None = None, progress: Progress = silent
+) -> tuple[list[Outcome], dict[str, Any]]:
+    """The outcomes of problems, in float64 on the CPU wherever others are trained."""
+    import torch
+
+    from equisep.devices import provenance
+
+    return [solve_cell(cell) for cell in cells], provenance(torch.device("cpu"), torch.float64)
+
+
+def solve_cell(cell: Solve) -> Outcome:
     """Solve the problem of a cell; the same cell gives the same numbers. A solver that stops early is a `NumericalError`."""
-    if cell.kind != "solve" or cell.problem not in _SOLVERS:
-        raise InputError(
-            f'A cell to solve has kind="solve" and a `problem` of {", ".join(_SOLVERS)}; found kind={cell.kind!r} and '
-            f"problem={cell.problem!r}. Train the others."
-        )
     if cell.minority and cell.problem != "minority":
         raise InputError(
             f"The `{cell.problem}` problem has classes of one size; found minority={cell.minority}. "
@@ -41,7 +49,7 @@ def solve_cell(cell: Cell) -> Outcome:
     return _SOLVERS[cell.problem](cell)
 
 
-def _balanced(cell: Cell) -> Outcome:
+def _balanced(cell: Solve) -> Outcome:
     """Classes of equal size, in W and H from random starts, so that no symmetry is put in; proven by the convex form.
 
     cosine_error    max |cos + 1/(K−1)| over pairs of classifiers and of features
@@ -70,7 +78,7 @@ def _balanced(cell: Cell) -> Outcome:
     )
 
 
-def _qnorm(cell: Cell) -> Outcome:
+def _qnorm(cell: Solve) -> Outcome:
     """Features bounded in the q-norm: the best of many starts, beside the best simplex ETF found. Angles are not centered.
 
     collapse_distance   the greatest of |cos + 1/(K−1)| of features, NC3, and |‖h_k‖ − mean|/mean; 0 for a simplex ETF
@@ -109,7 +117,7 @@ def _qnorm(cell: Cell) -> Outcome:
     )
 
 
-def _minority(cell: Cell) -> Outcome:
+def _minority(cell: Solve) -> Outcome:
     """The cosine between two minority classes over the imbalance ratio R; every point certified, R* by its own equation.
 
     first_cosine_error  |cos + 1/(K−1)| at R = 1
@@ -163,17 +171,17 @@ def _minority(cell: Cell) -> Outcome:
     )
 
 
-_SOLVERS: Mapping[str, Callable[[Cell], Outcome]] = {"balanced": _balanced, "qnorm": _qnorm, "minority": _minority}
+_SOLVERS: Mapping[str, Callable[[Solve], Outcome]] = {"balanced": _balanced, "qnorm": _qnorm, "minority": _minority}
 
 
-def _from_starts(cell: Cell, *, q: float = 2.0) -> Solution:
+def _from_starts(cell: Solve, *, q: float = 2.0) -> Solution:
     problem = Problem.of_sizes(
         [1] * cell.majority, feature_energy=cell.feature_energy, weight_energy=cell.weight_energy
     )
     return solve_nonconvex(problem, dimension=cell.dimension, q=q, starts=cell.starts, seed=cell.seed)
 
 
-def _two_groups(cell: Cell, ratio: float) -> Problem:
+def _two_groups(cell: Solve, ratio: float) -> Problem:
     energies = {"feature_energy": cell.feature_energy, "weight_energy": cell.weight_energy}
     return Problem.two_groups(cell.majority, cell.minority, ratio, **energies)
 
