@@ -6,7 +6,7 @@ PIP    := $(BIN)/python -m pip install --disable-pip-version-check -q -c constra
 SPEC   := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test check bench clean
+.PHONY: help demo install test smoke check bench clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -35,6 +35,10 @@ install: $(VENV)/.dev  ## set up everything for development
 test: $(VENV)/.dev check  ## checks, then all tests
 	@echo "equisep: running the tests"
 	@$(BIN)/python -m pytest $(ARGS)
+
+smoke: $(VENV)/.dev  ## every figure of the papers at smoke scale, which the tests run one of for each runner
+	@echo "equisep: running all figures at smoke scale"
+	@$(BIN)/python -m pytest tests/runs/test_smoke_figures.py -m "smoke or not smoke" $(ARGS)
 
 check: $(VENV)/.dev  ## ruff, mypy strict, import direction
 	@echo "equisep: ruff, mypy, import direction"

@@ -99,9 +99,21 @@ def test_show_as_text_markdown_and_picture(place: Path) -> None:
     for ending in ("png", "svg", "pdf"):
         assert show(place, "--draw", f"drawn.{ending}").returncode == 0
         assert (place / f"drawn.{ending}").stat().st_size > 1000
+    assert show(place, "--draw", "folder").returncode == 0  # a name without an ending is a folder, as for `run`
+    assert (place / "folder" / "mine" / "depths.png").stat().st_size > 1000
     done = show(place, "--draw", "drawn.gif")
     assert (done.returncode, "`--draw drawn.gif` should end in .png, .svg, .pdf." in done.stderr) == (2, True)
     assert show(place, "--json", "--markdown").returncode == 2
+
+
+def test_run_draws_into_the_file_that_is_named(place: Path) -> None:
+    """`--draw fig.pdf` made a folder of that name."""
+    words = ("figures", "run", "mine/depths", "--from", "mine.py", "--store", "runs", "--quiet", "--draw")
+    for ending, start in (("pdf", b"%PDF"), ("png", b"\x89PNG")):
+        assert equisep(*words, f"fig.{ending}", folder=place).returncode == 0
+        assert (place / f"fig.{ending}").read_bytes().startswith(start)
+    assert equisep(*words, "drawings.v2", folder=place).returncode == 0
+    assert (place / "drawings.v2" / "mine" / "depths.png").is_file()
 
 
 def test_strict_exits_with_1_where_a_claim_fails(place: Path) -> None:
@@ -293,6 +305,23 @@ def test_bad_settings_are_one_sentence(text: str, words: str) -> None:
         (("run", "he2023/fig1", "--data", "cifar10"), "A stand-in is written NAME=OTHER"),
         (("run", "he2023/fig1", "--set", "epoch=3"), "A cell has no field `epoch`."),
         (("run", "he2023/fig1", "--seeds", "0"), "Invalid value for '--seeds'"),
+        (
+            ("run", "he2023/fig1", "--seeds", "9" * 20),
+            f"`--seeds` was {'9' * 20}; a number from 1 to 10,000 is needed.",
+        ),
+        (("run", "he2023/fig1", "--seeds", "9" * 20, "--plan"), "a number from 1 to 10,000 is needed."),
+        (("run", "he2023/fig1", "--data-dir", "nowhere", "--plan"), "`--data-dir nowhere` is no folder."),
+        (("run", "he2023/fig1", "--data-dir", "nowhere", "--scale", "smoke"), "`--data-dir nowhere` is no folder."),
+        (
+            ("run", "he2023/fig1", "he2023/fig2", "--draw", "fig.pdf"),
+            "`--draw fig.pdf` names one file, and 2 figures are drawn. Name a folder for them, or run one figure.",
+        ),
+        (("run", "he2023/fig1", "--draw", "fig.gif"), "`--draw fig.gif` should end in .png, .svg, .pdf."),
+        (
+            ("run", "fang2021/minority", "--set", "dtype=float64", "--plan"),
+            "`fang2021/minority` solves problems, which have no field `dtype`. Leave it out.",
+        ),
+        (("run", "he2023/fig1", "--set", "ratios=1,2", "--plan"), "trains networks, which have no field `ratios`."),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(place: Path, words: tuple[str, ...], sentence: str) -> None:

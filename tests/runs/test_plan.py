@@ -203,7 +203,7 @@ def test_a_substitute_stands_in_at_smoke_scale_alone() -> None:
     [
         (lambda: Asked("large"), "No scale `large`. Known: paper, smoke."),
         (lambda: Asked("smok"), "Did you mean `smoke`?"),
-        (lambda: planned_cells(TINY, Asked("paper", 0)), "`seeds` was 0; at least one is needed."),
+        (lambda: planned_cells(TINY, Asked("paper", 0)), "`seeds` was 0; a number from 1 to 10,000 is needed."),
         (
             lambda: planned_cells(TINY, Asked(changes={"epoch": 3})),
             "A cell has no field `epoch`. Did you mean `epochs`",

@@ -90,7 +90,7 @@ def test_seeds() -> None:
     assert seeds_at(figure, "smoke", None) == (0, 1)
     assert seeds_at(replace(PLAIN, seeds=1), "smoke", None) == (0,)
     assert seeds_at(figure, "smoke", 4) == (0, 1, 2, 3)
-    with pytest.raises(InputError, match=r"`seeds` was -1; at least one is needed"):
+    with pytest.raises(InputError, match=r"`seeds` was -1; a number from 1 to 10,000 is needed"):
         seeds_at(figure, "paper", -1)
 
 

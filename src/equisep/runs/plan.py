@@ -22,6 +22,7 @@ SEEDS_TOGETHER = 5  # so that more seeds add groups and change none: who trains 
 SCALES = ("paper", "smoke")
 EPOCHS, PER_CLASS, TEST_PER_CLASS, LARGEST, WIDEST = 6, 12, 10, 24, 100
 RATES, SEEDS = 2, 2
+MOST_SEEDS = 10_000
 NARROW = 1 / 16  # of a convolutional network's channels
 
 
@@ -192,8 +193,8 @@ def check_scale(scale: str) -> str:
 def seeds_at(figure: Figure, scale: str, seeds: int | None) -> tuple[int, ...]:
     """The seeds that are run: those asked for, else the figure's own number, or two at smoke scale."""
     count = seeds if seeds is not None else figure.seeds if scale == "paper" else min(SEEDS, figure.seeds)
-    if count < 1:
-        raise InputError(f"`seeds` was {count}; at least one is needed.")
+    if not 1 <= count <= MOST_SEEDS:
+        raise InputError(f"`seeds` was {count}; a number from 1 to {MOST_SEEDS:,} is needed.")
     return tuple(range(count))
 
 

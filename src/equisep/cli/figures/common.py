@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equisep.cli.console import out, say
+from equisep.cli.console import out, say, usable_file, usable_folder
+from equisep.cli.options import PICTURES
+from equisep.errors import InputError
 
 if TYPE_CHECKING:
     from equisep.figures.evidence import Evidence
@@ -17,6 +20,18 @@ if TYPE_CHECKING:
     from equisep.runs.store import Store
 
 STORE = Path("equisep-runs")
+DRAWN = (
+    *PICTURES,
+    ".jpg",
+    ".jpeg",
+    ".gif",
+    ".eps",
+    ".ps",
+    ".tif",
+    ".tiff",
+    ".webp",
+    ".bmp",
+)  # names of files, not folders
 FigureFile = Annotated[
     Path | None,
     typer.Option("--from", metavar="FILE", help="A Python file with FIGURES = (Figure(…),) of your own: its code is run."),
@@ -108,6 +123,21 @@ def _recorded(figure: Figure) -> Found | None:
     if path is None or not path.is_file():
         return None
     return judged(recorded_evidence(figure, path), recorded=True)
+
+
+def draw_target(path: Path | None, figures: Sequence[Figure]) -> Callable[[Figure], Path] | None:
+    """Where `--draw` puts each figure: into the file that it names, or as PNG into the folder; asked before the work."""
+    if path is None:
+        return None
+    if path.suffix.lower() not in DRAWN:
+        usable_folder(path, flag="--draw")
+        return lambda figure: path / f"{figure.id}.png"
+    usable_file(path, flag="--draw", endings=PICTURES)
+    if len(figures) > 1:
+        raise InputError(
+            f"`--draw {path}` names one file, and {len(figures)} figures are drawn. Name a folder for them, or run one figure."
+        )
+    return lambda figure: path
 
 
 def print_found(found: Found, *, markdown: bool = False) -> None:

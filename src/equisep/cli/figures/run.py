@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equisep.cli.console import out, print_json, progress_bars, reported, saved, say, usable_folder
+from equisep.cli.console import out, print_json, progress_bars, reported, saved, say
 from equisep.cli.figures.common import (
     STORE,
     FigureFile,
     Found,
     Scale,
     Strict,
+    draw_target,
     judged,
     known_figures,
     print_found,
@@ -63,20 +64,24 @@ def run(
         bool, typer.Option("--plan", help="Say what would be run and what it costs, and run nothing.")
     ] = False,
     draw: Annotated[
-        Path | None, typer.Option("--draw", metavar="DIR", help="Draw each figure into this folder.")
+        Path | None,
+        typer.Option(
+            "--draw", metavar="PATH", help="Draw into this file (PNG, SVG or PDF), or each figure into this folder."
+        ),
     ] = None,
     json: Json = False,
     strict: Strict = False,
     quiet: Quiet = False,
 ) -> None:
     """Run what is missing of figures, and show every claim with its verdict; the same command goes on where it stopped."""
-    from equisep.cli.figures.settings import cell_changes, check_place, check_stand_ins
+    from equisep.cli.figures.settings import cell_changes, check_data_folder, check_place, check_stand_ins
     from equisep.runs.plan import check_scale, parse_stand_ins
     from equisep.runs.store import Store
 
     known = known_figures(file, quiet=quiet) if everything or ids else ()
     figures = _figures(ids or [], known, everything=everything)
     check_scale(scale)
+    check_data_folder(data_dir)
     stand_ins = parse_stand_ins(data or [])
     check_stand_ins(stand_ins, known)
     asked: dict[str, Any] = {
@@ -90,14 +95,13 @@ def run(
     if plan:
         _show_plans(figures, asked, store=store, device=device, data_dir=data_dir, json=json)
         return
-    if draw is not None:
-        usable_folder(draw, flag="--draw")
+    target = draw_target(draw, figures)
     held = Store.open(store)
     where = {"store": held, "device": device, "on": place, "data_dir": None if data_dir is None else str(data_dir)}
     try:
         with progress_bars(quiet=quiet) as progress:
             found, failed = _run_all(
-                figures, {**asked, **where}, draw=draw, quiet=quiet, show=not json, progress=progress
+                figures, {**asked, **where}, draw=target, quiet=quiet, show=not json, progress=progress
             )
     finally:
         say_notes(held, quiet=quiet)
@@ -124,7 +128,7 @@ def _run_all(
     figures: Sequence[Figure],
     settings: Mapping[str, Any],
     *,
-    draw: Path | None,
+    draw: Callable[[Figure], Path] | None,
     quiet: bool,
     show: bool,
     progress: Progress,
@@ -148,7 +152,7 @@ def _run_all(
         if draw is not None:
             from equisep.report.figures.draw import save_drawn
 
-            saved(save_drawn(made.evidence, draw / f"{figure.id}.png"), figure.id, quiet=quiet)
+            saved(save_drawn(made.evidence, draw(figure)), figure.id, quiet=quiet)
         if show:
             print_found(made)
     return found, failed

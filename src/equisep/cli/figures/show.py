@@ -7,19 +7,20 @@ from typing import Annotated
 
 import typer
 
-from equisep.cli.console import print_json, reported, saved, usable_file
+from equisep.cli.console import print_json, reported, saved
 from equisep.cli.figures.common import (
     FigureFile,
     ReadStore,
     Scale,
     Strict,
+    draw_target,
     found_of,
     known_figures,
     open_store,
     print_found,
     say_notes,
 )
-from equisep.cli.options import PICTURES, Json, Quiet
+from equisep.cli.options import Json, Quiet
 from equisep.errors import InputError
 
 
@@ -29,7 +30,9 @@ def show(
     store: ReadStore = None,
     scale: Scale = "paper",
     file: FigureFile = None,
-    draw: Annotated[Path | None, typer.Option("--draw", metavar="FILE", help="Draw it here (PNG, SVG or PDF).")] = None,
+    draw: Annotated[
+        Path | None, typer.Option("--draw", metavar="PATH", help="Draw it into this file (PNG, SVG or PDF), or folder.")
+    ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown instead of text.")] = False,
     json: Json = False,
     strict: Strict = False,
@@ -40,8 +43,8 @@ def show(
 
     if json and markdown:
         raise InputError("`--json` and `--markdown` cannot be printed at once. Choose one.")
-    usable_file(draw, flag="--draw", endings=PICTURES)
     figure = named(id, known_figures(file, quiet=quiet))
+    target = draw_target(draw, [figure])
     held = open_store(store)
     found = found_of(figure, held, scale=scale)
     say_notes(held, quiet=quiet)
@@ -49,9 +52,9 @@ def show(
         print_json(found.json())
     else:
         print_found(found, markdown=markdown)
-    if draw is not None:
+    if target is not None:
         from equisep.report.figures.draw import save_drawn
 
-        saved(save_drawn(found.evidence, draw), "figure", quiet=quiet)
+        saved(save_drawn(found.evidence, target(figure)), "figure", quiet=quiet)
     if strict and found.failed:
         raise typer.Exit(1)

@@ -98,7 +98,7 @@ def _seed_counts(evidence: Evidence) -> list[int]:
     grids = [panel for panel in evidence.figure.panels if panel.kind != "points"]
     lines = {series.name for panel in grids for series in evidence.figure.drawn_in(panel)}
     drawn = [found for name, found in evidence.series.items() if name in lines]
-    return [len(found.chosen) for found in drawn if any(entry.cell.kind != "solve" for entry in found.chosen.values())]
+    return [len(found.chosen) for found in drawn if trainings(entry.cell for entry in found.chosen.values())]
 
 
 def scale_words(evidence: Evidence) -> str:
