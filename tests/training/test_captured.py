@@ -80,6 +80,37 @@ def test_readings_between_epochs_and_class_weights_do_not_stop_graphs(
     assert len(graphs["replayed"]) == 8 and len(seen["auto"]) == 5
 
 
+def freeze(model: nn.Module) -> None:
+    """The head learns no more."""
+    model.get_submodule("head").requires_grad_(False)
+
+
+def move(model: nn.Module) -> None:
+    """A weight in new memory, as after `model.cpu().cuda()`."""
+    model.get_parameter("head.weight").data = model.get_parameter("head.weight").data.clone()
+
+
+def switch(model: nn.Module) -> None:
+    """BatchNorm follows more slowly."""
+    model.get_submodule("blocks.0.norm").momentum = 0.01  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("change", [freeze, move, switch])
+def test_what_a_reader_changes_of_the_network_is_captured_anew(
+    graphs: dict[str, list[int]], change: Callable[[nn.Module], None]
+) -> None:
+    models = fresh(), fresh()
+    for engine, model in zip(("eager", "auto"), models, strict=True):
+
+        def read(epoch: int, model: nn.Module = model) -> None:
+            if epoch == 2:
+                change(model)
+
+        recipe = Recipe(epochs=4, batch_size=32, milestones=())
+        train(model, *data(), recipe=recipe, engine=engine, after_epoch=read)  # type: ignore[arg-type]
+    assert graphs["captured"] == [32, 6] * 2 and equal(*models)
+
+
 class Counting(nn.Module):
     """A network that does something on the host in every forward pass."""
 

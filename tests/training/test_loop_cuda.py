@@ -132,6 +132,24 @@ def test_readings_between_epochs_see_what_eager_training_shows(replayed: list[in
     assert max(worst(a, b) for a, b in zip(seen["auto"], seen["eager"], strict=True)) <= 1e-10
 
 
+def test_what_a_reader_changes_of_the_network_is_trained_on(replayed: list[int]) -> None:
+    """Weights in new memory, a layer that learns no more, another momentum of BatchNorm."""
+    states = []
+    for engine in ("eager", "auto"):
+        model = fresh("fnn")
+
+        def read(epoch: int, model: nn.Module = model) -> None:
+            if epoch == 2:
+                model.cpu().cuda()
+            if epoch == 3:
+                model.get_submodule("head").requires_grad_(False)
+                model.get_submodule("blocks.0.norm").momentum = 0.5  # type: ignore[assignment]
+
+        train(model, *pictures("fnn"), recipe=OPTIMIZERS["momentum"], engine=engine, after_epoch=read)  # type: ignore[arg-type]
+        states.append(state(model))
+    assert len(replayed) == 14 and worst(states[0], states[1]) <= 1e-12
+
+
 def test_chance_on_the_device_is_the_eager_one(replayed: list[int]) -> None:
     """Dropout draws from the device's generator, which a graph moves on as eager steps do."""
     states = []

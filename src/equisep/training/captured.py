@@ -82,19 +82,15 @@ class ModelSteps:
         # autograd ties gradients to a stream: eager steps run on the one that is captured later
         self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
         self._graphs: CapturedSteps | None = None
-        self._rate: float | None = None
+        self._taken: tuple[Any, ...] = ()
         self._state: Literal["first epoch", "watched", "graphs", "eager"] = "first epoch"
 
-    @property
-    def replayed(self) -> bool:
-        """Whether steps come from graphs by now."""
-        return self._graphs is not None
-
     def epoch(self, batches: Iterable[Tensor], *, rate: float) -> None:
-        """All batches of an epoch at one rate."""
-        if self._graphs is not None and rate != self._rate:
+        """All batches of an epoch at one rate; what a reader has changed of the network since the last one counts."""
+        taken = (rate, _plain_attributes(self._model), _memory(self._model))
+        if self._graphs is not None and taken != self._taken:
             self._graphs.forget()
-        self._rate = rate
+        self._taken = taken
         with self._own_stream():
             for rows in batches:
                 self._one(rows)
@@ -195,6 +191,12 @@ def _chance() -> tuple[Any, ...]:
     """The states of all generators that a forward pass may draw from on the host."""
     kind, keys, *rest = np.random.get_state(legacy=True)  # noqa: NPY002 (a user's model may use it)
     return bytes(torch.get_rng_state().numpy()), random.getstate(), (kind, keys.tobytes(), *rest)  # type: ignore[union-attr]
+
+
+def _memory(model: nn.Module) -> dict[str, tuple[int, bool]]:
+    """Where the tensors of a network lie, and which of them learn."""
+    tensors = [*model.named_parameters(), *model.named_buffers()]
+    return {name: (tensor.data_ptr(), tensor.requires_grad) for name, tensor in tensors}
 
 
 def _plain_attributes(model: nn.Module) -> dict[str, Any]:

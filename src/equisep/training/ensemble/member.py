@@ -85,9 +85,15 @@ class Shape:
         """The network of this shape with the weights it gets on the CPU after `torch.manual_seed(seed)`."""
         with torch.device("cpu"):
             network = build(
-                "fnn", seed=seed, depth=self.depth, widths=self.widths, inputs=self.inputs, classes=self.classes,
-                norm=self.norm, activation=self.activation,
-            )  # fmt: skip
+                "fnn",
+                seed=seed,
+                depth=self.depth,
+                widths=self.widths,
+                inputs=self.inputs,
+                classes=self.classes,
+                norm=self.norm,
+                activation=self.activation,
+            )
         assert isinstance(network, Fnn)
         return network
 

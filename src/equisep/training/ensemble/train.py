@@ -62,9 +62,21 @@ def train_ensemble(
     store        a folder where finished chunks are kept; the same call takes them from there and trains the rest.
     """
     task = _checked_task(
-        members, x, y, test=test, per_class=per_class, sizes=sizes, samples=samples, stages=stages, starts=starts,
-        watch=watch or Watch(), device=device, dtype=dtype, engine=engine, tf32=tf32,
-    )  # fmt: skip
+        members,
+        x,
+        y,
+        test=test,
+        per_class=per_class,
+        sizes=sizes,
+        samples=samples,
+        stages=stages,
+        starts=starts,
+        watch=watch or Watch(),
+        device=device,
+        dtype=dtype,
+        engine=engine,
+        tf32=tf32,
+    )
     limits = Limits(memory=memory, chunk=chunk, workers=workers)
     kept = None if store is None else ChunkStore(Path(store), task)
     keys = [str(index) for index in range(len(members))] if kept is None else kept.keys
