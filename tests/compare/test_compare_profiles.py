@@ -12,7 +12,7 @@ import pytest
 from equisep.compare import ProfileDifference, compare_laws, compare_profiles
 from equisep.files import encode
 from equisep.law import fit_law, law_intervals
-from equisep.results import Interval, LawFit, Profile, SiteReading
+from equisep.results import GrainChoice, Interval, LawFit, Profile, SiteReading
 from equisep.results.codec import decode
 
 
@@ -140,6 +140,54 @@ def test_profiles_of_other_length_match_by_name() -> None:
     assert nothing.law.last.value == pytest.approx(8)
 
 
+def both_grains(chosen: str, rho: float = 0.5) -> Profile:
+    """Six layers, of which every second ends a block; both grains measured, one of them reported."""
+    layers = profile(rho, sites=7).sites
+    names = {"layers": tuple(site.name for site in layers), "blocks": tuple(site.name for site in layers[::2])}
+    held = {"layers": layers, "blocks": tuple(replace(s, index=i) for i, s in enumerate(layers[::2]))}
+    laws = {grain: fit_law([site.fuzziness for site in sites]) for grain, sites in held.items()}
+    mine = {site.name for site in held[chosen]}
+    others = tuple(site for site in layers if site.name not in mine)
+    return Profile(
+        model="Fnn", classes=2, counts=(50, 50), sites=held[chosen], law=laws[chosen], laws=laws, effective_depth=2,
+        grains=GrainChoice(chosen=chosen, sites=names, others=others), settings={"reading": "eval", "grain": chosen},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("first", "second"), [("layers", "blocks"), ("blocks", "layers")])
+def test_profiles_that_report_different_grains_are_compared_in_one_that_both_hold(first: str, second: str) -> None:
+    """Two trainings of one architecture, one reported by layers and one by blocks, shared no site."""
+    a, b = both_grains(first), both_grains(second, 0.6)
+    found = compare_profiles(a, b)
+    assert [site.name_a for site in found.sites] == [site.name_b for site in found.sites] == list(a.grains.sites[first])
+    assert [site.index_a for site in found.sites] == [site.index_b for site in found.sites]
+    assert found.law.rho.a == pytest.approx(0.5 if first == "layers" else 0.25)
+    assert found.law.rho.b == pytest.approx(0.6 if first == "layers" else 0.36)
+    assert (found.effective_depth.a, found.effective_depth.b) == (2, None)
+    assert [note.code for note in found.notes] == ["grain-shared"]
+    assert f"report {first} and {second}; both hold {first}" in found.notes[0].text
+
+
+def test_one_grain_alone_is_met_by_the_same_of_the_other() -> None:
+    asked = profile(0.5, sites=7, settings={"reading": "eval", "grain": "layers"})
+    found = compare_profiles(asked, both_grains("blocks"))
+    assert len(found.sites) == 7 and found.sites[3].fuzziness.value == pytest.approx(1)
+    assert [note.code for note in found.notes] == ["grain-shared"]
+    same = compare_profiles(both_grains("blocks"), both_grains("blocks"))
+    assert len(same.sites) == 4 and same.notes == ()
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-1.0, 1.0), (2.0, 1.0), (2.0, -1.0), (1.0, math.inf)])
+def test_intervals_that_cannot_be_are_left_out(low: float, high: float) -> None:
+    """A hand-edited profile is refused at loading; one made in a program must not crash the comparison."""
+    odd = profile()
+    limits = Interval(low, high, 0.95, "bootstrap", 100)
+    sites = (replace(odd.sites[0], fuzziness_interval=limits), *odd.sites[1:])
+    found = compare_profiles(replace(odd, sites=sites, law=replace(odd.law, intervals={"rho": limits})), profile())
+    assert found.sites[0].fuzziness.interval is None
+    json.dumps(encode(found), allow_nan=False)
+
+
 def test_what_was_read_differently_is_listed() -> None:
     here = {"reading": "mixed", "weighting": "sample", "training": {"rate": 0.1, "seed": 0}}
     there = {"reading": "eval", "weighting": "sample", "training": {"rate": 0.1, "seed": 1}, "only": "there"}
@@ -150,7 +198,7 @@ def test_what_was_read_differently_is_listed() -> None:
     ]
     assert [note.code for note in found.notes] == ["settings-differ", "data-differ"]
     assert "different `reading`: compare with care" in found.notes[0].text  # how it was trained is what one compares
-    assert "110 samples (50 to 60 a class) of 2 classes" in found.notes[1].text
+    assert "110 samples (50 to 60 per class) of 2 classes" in found.notes[1].text
 
 
 def test_comparisons_travel_as_json() -> None:

@@ -105,12 +105,20 @@ def compare_laws(a: LawFit, b: LawFit) -> LawDifference:
 def compare_profiles(a: Profile, b: Profile) -> ProfileDifference:
     """Profile b against profile a: laws, depths, accuracies, and site by site.
 
-    Sites are matched by index where both profiles have equally many, by name elsewhere. Settings that differ are
-    listed, since numbers that were read differently do not compare.
+    Where the two report different grains, and hold one that both measured, that one is compared. Sites are matched by
+    index where both have equally many, by name elsewhere. Settings that differ are listed, since numbers that were read
+    differently do not compare.
     """
-    pairs, notes = _matched(a.sites, b.sites)
+    left, right, notes = _shared(a, b)
+    pairs, more = _matched(left.sites, right.sites)
+    notes += more
     settings = _settings(a, b)
-    reading = [setting.name for setting in settings if setting.name.partition(".")[0] in READING]
+    one_grain = left.grain is not None and left.grain == right.grain
+    reading = [
+        setting.name
+        for setting in settings
+        if setting.name.partition(".")[0] in READING and not (one_grain and setting.name in ("grain", "sites"))
+    ]
     if reading:
         names = ", ".join(f"`{name}`" for name in reading)
         notes.append(Note("settings-differ", f"The profiles were read with different {names}: compare with care."))
@@ -119,21 +127,63 @@ def compare_profiles(a: Profile, b: Profile) -> ProfileDifference:
             f"The profiles hold {_data_words(a)} and {_data_words(b)}: D depends on the data, not on the network alone."
         )
         notes.append(Note("data-differ", text))
-    sites = tuple(_site(left, right) for left, right in pairs)
-    law = compare_laws(a.law, b.law)
-    if a.sites and b.sites:
-        law = replace(law, last=_site(a.sites[-1], b.sites[-1]).fuzziness)
+    law = compare_laws(left.law, right.law)
+    if left.sites and right.sites:
+        law = replace(law, last=_site(left.sites[-1], right.sites[-1]).fuzziness)
     return ProfileDifference(
         model_a=a.model,
         model_b=b.model,
         law=law,
-        effective_depth=_difference(_whole(a.effective_depth), _whole(b.effective_depth)),
+        effective_depth=_difference(_whole(left.depth), _whole(right.depth)),
         accuracy_train=_difference(a.accuracy_train, b.accuracy_train),
         accuracy_test=_difference(a.accuracy_test, b.accuracy_test),
-        sites=sites,
+        sites=tuple(_site(*pair) for pair in pairs),
         settings=settings,
         notes=tuple(notes),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Grain:
+    """One grain of a profile: its sites in order, their law, and the effective depth counted in them, where it is known."""
+
+    grain: str | None
+    sites: tuple[SiteReading, ...]
+    law: LawFit
+    depth: int | None
+
+
+def _grains(profile: Profile) -> dict[str | None, _Grain]:
+    """Every grain that a profile holds, the one it reports first."""
+    choice = profile.grains
+    named = profile.settings.get("grain") if choice is None else choice.chosen
+    held = {named: _Grain(named, profile.sites, profile.law, profile.effective_depth)}
+    if choice is None:
+        return held
+    known = {reading.name: reading for reading in (*choice.others, *profile.sites)}
+    begins = profile.sites[0].index if profile.sites else 0
+    for grain, names in choice.sites.items():
+        law = profile.laws.get(grain)
+        if grain != named and law is not None and all(name in known for name in names):
+            sites = tuple(replace(known[name], index=begins + place) for place, name in enumerate(names))
+            held[grain] = _Grain(grain, sites, law, None)  # depth is counted in the sites that are reported
+    return held
+
+
+def _shared(a: Profile, b: Profile) -> tuple[_Grain, _Grain, list[Note]]:
+    """The grain to compare: the one that both report, else one that both hold, else what each reports."""
+    left, right = _grains(a), _grains(b)
+    mine, other = next(iter(left.values())), next(iter(right.values()))
+    if mine.grain == other.grain:
+        return mine, other, []
+    both = next((grain for grain in (*left, *right) if grain is not None and grain in left and grain in right), None)
+    if both is None:
+        return mine, other, []
+    text = (
+        f"The profiles report {mine.grain} and {other.grain}; both hold {both}, which are compared. Effective depth is known "
+        "for the grain that a profile reports."
+    )
+    return left[both], right[both], [Note("grain-shared", text)]
 
 
 def _law_part(name: str, a: LawFit, b: LawFit, notes: list[Note]) -> Difference:
@@ -181,7 +231,7 @@ def _ratio(a: float | None, b: float | None, left: Interval | None, right: Inter
 
 def _joined(a: float, b: float, left: Interval | None, right: Interval | None) -> Interval | None:
     """The interval of b − a from those of a and b (Zou & Donner 2008)."""
-    if left is None or right is None or left.level != right.level:
+    if left is None or right is None or left.level != right.level or not (_ordered(left) and _ordered(right)):
         return None
     low = b - a - math.hypot(b - right.low, left.high - a)
     high = b - a + math.hypot(right.high - b, a - left.low)
@@ -189,9 +239,14 @@ def _joined(a: float, b: float, left: Interval | None, right: Interval | None) -
 
 
 def _logged(interval: Interval | None) -> Interval | None:
-    if interval is None or interval.low <= 0:
+    if interval is None or interval.low <= 0 or not _ordered(interval):
         return None
     return replace(interval, low=math.log(interval.low), high=math.log(interval.high))
+
+
+def _ordered(interval: Interval) -> bool:
+    """Whether the limits are numbers in their order; what a program made up need not be."""
+    return -math.inf < interval.low <= interval.high < math.inf
 
 
 def _site(left: SiteReading, right: SiteReading) -> SiteDifference:
@@ -244,4 +299,4 @@ def _whole(depth: int | None) -> float | None:
 def _data_words(profile: Profile) -> str:
     least, most = min(profile.counts, default=0), max(profile.counts, default=0)
     each = f"{least}" if least == most else f"{least} to {most}"
-    return f"{sum(profile.counts)} samples ({each} a class) of {profile.classes} classes"
+    return f"{sum(profile.counts)} samples ({each} per class) of {profile.classes} classes"
