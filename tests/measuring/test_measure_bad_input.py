@@ -1,8 +1,10 @@
 """Bad input, one sentence each: what was asked, what was found with the numbers, what to do."""
 
 import json
+import math
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -349,10 +351,12 @@ print(json.dumps(found))
         ({"epsilon": 1.0}, "`epsilon` is a share of samples, 0 ≤ ε < 1; found 1.0."),
         ({"epsilon": -0.1}, "`epsilon` is a share of samples, 0 ≤ ε < 1; found -0.1."),
         ({"tol": 1.5}, "`tol` is relative to the largest singular value: 0 ≤ tol < 1; found 1.5."),
-        ({"resamples": 1}, "resamples=1"),
-        ({"level": 1.0}, "level=1.0"),
-        ({"memory": -1}, "memory=-1"),
-        ({"coordinates": -1}, "coordinates=-1"),
+        ({"resamples": 1}, "`resamples` is a number of resamples, 2 or more; found 1."),
+        ({"level": 1.0}, "`level` is 0 < level < 1; found 1.0."),
+        ({"memory": -1}, "`memory` is a number of bytes, 0 or more; found -1."),
+        ({"coordinates": -1}, "`coordinates` is a number of samples, 0 or more; found -1."),
+        ({"classes": 10**30}, "at least 2 classes (and fewer than 2³¹); found classes=1000000"),
+        ({"level": math.nan}, "`level` is 0 < level < 1; found nan."),
     ],
 )
 def test_wrong_options_are_refused_before_any_work(options: dict[str, object], found: str) -> None:
@@ -386,3 +390,37 @@ def test_an_error_in_the_test_data_keeps_the_profile_of_the_training_data(memory
     assert kept.curve() == alone.curve()
     assert kept.law == alone.law
     assert kept.counts_test is None
+
+
+def test_class_names_must_name_every_class() -> None:
+    found = sentence(InputError, (X, Y), class_names=["a", "b"])
+    assert found == "`class_names` needs one name for each of the 4 classes; found 2."
+
+
+def test_numbers_and_names_of_other_kinds_get_a_sentence_and_those_of_numpy_are_saved(tmp_path: Path) -> None:
+    """In a process of its own, where nothing checks types at run time, as at a user's."""
+    code = f"""
+import math, numpy, torch
+from equisep import Fnn, Profile, measure
+from equisep.errors import InputError
+model, data = Fnn(3, inputs=4, classes=4), (torch.randn(40, 4), torch.arange(40) % 4)
+for options, words in (
+    ({{"metrics": [1]}}, "No metric `1`. Known: fuzziness"),
+    ({{"metrics": b"x"}}, "`metrics` takes names among fuzziness"),
+    ({{"classifier": 0}}, "`classifier` is the name of a linear layer; found 0."),
+    ({{"name": 5}}, "`name` is what the profile calls the model; found 5."),
+    ({{"resamples": math.inf}}, "`resamples` is a number of resamples, 2 or more; found inf."),
+    ({{"resamples": math.nan}}, "`resamples` is a number of resamples, 2 or more; found nan."),
+    ({{"device": 3.5}}, "device `3.5`"),
+):
+    try:
+        measure(model, data, **options)
+    except InputError as error:
+        assert words in str(error), error
+    else:
+        raise AssertionError(options)
+numbers = {{"tol": numpy.float32(0.5), "classes": numpy.int64(4), "epsilon": numpy.float32(0.5), "seed": numpy.int32(1)}}
+saved = measure(model, data, **numbers).save({str(tmp_path / "p.json")!r})
+assert Profile.load(saved).settings["tol"] == 0.5
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

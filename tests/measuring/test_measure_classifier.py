@@ -29,7 +29,7 @@ def test_the_last_site_must_be_the_one_the_classifier_reads() -> None:
     assert profile.classifier is None
     assert note(profile, "no-classifier") == (
         "No linear layer with 4 outputs reads the last site `blocks.1` directly, so NC3 and NC4 do not exist; "
-        "to have them, add the module whose output it reads (a pooling or flatten layer, say) to `sites`."
+        "to have them, name the classifier's input among `sites` (`fc:in`, where `fc` is its name)."
     )
 
 
@@ -129,7 +129,9 @@ def test_a_model_that_returns_a_tuple_needs_them_named() -> None:
 
 
 def test_fewer_than_two_classes_are_refused() -> None:
-    with pytest.raises(InputError, match=r"`measure` needs at least 2 classes; found classes=1\."):
+    with pytest.raises(
+        InputError, match=r"`measure` needs at least 2 classes \(and fewer than 2³¹\); found classes=1\."
+    ):
         measure(network(), DATA, classes=1)
 
 

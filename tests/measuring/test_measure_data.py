@@ -253,7 +253,8 @@ def test_a_loader_that_shuffles_beyond_control_is_noted() -> None:
     data = samples([100] * 4)  # 400 × 30 features × 4 bytes do not fit, 10 folds of 4 × 30 means do
     profile = measure(network(), Shuffled(data), memory=30_000)
     assert note(profile, "shuffled") == (
-        "The training loader shuffles between readings; D is not affected, the null and intervals are left out."
+        "The training loader shuffles between readings; D is not affected; its samples have no number that "
+        "stays, so the chance level and intervals are left out."
     )
     assert profile.curve() == pytest.approx(measure(network(), batches(data)).curve(), rel=1e-5)
     assert profile.curve("null") == (None,) * 4

@@ -8,14 +8,14 @@ import torch
 from measured_by_hand import batches, codes, features, network, note, samples
 
 import equisep
+from equisep.errors import DataError
 from equisep.law import student_quantile
 from equisep.measuring import measure
 from equisep.models import Fnn
 from equisep.results import Profile
+from equisep.separation import Assignments
 
 LARGE = batches(samples([250] * 4), 50)  # 1000 samples × 30 features × 4 bytes = 120,000 bytes
-FOLDS_FIT = 8 * 12 * 4 * 30  # sums of 10 folds, of permuted classes, and origins: 11,520 bytes
-FOLDS_OF_TEN = 8 * 12 * 10 * 48  # of ten classes: 46,080 bytes, where 1000 samples × 48 features need 192,000
 
 
 def widths(profile: Profile) -> list[float]:
@@ -47,24 +47,13 @@ def test_a_higher_level_is_wider() -> None:
     assert all(a < b for a, b in zip(widths(narrow), widths(wide), strict=True))
 
 
-def test_the_jackknife_of_a_stream_is_that_of_kept_features_up_to_the_choice_of_folds() -> None:
-    kept = measure(network(), LARGE, intervals="jackknife")
-    streamed = measure(network(), LARGE, intervals="jackknife", memory=FOLDS_FIT)
-    assert kept.settings["intervals_by"] == streamed.settings["intervals_by"] == "jackknife"
-    assert streamed.sites[0].coordinates is None  # the features were not kept
-    assert kept.sites[0].coordinates is not None
-    for a, b in zip(kept.sites, streamed.sites, strict=True):
-        assert a.fuzziness == pytest.approx(b.fuzziness, rel=1e-10)
-        ours, theirs = (s.fuzziness_interval.high - s.fuzziness_interval.low for s in (a, b))
-        assert 0.4 < ours / theirs < 2.5
-
-
-def test_each_fold_of_a_stream_leaves_out_a_tenth_of_every_class() -> None:
+@pytest.mark.parametrize("memory", [None, 0])
+def test_each_fold_leaves_out_a_tenth_of_the_samples_by_their_numbers(memory: int | None) -> None:
     """The standard error from D computed on the nine tenths that stay, one fold after the other."""
     sites, y, _ = features(network(), LARGE)
-    rank = torch.stack([(y[:i] == k).sum() for i, k in enumerate(y)])  # how many of its class came before
-    fold = (rank + y) % 10
-    profile = measure(network(), LARGE, memory=FOLDS_FIT)
+    fold = Assignments.of(y, first=0, classes=4, folds=10, relabelings=0, seed=0).folds
+    profile = measure(network(), LARGE, memory=memory)
+    assert profile.settings["intervals_by"] == "jackknife"
     for site, x in zip(profile.sites, sites, strict=True):
         logs = np.log([equisep.fuzziness(x[fold != g], y[fold != g]) for g in range(10)])
         reach = student_quantile(0.975, 9) * math.sqrt(0.9 * ((logs - logs.mean()) ** 2).sum())
@@ -72,19 +61,9 @@ def test_each_fold_of_a_stream_leaves_out_a_tenth_of_every_class() -> None:
         assert site.fuzziness_interval.high == pytest.approx(site.fuzziness * math.exp(reach), rel=1e-8)
 
 
-def test_a_stream_that_was_asked_for_the_bootstrap_says_that_it_is_the_jackknife() -> None:
-    profile = measure(network(), LARGE, intervals="bootstrap", memory=FOLDS_FIT)
-    assert profile.settings["intervals_by"] == "jackknife"
-    assert note(profile, "jackknife").startswith("Not all features were kept, so intervals are by jackknife")
-
-
-def test_folds_that_do_not_fit_the_budget_are_left_out_with_a_note() -> None:
-    profile = measure(network(), LARGE, memory=FOLDS_FIT - 1)
-    assert all(site.fuzziness_interval is None for site in profile.sites)
-    assert profile.settings["intervals_by"] is None
-    assert note(profile, "no-intervals") == (
-        "Intervals were left out: 10 folds need 11,520 bytes, the budget is 11,519 (`memory=`)."
-    )
+def test_the_bootstrap_of_features_that_do_not_fit_is_refused() -> None:
+    with pytest.raises(DataError, match=r"`intervals='bootstrap'` needs all features in memory, .* Raise `memory`"):
+        measure(network(), LARGE, intervals="bootstrap", memory=1000)
 
 
 def test_too_few_samples_for_folds_are_a_note() -> None:
@@ -93,7 +72,7 @@ def test_too_few_samples_for_folds_are_a_note() -> None:
     assert note(profile, "no-intervals") == "Intervals were left out: 10 folds of 19 samples are too small."
 
 
-@pytest.mark.parametrize("memory", [None, FOLDS_FIT])
+@pytest.mark.parametrize("memory", [None, 0])
 def test_none_means_none(memory: int | None) -> None:
     profile = measure(network(), LARGE, intervals="none", memory=memory)
     assert profile.law.intervals == {}
@@ -110,7 +89,7 @@ def test_labels_in_step_with_the_folds_do_not_widen_the_interval() -> None:
     torch.manual_seed(0)
     model = Fnn(widths=[20, 20], inputs=8, classes=10)
     data = batches((x[order], y[order]), 50)
-    streamed = measure(model, data, memory=FOLDS_OF_TEN)
+    streamed = measure(model, data, memory=0)
     kept = measure(model, data, intervals="jackknife")
     assert streamed.settings["intervals_by"] == kept.settings["intervals_by"] == "jackknife"
     # ten folds know a standard error to a factor of two or so; leaving whole classes out is off by far more

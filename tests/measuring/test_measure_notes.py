@@ -114,21 +114,14 @@ def test_one_class_batches_without_batchnorm_are_no_trouble() -> None:
     assert "pure-batches" not in codes(profile)
 
 
-@pytest.mark.parametrize("size", [15, 30, 60])
-def test_a_stream_of_class_sorted_batches_has_no_null(size: int) -> None:
+@pytest.mark.parametrize("size", [1, 15, 60])
+def test_class_sorted_data_have_the_chance_level_of_their_features(size: int) -> None:
+    """Random labels go by sample number, whatever the order; batches were permuted inside before."""
     order = Y.argsort()
-    profile = measure(network(), batches((X[order], Y[order]), size), memory=0)
-    assert note(profile, "no-null").startswith(
-        "The batches are not class-mixed, so permuting labels inside them is no null"
-    )
-    assert all(site.null is None for site in profile.sites)
-
-
-@pytest.mark.parametrize("size", [6, 15, 60])
-def test_a_stream_of_mixed_batches_has_a_null(size: int) -> None:
-    profile = measure(network(), batches((X, Y), size), memory=0)
-    assert "no-null" not in codes(profile)
-    assert all(site.null is not None for site in profile.sites)
+    streamed = measure(network(), batches((X[order], Y[order]), size), memory=0)
+    kept = measure(network(), batches((X[order], Y[order]), 60))
+    assert streamed.curve("null") == pytest.approx(kept.curve("null"), rel=1e-5)
+    assert min(kept.curve("null")) > 2 * max(kept.curve())
 
 
 @ways

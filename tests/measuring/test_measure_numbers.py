@@ -199,7 +199,7 @@ def test_metrics_not_asked_for_are_none(asked: str, memory: int | None) -> None:
         "null": {"null"},
         "collapse": {"nc1", "norm_spread", "angle_spread", "angle_gap", "etf_distance"},
         "cdnv": {"cdnv", "cdnv_test"},
-        "ncc": {"ncc_train", "ncc_test"},
+        "ncc": {"ncc_train", "ncc_test", "ncc_class_train", "ncc_class_test"},
         "traces": {"trace_within", "trace_between"},
         "spectrum": {"rank", "cut", "singular_values"},
     }[asked]
@@ -216,15 +216,31 @@ def test_metrics_not_asked_for_are_none(asked: str, memory: int | None) -> None:
     assert ("no-effective-depth" in codes(profile) or profile.effective_depth is not None) == (asked == "ncc")
 
 
-def test_effective_depth_is_the_first_layer_that_nearest_centers_separate_up_to_epsilon() -> None:
+def test_effective_depth_is_the_first_layer_from_which_on_nearest_centers_separate_up_to_epsilon() -> None:
     train = batches(samples(spread=0.55))
     profile = measure(network(), train)
     accuracy = profile.curve("ncc_train")
     assert accuracy[1] < 1
     for epsilon in (1 - accuracy[1], 1 - accuracy[1] - 1e-9, 0.5, 0.0):
-        wanted = next((l for l in range(1, 4) if accuracy[l] >= 1 - epsilon), None)  # noqa: E741
+        wanted = next((l for l in range(1, 4) if min(accuracy[l:]) >= 1 - epsilon), None)  # noqa: E741
         assert measure(network(), train, epsilon=epsilon).effective_depth == wanted
-    assert measure(network(), train, epsilon=1 - accuracy[1]).effective_depth == 1
+
+
+def test_accuracies_per_class_are_those_of_the_samples() -> None:
+    profile, (train, y, scores), _ = measured("imbalanced", "eval", None)
+    for k, value in enumerate(profile.accuracy_class_train):
+        assert value == float((scores[y == k].argmax(dim=1) == k).double().mean())
+    means = torch.stack([train[-1][y == k].double().mean(dim=0) for k in range(4)])
+    near = torch.cdist(train[-1].double(), means).argmin(dim=1)
+    for k, value in enumerate(profile.sites[-1].ncc_class_train):
+        assert value == float((near[y == k] == k).double().mean())
+
+
+def test_the_depth_that_does_as_well_as_the_network() -> None:
+    profile = measure(network(), batches(samples(spread=0.55)))
+    curve, accuracy = profile.curve("ncc_train"), profile.accuracy_train
+    wanted = next((l for l in range(1, 4) if curve[l] + 0.01 >= accuracy), None)  # noqa: E741
+    assert profile.network_depth == wanted
 
 
 def test_site_zero_is_never_the_effective_depth() -> None:
@@ -236,7 +252,7 @@ def test_site_zero_is_never_the_effective_depth() -> None:
 def test_no_separable_site_means_no_effective_depth_and_a_note() -> None:
     profile = measure(network(), batches(samples(spread=5.0)))
     assert profile.effective_depth is None
-    assert "training accuracy of 100 %" in note(profile, "no-effective-depth")
+    assert "does not stay at 99 %" in note(profile, "no-effective-depth")
 
 
 def test_settings_hold_every_choice_and_the_batches() -> None:
@@ -244,7 +260,7 @@ def test_settings_hold_every_choice_and_the_batches() -> None:
     settings = profile.settings
     assert (settings["reading"], settings["sites"], settings["seed"]) == ("mixed", ["blocks.*"], 3)
     assert (settings["batch_sizes"], settings["batch_sizes_test"]) == ([25, 24], [40, 4])
-    assert settings["intervals_by"] == "bootstrap"
+    assert settings["intervals_by"] == "jackknife"
     assert set(settings) >= {"weighting", "center", "normalization", "tol", "epsilon", "memory", "metrics", "level"}
     assert set(profile.provenance) >= {"equisep", "torch", "numpy", "python", "device", "dtype"}
     assert profile.provenance["dtype"] == "float32"

@@ -276,10 +276,11 @@ def test_a_site_that_never_changes_has_no_components() -> None:
 
 
 def test_components_do_not_turn_rounding_into_separation() -> None:
-    """Features far from the origin are known to the rounding of their size, also once they are centered."""
+    """Features that a layer computed are known to the rounding of their size, also once they are centered."""
     torch.manual_seed(0)
     x = 1e4 + 2e-3 * torch.randn(200, 50)
-    model = nn.Sequential(nn.Identity(), nn.Linear(50, 4))
+    model = nn.Sequential(nn.Linear(50, 50, bias=False), nn.Linear(50, 4))
+    nn.init.eye_(model[0].weight)
     plain, components = (
         measure(model, (x, torch.arange(200) % 4), sites=["0"], reduction=how) for how in ("flatten", "pca=4")
     )

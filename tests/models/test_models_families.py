@@ -100,7 +100,7 @@ def test_reading_leaves_no_trace(name: str) -> None:
         norm.eval()
     next(model.parameters()).requires_grad_(False)
     before = everything(model)
-    for grain, mode in (("layers", "batch"), ("blocks", "eval")):
+    for grain, mode in (("layers", "mixed"), ("blocks", "eval")):
         measure(model, (x, y), sites=grain, reading=mode, **CHEAP)  # type: ignore[arg-type]
     after = everything(model)
     assert [key for key in before.keys() | after.keys() if before.get(key) != after.get(key)] == []

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from closeness import close
 from equisep import fuzziness
 from equisep.separation import PAPER, PHD20, Geometry, geometry_of
-from equisep.separation.arrays import read_arrays
 from equisep.separation.collapse import centered_means, nc3_of
+from reference.merging import spread_of
 from reference.scenes import Scene, around, blobs, labels_of, rotation, simplex_etf
 
 seeds = st.integers(0, 2**32 - 1)
@@ -19,7 +19,7 @@ unhurried = settings(max_examples=40, deadline=None)
 
 
 def geometry(scene: Scene, convention=PAPER) -> Geometry:
-    found = geometry_of(centered_means(read_arrays(*scene, asked="this test", convention=convention).subspace))
+    found = geometry_of(centered_means(spread_of(scene, convention).subspace))
     assert found is not None
     return found
 
@@ -53,7 +53,7 @@ def test_geometry_does_not_change_under_rotation_and_scale(seed: int, k: int, sc
 @given(seed=seeds, scale=st.floats(1e-3, 1e3), shift=st.floats(-10, 10))
 def test_nc3_does_not_change_with_the_scale_of_either_side_and_the_place_of_the_means(seed, scale, shift) -> None:
     scene = blobs(seed, [5] * 4, 6)
-    means = read_arrays(*scene, asked="this test", convention=PAPER).moments.means
+    means = spread_of(scene).centers.means
     weight = means.flip(0)
     close(nc3_of(scale * weight, means), nc3_of(weight, means))
     close(nc3_of(weight, scale * means + shift), nc3_of(weight, means))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from closeness import close
-from equisep.separation import ClassMoments, Projections
+from equisep.separation import Assignments, GroupSums, Projections
 
 CLASSES, FEATURES = 4, 3
 seeds = st.integers(0, 2**32 - 1)
@@ -24,12 +24,22 @@ def batch(seed: int, n: int) -> tuple[Tensor, Tensor]:
     return torch.tensor(rng.normal(size=(n, FEATURES)) + 5), torch.tensor(rng.integers(0, CLASSES, size=n))
 
 
-def moments(seed: int, n: int) -> ClassMoments:
-    return ClassMoments.of(*batch(seed, n), classes=CLASSES)
+def sums(seed: int, n: int) -> GroupSums:
+    return sums_of(*batch(seed, n))
+
+
+def sums_of(x: Tensor, y: Tensor) -> GroupSums:
+    state = GroupSums(classes=CLASSES, folds=2, relabelings=1)
+    state.add([x], Assignments.of(y, first=0, classes=CLASSES, folds=2, relabelings=1, seed=0))
+    return state
 
 
 def projections(seed: int, n: int) -> Projections:
-    return Projections.of(*batch(seed, n), classes=CLASSES)
+    return projections_of(*batch(seed, n))
+
+
+def projections_of(x: Tensor, y: Tensor) -> Projections:
+    return Projections.of(x, x.square().sum(dim=1), y, classes=CLASSES)
 
 
 def same(one: Sequence[Tensor], other: Sequence[Tensor]) -> None:
@@ -37,12 +47,16 @@ def same(one: Sequence[Tensor], other: Sequence[Tensor]) -> None:
         close(a.double() + 1, b.double() + 1, rtol=1e-12)  # + 1: sums of squares of single samples are zero
 
 
-def fields(state: ClassMoments | Projections) -> tuple[Tensor, Tensor, Tensor]:
-    spread = state.traces if isinstance(state, ClassMoments) else state.squares
-    return state.counts, state.means, spread
+def fields(state: GroupSums | Projections) -> tuple[Tensor, ...]:
+    if isinstance(state, Projections):
+        return state.counts, state.means, state.squares, state.traces
+    if state._shift is None:  # no rows at all
+        return (torch.zeros(1),)
+    means = torch.where((state.counts > 0).unsqueeze(1), state.centers.means, 0)
+    return state.counts, means, *(part for _, part in state.relabeled_sums(2)), state.relabeled_counts
 
 
-makers = st.sampled_from([moments, projections])
+makers = st.sampled_from([sums, projections])
 
 
 @unhurried
@@ -72,6 +86,8 @@ def test_the_state_of_no_samples_is_the_identity(make, seed: int, n: int) -> Non
 @given(seed=seeds, n=lengths, m=lengths)
 def test_merging_is_the_state_of_both_batches_together(seed: int, n: int, m: int) -> None:
     (x, y), (u, v) = batch(seed, n), batch(seed + 1, m)
-    for state in (ClassMoments, Projections):
-        whole = state.of(torch.cat([x, u]), torch.cat([y, v]), classes=CLASSES)
-        same(fields(state.of(x, y, classes=CLASSES).merge(state.of(u, v, classes=CLASSES))), fields(whole))
+    whole = projections_of(torch.cat([x, u]), torch.cat([y, v]))
+    same(fields(projections_of(x, y).merge(projections_of(u, v))), fields(whole))
+    merged, both = sums_of(x, y).merge(sums_of(u, v)), sums_of(torch.cat([x, u]), torch.cat([y, v]))
+    if n + m:
+        same([merged.counts, merged.centers.means], [both.counts, both.centers.means])

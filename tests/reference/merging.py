@@ -7,8 +7,10 @@ from typing import Protocol, Self, TypeVar
 import numpy as np
 import torch
 
-from equisep.separation import PAPER, ClassMoments, ClassSubspace, Convention, Projections, project
+from equisep.separation import PAPER, Assignments, Convention, GroupSums, Spread
 from equisep.separation.fuzziness import fuzziness_of
+from equisep.separation.site import SecondPass
+from equisep.separation.subspace import AS_GIVEN
 from reference.scenes import Scene
 
 
@@ -41,15 +43,32 @@ def streamed_fuzziness(
 ) -> float | None:
     """D by two passes, each over batches of its own in an order of its own."""
     classes = int(scene.y.max()) + 1
-    first = [
-        ClassMoments.of(torch.tensor(part.x), torch.tensor(part.y), classes=classes)
-        for part in random_parts(scene, rng, parts=parts)
-    ]
-    space = ClassSubspace.of(merged_in_any_order(first, rng), convention)
-    second = [
-        Projections.of(
-            project(torch.tensor(part.x), torch.tensor(part.y), subspace=space), torch.tensor(part.y), classes=classes
-        )
-        for part in random_parts(scene, rng, parts=parts)
-    ]
-    return fuzziness_of(space, merged_in_any_order(second, rng), convention)
+    first = [sums_of(part, classes=classes) for part in random_parts(scene, rng, parts=parts)]
+    centers = merged_in_any_order(first, rng).centers
+    second = []
+    for part in random_parts(scene, rng, parts=parts):
+        if len(part.y):
+            looking = SecondPass(centers, convention)
+            for _ in looking.look([torch.tensor(part.x)], Assignments(torch.tensor(part.y))):
+                pass
+            second.append(looking.projections)
+    whole = SecondPass(centers, convention)
+    whole.projections = merged_in_any_order(second, rng)
+    return fuzziness_of(whole.spread(steps=AS_GIVEN), convention)
+
+
+def sums_of(scene: Scene, *, classes: int | None = None) -> GroupSums:
+    """The first pass over one scene."""
+    sums = GroupSums(classes=classes or int(scene.y.max()) + 1)
+    sums.add([torch.as_tensor(scene.x)], Assignments(torch.as_tensor(scene.y)))
+    return sums
+
+
+def spread_of(
+    scene: Scene, convention: Convention = PAPER, *, classes: int | None = None, steps: float = AS_GIVEN
+) -> Spread:
+    """Both passes over one scene, of arrays or tensors of any precision."""
+    second = SecondPass(sums_of(scene, classes=classes).centers, convention)
+    for _ in second.look([torch.as_tensor(scene.x)], Assignments(torch.as_tensor(scene.y))):
+        pass
+    return second.spread(steps=steps)

@@ -96,7 +96,7 @@ def measure(
             "--reduction",
             READ,
             "How features become vectors: flatten, mean, positions or pca=100; of sequences also first, last, tokens.",
-            default="flatten",
+            default="auto",
         ),
     ] = None,
     calls: Annotated[
@@ -118,7 +118,7 @@ def measure(
     ] = None,
     epsilon: Annotated[
         float | None,
-        _option("--epsilon", STATISTICS, "1 - ε nearest-center accuracy counts as separated.", default="0.0"),
+        _option("--epsilon", STATISTICS, "1 - ε nearest-center accuracy counts as separated.", default="0.01"),
     ] = None,
     intervals: Annotated[
         str | None, _option("--intervals", STATISTICS, "auto, bootstrap, jackknife or none.", default="auto")
@@ -166,20 +166,11 @@ def measure(
     usable_file(out_file, flag="--out", endings=(".json",))
     usable_file(plot, flag="--plot", endings=PICTURES)
     options: dict[str, Any] = {
-        "sites": asked_sites(sites) if sites else None,
-        "calls": calls,
-        "reduction": reduction,
+        "sites": asked_sites(sites) if sites else None, "calls": calls, "reduction": reduction,
         "reading": asked_reading(reading, mode),
-        "weighting": weighting,
-        "classes": classes,
-        "classifier": classifier,
-        "epsilon": epsilon,
-        "intervals": intervals,
-        "memory": None if memory is None else int(memory * 2**30),
-        "seed": seed,
-        "coordinates": coordinates,
-        "device": device,
-    }
+        "weighting": weighting, "classes": classes, "classifier": classifier, "epsilon": epsilon, "intervals": intervals,
+        "memory": None if memory is None else int(memory * 2**30), "seed": seed, "coordinates": coordinates, "device": device,
+    }  # fmt: skip
     say(loading_words(model, checkpoint=checkpoint), quiet=quiet)
     torch.manual_seed(seed)  # a factory draws its weights from it
     with redirect_stdout(sys.stderr):  # what the user's code prints is no result
@@ -190,27 +181,15 @@ def measure(
         if is_table(data, data_dir):
             _refuse_pictures(data, prepare=prepare, resize=resize, channels=channels, normalize=normalize)
             source = sentence_batches(
-                data,
-                tokenizer_of(model, tokenizer),
-                data_dir=data_dir,
-                split=split,
-                per_class=per_class,
-                seed=seed,
-                batch_size=batch_size,
-                length=length,
-            )
+                data, tokenizer_of(model, tokenizer), data_dir=data_dir, split=split, per_class=per_class, seed=seed,
+                batch_size=batch_size, length=length,
+            )  # fmt: skip
         else:
             _refuse_text(data, tokenizer=tokenizer, length=length)
             source = dataset_batches(
-                data,
-                preparation,
-                data_dir=data_dir,
-                split=split,
-                per_class=per_class,
-                seed=seed,
-                batch_size=batch_size,
+                data, preparation, data_dir=data_dir, split=split, per_class=per_class, seed=seed, batch_size=batch_size,
                 progress=progress,
-            )
+            )  # fmt: skip
         say(source.words, quiet=quiet)
         given = {name: value for name, value in options.items() if value is not None}
         with _rescued(out_file, quiet=quiet), redirect_stdout(sys.stderr):

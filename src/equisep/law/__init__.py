@@ -2,17 +2,14 @@
 
 from equisep.law.breaks import two_slopes
 from equisep.law.fit import fit_law
-from equisep.law.grains import choose_grain, grain_bic
 from equisep.law.intervals import curve_intervals, law_intervals, standard_error
 from equisep.law.loads import imbalance, loads, sensitivity
 from equisep.law.quantiles import normal_quantile, student_quantile
 from equisep.law.seeds import seed_interval, summarize_laws
 
 __all__ = [
-    "choose_grain",
     "curve_intervals",
     "fit_law",
-    "grain_bic",
     "imbalance",
     "law_intervals",
     "loads",

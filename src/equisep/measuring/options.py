@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal, get_args
 
 from equisep.errors import InputError, did_you_mean
 from equisep.results import READINGS, Reading
 from equisep.separation import Center, Convention, Normalization, Weighting
+from equisep.separation.centers import PERFECT
 from equisep.taps import Calls, check_calls
 
 METRICS = ("fuzziness", "class_fuzziness", "null", "collapse", "cdnv", "ncc", "traces", "spectrum")
@@ -15,9 +17,7 @@ Intervals = Literal["auto", "bootstrap", "jackknife", "none"]
 
 MEMORY = 2**30  # bytes of features kept, so that the data are read once
 FOLDS = 10
-PERMUTATIONS = 5  # of the labels, for the null, where features are kept …
-FEW_NUMBERS = 2**22  # … and the site is no larger than this; one beyond, and one where sites are read twice
-BOOTSTRAP_WORK = 5e10  # operations up to which `auto` takes the bootstrap: seconds on two cores
+MOST_CLASSES = 2**31  # a class index has 31 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Options:
 
     sites: tuple[str, ...] | str = "auto"
     calls: Calls = "each"
-    reduction: str = "flatten"
+    reduction: str = "auto"
     reading: Reading = "eval"
     metrics: tuple[str, ...] = METRICS
     classes: int | None = None
@@ -35,7 +35,7 @@ class Options:
     center: Center | None = None
     normalization: Normalization = "none"
     tol: float | None = None
-    epsilon: float = 0.0
+    epsilon: float = PERFECT
     intervals: Intervals = "auto"
     resamples: int = 200
     level: float = 0.95
@@ -45,31 +45,32 @@ class Options:
 
     def __post_init__(self) -> None:
         check_calls(self.calls)
-        if self.reading not in READINGS:
-            hint = did_you_mean(str(self.reading), READINGS)
-            raise InputError(f"No reading `{self.reading}`.{hint} Known: {', '.join(READINGS)}.")
-        if not isinstance(self.seed, int) or not 0 <= self.seed < 2**32:
-            raise InputError(f"`seed` is a whole number, 0 ≤ seed < 2³²; found {self.seed!r}.")
-        if not isinstance(self.memory, int):
-            raise InputError(f"`memory` is a number of bytes; found {self.memory!r}.")
+        _check_word("reading", self.reading, READINGS)
+        _check_word("intervals", self.intervals, get_args(Intervals))
         for name in self.metrics:
-            if name not in METRICS:
-                raise InputError(f"No metric `{name}`.{did_you_mean(name, METRICS)} Known: {', '.join(METRICS)}.")
-        if self.intervals not in get_args(Intervals):
-            hint = did_you_mean(str(self.intervals), get_args(Intervals))
-            raise InputError(f"No intervals `{self.intervals}`.{hint} Known: {', '.join(get_args(Intervals))}.")
-        if self.classes is not None and (not isinstance(self.classes, int) or self.classes < 2):
-            raise InputError(f"`measure` needs at least 2 classes; found classes={self.classes!r}.")
-        if not isinstance(self.epsilon, int | float) or not 0 <= self.epsilon < 1:
-            raise InputError(f"`epsilon` is a share of samples, 0 ≤ ε < 1; found {self.epsilon!r}.")
-        for name in ("resamples", "level", "coordinates"):
-            if not isinstance(getattr(self, name), int | float):
-                raise InputError(f"`{name}` is a number; found {getattr(self, name)!r}.")
-        if self.resamples < 2 or not 0 < self.level < 1 or self.memory < 0 or self.coordinates < 0:
+            _check_word("metric", name, METRICS)
+        if self.classifier is not None and not isinstance(self.classifier, str):
+            raise InputError(f"`classifier` is the name of a linear layer; found {self.classifier!r}.")
+        if self.classes is not None and not (isinstance(self.classes, int) and 2 <= self.classes < MOST_CLASSES):
             raise InputError(
-                "`measure` needs resamples ≥ 2, 0 < level < 1, memory ≥ 0 and coordinates ≥ 0; found "
-                f"resamples={self.resamples}, level={self.level}, memory={self.memory}, coordinates={self.coordinates}."
+                f"`measure` needs at least 2 classes (and fewer than 2³¹); found classes={self.classes!r}."
             )
+        for name, least, below, words in (
+            ("seed", 0, 2**32, "a whole number, 0 ≤ seed < 2³²"),
+            ("memory", 0, 2**63, "a number of bytes, 0 or more"),
+            ("coordinates", 0, 2**31, "a number of samples, 0 or more"),
+            ("resamples", 2, 2**31, "a number of resamples, 2 or more"),
+        ):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or not least <= value < below:
+                raise InputError(f"`{name}` is {words}; found {value!r}.")
+        for name, words, low in (("epsilon", "a share of samples, 0 ≤ ε < 1", 0.0), ("level", "0 < level < 1", None)):
+            value = getattr(self, name)
+            known = isinstance(value, Real) and (0 < float(value) < 1 or float(value) == low)
+            if not known:
+                raise InputError(f"`{name}` is {words}; found {value!r}.")
+            object.__setattr__(self, name, float(value))
+        object.__setattr__(self, "tol", self.convention.tol)  # refuse a wrong convention before any work
 
     @property
     def convention(self) -> Convention:
@@ -79,3 +80,9 @@ class Options:
     def wants(self, *names: str) -> bool:
         """Whether any of these metrics was asked for."""
         return any(name in self.metrics for name in names)
+
+
+def _check_word(what: str, word: object, known: tuple[str, ...]) -> None:
+    if not isinstance(word, str) or word not in known:
+        hint = did_you_mean(word, known) if isinstance(word, str) else ""
+        raise InputError(f"No {what} `{word}`.{hint} Known: {', '.join(known)}.")

@@ -1,171 +1,246 @@
-"""Both data sets, from the first reading to the statistics of every site; a second reading for those that were not kept."""
+"""Both data sets, from the first reading to the statistics of every site; a second reading for sites that were not kept."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 import torch
+from torch import Tensor
 
 from equisep.data.feed import Feed
 from equisep.errors import DataError
 from equisep.labels import check_two_classes
-from equisep.law.intervals import ResampleKind
-from equisep.measuring.buffered import few_samples, held_out_states, marked_states, plan_replicates, states_of
 from equisep.measuring.forward import exact_arithmetic
-from equisep.measuring.keeping import Kept
+from equisep.measuring.memory import Memory, TwoPassSite, assignments, read_once
+from equisep.measuring.notes import Notes
 from equisep.measuring.options import FOLDS
-from equisep.measuring.reading import Read, Subject, read
-from equisep.measuring.sharing import Division, S, Sharing, divide, state_bytes, wanted_folds
-from equisep.measuring.workers import site_threads
+from equisep.measuring.plan import Plan
+from equisep.measuring.reading import Read, read
 from equisep.progress import Progress
-from equisep.results import Note
-from equisep.separation import ClassSubspace
-from equisep.separation.marking import BatchMarks
-from equisep.separation.site import HeldOutSite, TrainSite
-from equisep.separation.states import HeldOut, SiteStates
+from equisep.separation import Assignments, SiteStatistics, TestSite, TestStatistics, TrainSite
+from equisep.separation.bootstrap import bootstrap_weights, reweighted_fuzziness
+from equisep.separation.pca import Components
+from equisep.shapes import Int, Shaped
 from equisep.taps import random_state_kept
 from equisep.workers import parallel_map
 
-MIXED = 1.5  # labels permuted inside batches stay right this many times as often as by chance, at the most
 DRIFT = 1e-6  # class means that moved by more than this share of the spread moved by more than rounding
+SHARE = 4  # of the memory budget that may go into sites under work
 
-T = TypeVar("T")
-Trained = tuple[list[SiteStates], Read, ResampleKind | None, list[Note]]
+R = TypeVar("R", SiteStatistics, TestStatistics)
+KeptSite = Callable[[int, list[Tensor], Assignments, Tensor | None], R]
 
 
-def train_states(subject: Subject, feed: Feed, *, progress: Progress) -> Trained:
+@dataclass(frozen=True, slots=True)
+class Passes(Generic[R]):
+    """The statistics of every site in order, and what the reading saw beside."""
+
+    sites: tuple[R, ...]
+    read: Read
+    components: dict[int, Components]
+
+
+def training_passes(plan: Plan, feed: Feed, *, notes: Notes, progress: Progress) -> Passes[SiteStatistics]:
     """The training data at every site."""
-    probe, options = subject.probe, subject.options
-    division = divide(subject, feed, folds=wanted_folds(subject))
-    null = int(options.wants("null"))
+    components: dict[int, Components] = {}
 
-    def site(place: int) -> TrainSite:
-        return TrainSite(
-            classes=probe.classes, folds=division.folds, permutations=null, options=options, layer=subject.layer_at(place),
-            offset=subject.offset_at(place),
-        )  # fmt: skip
+    def kept(index: int, parts: list[Tensor], rows: Assignments, owners: Tensor | None) -> SiteStatistics:
+        local = plan
+        if plan.reduction.components is not None:
+            known = Components.of(parts, plan.reduction.components)
+            if known is not None:
+                components[index] = known
+                parts = [known(part) for part in parts]
+            local = replace(plan, components=components)
+        statistics = _both_passes(TrainSite(local.task(index)), parts, rows)
+        return _bootstrapped(local, statistics, parts, rows, owners)
 
-    sharing = Sharing(subject, feed, division, site)
-    one = _first_reading(sharing, division, progress)
-    check_two_classes(one.counts, asked="`measure`")
-    kept = sharing.kept(one)
-    if not sharing.summed:
-        return _from_memory(subject, kept, progress)
-    two = _second_reading(sharing, progress, whole=one.random)
-    steady = check_same(one, two, feed)
-    marks = sharing.marks.so_far()
-    states = _in_order(
-        {place: sharing.summed.pop(place).states(steady=steady) for place in sorted(sharing.summed)},
-        lambda place: marked_states(
-            kept.features.parts(place), place, kept=kept, subject=subject, marks=marks, folds=division.folds, permutations=null
-        ),
-        sharing, progress,
-    )  # fmt: skip
-    few = division.folds > 0 and one.n < 2 * FOLDS
-    if few:
-        states = [replace(state, replicates=None) for state in states]
+    passes, steady = _all_passes(
+        plan, feed, lambda i: TrainSite(plan.task(i)), kept, drawn=True, notes=notes, progress=progress
+    )
+    sites = passes.sites
     if not steady:  # what depends on the order of the samples: also where features were kept, so that curves are whole
-        states = [replace(state, null=None, replicates=None) for state in states]
-    notes = [few_samples(one.n)] if few else _interval_notes(subject, division)
-    notes += _changes(max(state.drift for state in states), steady=steady, what=feed.what)
-    if options.wants("null") and one.sortedness > MIXED:
-        states = [replace(state, null=None) for state in states]
-        text = "The batches are not class-mixed, so permuting labels inside them is no null; it is left out."
-        notes.append(Note("no-null", text))
-    whole = all(state.replicates is not None for state in states)
-    return states, one, "jackknife" if whole else None, notes
+        sites = tuple(replace(site, chance=None, replicates=None) for site in sites)
+    few = plan.folds > 0 and passes.read.n < 2 * FOLDS
+    if few:
+        notes.add("no-intervals", f"Intervals were left out: {FOLDS} folds of {passes.read.n} samples are too small.")
+        sites = tuple(replace(site, replicates=None) for site in sites)
+    return replace(passes, sites=sites, components=components)
 
 
-def held_out(
-    subject: Subject, feed: Feed, *, train: list[ClassSubspace], progress: Progress
-) -> tuple[list[HeldOut], Read, list[Note]]:
+def test_passes(
+    plan: Plan, feed: Feed, *, train: tuple[SiteStatistics, ...], notes: Notes, progress: Progress
+) -> Passes[TestStatistics]:
     """The test data at every site: their own D, and nearest *training* centers."""
-    division = divide(subject, feed, folds=0)
 
-    def site(place: int) -> HeldOutSite:
-        layer, offset = subject.layer_at(place), subject.offset_at(place)
-        return HeldOutSite(train[place], options=subject.options, layer=layer, offset=offset)
+    def site(index: int) -> TestSite:
+        return TestSite(train[index].spread, plan.task(index))
 
-    sharing = Sharing(subject, feed, division, site)
-    one = _first_reading(sharing, division, progress)
-    kept = sharing.kept(one)
-    steady, summed = True, {}
-    if sharing.summed:
-        two = _second_reading(sharing, progress, whole=one.random)
-        steady = check_same(one, two, feed)
-        summed = {place: sharing.summed.pop(place).states() for place in sorted(sharing.summed)}
-    found = _in_order(
-        summed,
-        lambda place: held_out_states(place, kept=kept, train=train[place], subject=subject),
-        sharing, progress,
-    )  # fmt: skip
-    moved = max((entry.spread.drift() for entry in summed.values()), default=0.0)
-    return found, one, _changes(moved, steady=steady, what=feed.what)
+    def kept(index: int, parts: list[Tensor], rows: Assignments, owners: Tensor | None) -> TestStatistics:
+        return _both_passes(site(index), parts, rows)
+
+    return _all_passes(plan, feed, site, kept, drawn=False, notes=notes, progress=progress)[0]
 
 
-def _first_reading(sharing: Sharing[S], division: Division, progress: Progress) -> Read:
-    subject, feed = sharing.subject, sharing.feed
-    whole = len(division.held) == len(subject.probe.sites)
-    if not whole:
-        feed.restart()  # so that a second reading repeats it
-    words = f"reading the {feed.what} data" if whole else _words("first", feed)
+def _both_passes(site: TwoPassSite[R], parts: list[Shaped[Tensor, "b d"]], rows: Assignments) -> R:
+    """One site worked off from memory."""
+    site.first(parts, rows)
+    site.turn()
+    site.second(parts, rows)
+    return site.statistics()
+
+
+def _bootstrapped(
+    plan: Plan,
+    statistics: SiteStatistics,
+    parts: list[Shaped[Tensor, "b d"]],
+    rows: Assignments,
+    owners: Int[Tensor, " r"] | None,
+) -> SiteStatistics:
+    """The statistics with D of every bootstrap resample, where it was asked for: samples are drawn, with all their rows."""
+    options, space = plan.options, statistics.spread.subspace
+    if options.intervals != "bootstrap" or not options.wants("fuzziness") or space.rank == 0:
+        return statistics
+    labels = rows.labels
+    if owners is not None:  # one entry per sample
+        labels = labels.new_zeros(int(owners.max()) + 1).index_copy_(0, owners, labels)
+    weights = bootstrap_weights(labels, resamples=options.resamples, seed=options.seed)
+    values = reweighted_fuzziness(
+        torch.cat(parts),
+        rows.labels,
+        weights=weights if owners is None else weights[:, owners.cpu()],
+        classes=plan.probe.classes,
+        rank=space.rank,
+        convention=options.convention,
+    )
+    return replace(statistics, replicates=tuple(values.tolist()))
+
+
+def _all_passes(
+    plan: Plan,
+    feed: Feed,
+    make: Callable[[int], TwoPassSite[R]],
+    kept: KeptSite[R],
+    *,
+    drawn: bool,
+    notes: Notes,
+    progress: Progress,
+) -> tuple[Passes[R], bool]:
+    """All sites, in as many rounds as the memory makes, and whether every reading saw the samples in one order."""
+    left, results = list(plan.sites), dict[int, R]()
+    first: Read | None = None
+    rounds, steady, moved = 0, True, 0.0
+    while left:
+        memory = Memory(plan, feed, left, make, drawn=drawn)
+        one = _first_reading(plan, feed, memory, progress, before=first)
+        rounds += 1
+        if first is None:
+            first = one
+            if drawn:
+                check_two_classes(one.counts, asked="`measure`")
+        steady = check_same(first, one, feed) and steady
+        if memory.summed:
+            two = _second_reading(plan, feed, memory, progress, whole=one.random)
+            steady = check_same(one, two, feed) and steady
+            summed = {index: memory.summed.pop(index).statistics() for index in sorted(memory.summed)}
+            moved = max(moved, *(entry.spread.drift() for entry in summed.values()))
+            results |= summed
+        results |= _from_memory(plan, memory, kept, progress, done=len(results))
+        left = sorted(memory.later)
+    assert first is not None
+    if rounds > 1:
+        text = f"All sites together did not fit `memory`: the {feed.what} data were read in {rounds} rounds, some sites each."
+        notes.add("rounds", text)
+    _note_changes(notes, moved, steady=steady, what=feed.what)
+    return Passes(tuple(results[index] for index in sorted(results)), first, {}), steady
+
+
+def _first_reading(plan: Plan, feed: Feed, memory: Memory[R], progress: Progress, *, before: Read | None) -> Read:
+    if before is not None and not feed.again:
+        raise read_once(feed, plan)
+    if before is not None or memory.summed:
+        feed.restart()  # so that another reading repeats it
+    words = _words("first", feed) if memory.summed else f"reading the {feed.what} data"
+    only = frozenset(
+        {*memory.held, *memory.summed, *memory.later} if memory.keeps_only else {*memory.held, *memory.summed}
+    )
     with random_state_kept(feed.source):
-        return read(subject, feed, take=sharing.take, start=sharing.start, progress=progress, what=words)
+        return read(
+            plan,
+            feed,
+            take=memory.take,
+            start=memory.start,
+            progress=progress,
+            what=words,
+            scored=before is None,
+            only=only,
+            whole=before is not None and before.random,
+        )
 
 
-def _second_reading(sharing: Sharing[S], progress: Progress, *, whole: bool) -> Read:
-    """The second pass over the sites that were not kept; the forward pass ends after the last of them.
+def _second_reading(plan: Plan, feed: Feed, memory: Memory[R], progress: Progress, *, whole: bool) -> Read:
+    """The second pass over the sites that were summed; the forward pass ends after the last of them.
 
     Not so where it is to be `whole`: a model that draws random numbers must draw as many as it did before.
     """
-    subject, feed, sites = sharing.subject, sharing.feed, sharing.summed
+    sites, numbered = memory.summed, _Numbered(plan, drawn=memory.drawn)
     for site in sites.values():
         site.turn()
-    marks = BatchMarks(classes=subject.probe.classes, folds=sharing.folds, seed=subject.options.seed, kept=False)
     with random_state_kept(feed.source):
         return read(
-            subject, feed, take=lambda place, rows: sites[place].second([rows.features], marks.of_rows(rows.owners)),
-            start=marks.start, progress=progress, what=_words("second", feed), scored=False, only=frozenset(sites), whole=whole,
-        )  # fmt: skip
+            plan,
+            feed,
+            take=lambda index, rows: sites[index].second([rows.features], numbered.rows.of_rows(rows.owners)),
+            start=numbered.start,
+            progress=progress,
+            what=_words("second", feed),
+            scored=False,
+            only=frozenset(sites),
+            whole=whole,
+        )
+
+
+class _Numbered:
+    """The assignments of the batch under way, its samples numbered on."""
+
+    def __init__(self, plan: Plan, *, drawn: bool) -> None:
+        self.plan, self.drawn, self.samples = plan, drawn, 0
+
+    def start(self, labels: Int[Tensor, " b"]) -> None:
+        """A batch begins."""
+        self.rows = assignments(self.plan, labels, first=self.samples) if self.drawn else Assignments(labels)
+        self.samples += len(labels)
 
 
 def _words(which: str, feed: Feed) -> str:
     return f"{which} reading" if feed.what == "training" else f"{which} reading of the {feed.what} data"
 
 
-def _from_memory(subject: Subject, kept: Kept, progress: Progress) -> Trained:
-    """Where the features of all sites were kept."""
-    replicates, notes = plan_replicates(kept, subject)
-    places = range(len(subject.probe.sites))
+def _from_memory(plan: Plan, memory: Memory[R], kept: KeptSite[R], progress: Progress, *, done: int) -> dict[int, R]:
+    """The sites whose features were kept, several at once."""
+    held, total = sorted(memory.held), len(plan.sites)
+    device = memory.labels[0].device
 
-    def work(place: int) -> SiteStates:
-        parts = kept.features.parts(place)
-        return states_of(parts, place, kept=kept, subject=subject, replicates=replicates)
+    def work(index: int) -> R:
+        parts, rows, owners = memory.features(index)
+        return kept(index, parts, rows, owners)
 
-    with exact_arithmetic(kept.labels.device):
-        states = parallel_map(
-            work,
-            places,
-            threads=site_threads(subject, len(places)),
-            done=lambda count: progress("statistics", count, len(places)),
-        )
-    return states, kept.read, replicates.kind if replicates else None, notes
-
-
-def _in_order(summed: dict[int, T], work: Callable[[int], T], sharing: Sharing[S], progress: Progress) -> list[T]:
-    """The statistics of all sites in their order: those that were summed up, and those worked off from memory."""
-    held = sorted(sharing.held)
-    with exact_arithmetic(sharing.labels[0].device):
-        found = parallel_map(
+    with exact_arithmetic(device):
+        results = parallel_map(
             work,
             held,
-            threads=site_threads(sharing.subject, len(held)),
-            done=lambda count: progress("statistics", count, len(held)),
+            threads=_threads(plan, len(held)) if device.type == "cpu" else 1,
+            done=lambda count: progress("statistics", done + count, total),
         )
-    both = {**summed, **dict(zip(held, found, strict=True))}
-    return [both[place] for place in sorted(both)]
+    return dict(zip(held, results, strict=True))
+
+
+def _threads(plan: Plan, sites: int) -> int:
+    """As many as there are threads, and as the memory of the widest site's statistics allows."""
+    room = plan.options.memory // SHARE // max(1, int(2 * max(map(plan.state_bytes, plan.sites))))
+    return max(1, min(torch.get_num_threads(), sites, room))
 
 
 def check_same(one: Read, two: Read, feed: Feed) -> bool:
@@ -178,28 +253,17 @@ def check_same(one: Read, two: Read, feed: Feed) -> bool:
     return one.order == two.order
 
 
-def _interval_notes(subject: Subject, division: Division) -> list[Note]:
-    """What is to be said of intervals where not all features were kept."""
-    options = subject.options
-    if wanted_folds(subject) and not division.folds:
-        need = sum(state_bytes(subject, place, folds=FOLDS) for place in range(len(subject.probe.sites)))
-        text = f"Intervals were left out: {FOLDS} folds need {need:,.0f} bytes, the budget is {options.memory:,} (`memory=`)."
-        return [Note("no-intervals", text)]
-    if options.intervals == "bootstrap":
-        text = "Not all features were kept, so intervals are by jackknife over folds instead of the bootstrap."
-        return [Note("jackknife", text)]
-    return []
-
-
-def _changes(moved: float, *, steady: bool, what: str) -> list[Note]:
+def _note_changes(notes: Notes, moved: float, *, steady: bool, what: str) -> None:
     if moved > DRIFT:
         text = (
             f"The {what} features changed between the two readings (class means moved by up to {moved:.2g} of the "
             "within-class spread): the loader augments, or shuffles in the reading `mixed`. D is of both readings mixed."
         )
-        return [Note("changed", text)]
-    if not steady:
-        lost = "" if what == "test" else ", the null and intervals are left out"
-        text = f"The {what} loader shuffles between readings; D is not affected{lost}."
-        return [Note("shuffled", text)]
-    return []
+        notes.add("changed", text)
+    elif not steady:
+        lost = (
+            ""
+            if what == "test"
+            else "; its samples have no number that stays, so the chance level and intervals are left out"
+        )
+        notes.add("shuffled", f"The {what} loader shuffles between readings; D is not affected{lost}.")

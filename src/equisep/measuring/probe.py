@@ -12,9 +12,10 @@ from torch import Tensor, nn
 from equisep.data.inputs import Inputs
 from equisep.errors import FeatureError, InputError, ModelError, SiteError, did_you_mean
 from equisep.measuring.forward import Calling, run_model
+from equisep.measuring.notes import Notes
 from equisep.measuring.options import Options
 from equisep.results import Note
-from equisep.separation.moments import as_float64
+from equisep.separation.group_sums import as_float64
 from equisep.taps import (
     GRAINS,
     INPUT,
@@ -41,6 +42,8 @@ from equisep.taps import (
 )
 
 SAMPLES = 4  # of the first batch: enough to see what a model does
+REPEATED = 3  # times in sequence that a block makes a network of blocks
+IMAGES = 4  # dimensions of a batch of images
 TOKENS = (torch.int64, torch.int32)  # what an embedding looks up: numbers without size or order
 
 
@@ -53,6 +56,7 @@ class Probe:
     dims        their widths                            grains      grain (or "") → the sites to report, in call order
     numbers     of a sample, at each site, and `bytes`  classifier  the linear layer that gives the scores, and `reads`
     classes     K, and `owner`, who says so                         the site whose features it is given
+    grain       the one that is reported, and `reason`, why
     """
 
     names: tuple[str, ...]
@@ -70,6 +74,8 @@ class Probe:
     classifier: str | None = None
     reads: str | None = None
     notes: tuple[Note, ...] = ()
+    grain: str = ""
+    reason: str = ""
 
     @property
     def begins(self) -> int:
@@ -138,7 +144,55 @@ def _probe(model: nn.Module, inputs: Inputs, sites: Sites, reduction: Reduction,
         grains=scout.reported(grains),
         notes=(*notes, *unreached),
     )
-    return _with_classifier(seen, model, linear, scout.fed, reduction, options)
+    return _with_classifier(_with_grain(seen, model), model, linear, scout.fed, reduction, options)
+
+
+def _with_grain(seen: Probe, model: nn.Module) -> Probe:
+    """The probe with the grain that is reported: by the structure of the model, never by how well a grain follows the law.
+
+    `blocks` where one composite module (a residual block, a transformer layer) repeats three times or more in sequence.
+    """
+    if len(seen.grains) == 1:
+        return replace(seen, grain=next(iter(seen.grains)))
+    modules, longest, run, last = site_modules(model), ("", 0), 0, None
+    for site in seen.grains["blocks"]:
+        block = modules.get(site)
+        kind = type(inner(block)) if block is not None and any(True for _ in block.children()) else None
+        run = run + 1 if kind is not None and kind is last else int(kind is not None)
+        last = kind
+        if kind is not None and run > longest[1]:
+            longest = (kind.__name__, run)
+    name, count = longest
+    if count >= REPEATED:
+        grain, reason = "blocks", f"`{name}` repeats {count} times in sequence"
+    else:
+        grain, reason = "layers", f"no block repeats {REPEATED} times or more in sequence"
+    other = next(each for each in seen.grains if each != grain)
+    text = (
+        f"Both grains were measured; the {grain} are reported, since {reason}. The law of the {other} is in "
+        f"`laws['{other}']`, and `sites='{other}'` reports them."
+    )
+    return replace(seen, grain=grain, reason=reason, notes=(*seen.notes, Note("grain", text)))
+
+
+def reduction_for(model: nn.Module, inputs: Inputs, notes: Notes) -> Reduction:
+    """The reduction where none was asked for: token sequences are averaged over their real tokens, all else is flattened.
+
+    Sequences are known by token ids or an attention mask among the inputs; a transformer of images, by its attention layers
+    and image inputs.
+    """
+    main = inputs.main
+    masked = any("mask" in name for name in inputs.kwargs)
+    if masked or (main is not None and main.dtype in TOKENS):
+        text = "Token sequences are averaged over their real tokens (`reduction='mean'`); `flatten` would read padding as well."
+        notes.add("reduction", text)
+        return Reduction.of("mean")
+    attention = any("attention" in type(module).__name__.lower() for module in model.modules())
+    if attention and main is not None and main.ndim == IMAGES:
+        text = "The model attends to patches of images: features are averaged over patches (`reduction='mean'`), not flattened."
+        notes.add("reduction", text)
+        return Reduction.of("mean")
+    return Reduction.of("flatten")
 
 
 def _choice(
@@ -226,9 +280,7 @@ class _Scout:
     def reached(self, *, found: bool) -> tuple[tuple[str, ...], tuple[Note, ...]]:
         """The names whose sites can be read; one asked for by name must be among them, a found one need not."""
         names = [name for name in self.choice.names if name != INPUT]
-        sites = {*self.dims, *self.same, *self.passed}
-        called = sites | {every_call(site) for site in sites}
-        missing = [name for name in names if name.removesuffix(":1") not in called and name not in called]
+        missing = self._missing(names)
         named = [name for name in missing if name in self.choice.named]
         readable = [site for site in self.order if site != INPUT]
         if not readable and self.passed:
@@ -238,6 +290,18 @@ class _Scout:
                 f"Site `{(named or missing)[0]}` was never reached: the forward pass of `{self.kind}` does not call it. "
                 f"It calls {len(names) - len(missing)} of the {len(names)} sites asked for; name others."
             )
+        kept = [name for name in self.choice.names if name not in missing]
+        notes = self._left_out(names, missing, found=found)
+        return tuple(name for name in kept if name != INPUT or INPUT in self.dims), notes
+
+    def _missing(self, names: list[str]) -> list[str]:
+        """The names that no call of the forward pass answers to."""
+        sites = {*self.dims, *self.same, *self.passed}
+        called = sites | {every_call(site) for site in sites}
+        return [name for name in names if name.removesuffix(":1") not in called and name not in called]
+
+    def _left_out(self, names: list[str], missing: list[str], *, found: bool) -> tuple[Note, ...]:
+        """What is to be said of sites that were not reached, or cannot be read."""
         notes = []
         if missing:
             where = "found in the module tree " if found else "selected "
@@ -247,8 +311,7 @@ class _Scout:
             reason = str(next(iter(self.passed.values())))
             text = f"{len(self.passed)} sites cannot be read so and were left out: {_few(list(self.passed))}. {reason}"
             notes.append(Note("unfit", text))
-        kept = [name for name in self.choice.names if name not in missing]
-        return tuple(name for name in kept if name != INPUT or INPUT in self.dims), tuple(notes)
+        return tuple(notes)
 
     def reported(self, grains: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
         """The sites of each grain in call order, the raw input first; a grain that reads the same as one before is none."""
@@ -352,15 +415,3 @@ def _check_classifier(
         f"The classifier `{asked}` does not read the last site `{last}`: it is given something else. "
         "NC3 and NC4 exist only at the site it reads; add that module to `sites`, or leave `classifier=` out."
     )
-
-
-def classifier_note(classes: int, site: str, reduction: Reduction) -> Note:
-    """Why there is no NC3 and NC4."""
-    if reduction.components is not None:
-        text = f"`{reduction.name}` changes the features that the classifier reads, so NC3 and NC4 do not exist."
-        return Note("no-classifier", text)
-    text = (
-        f"No linear layer with {classes} outputs reads the last site `{site}` directly, so NC3 and NC4 do not exist; "
-        "to have them, add the module whose output it reads (a pooling or flatten layer, say) to `sites`."
-    )
-    return Note("no-classifier", text)

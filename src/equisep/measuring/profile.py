@@ -1,234 +1,304 @@
-"""From statistics to the records of a profile: site readings, the classifier's reading, laws and notes."""
+"""From statistics to the records of a profile: site readings, laws at every grain, the classifier, effective depth."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 
-import torch
-from torch import Tensor, nn
+import numpy as np
+from torch import nn
 
-from equisep.law import choose_grain, curve_intervals, fit_law, grain_bic, law_intervals
+from equisep.files import encode
+from equisep.law import curve_intervals, fit_law, law_intervals
 from equisep.law.intervals import ResampleKind
+from equisep.measuring.notes import (
+    Notes,
+    note_batches,
+    note_class_mix,
+    note_classes,
+    note_classifier,
+    note_depth,
+    note_sites,
+)
 from equisep.measuring.options import Options
-from equisep.measuring.probe import Probe
-from equisep.results import ClassifierReading, GrainChoice, Interval, LawFit, Note, SiteReading
-from equisep.separation import PHD20
+from equisep.measuring.passes import Passes
+from equisep.measuring.plan import Plan
+from equisep.measuring.reading import Read, shares
+from equisep.results import ClassifierReading, GrainChoice, LawFit, Note, Profile, SiteReading
+from equisep.separation import PHD20, SiteStatistics, TestStatistics, effective_depth, geometry_of
 from equisep.separation.centers import cdnv_of
-from equisep.separation.collapse import centered_means, geometry_of, nc3_of
+from equisep.separation.collapse import centered_means, nc3_of
 from equisep.separation.fuzziness import class_fuzziness_of, fuzziness_of
-from equisep.separation.moments import as_float64
-from equisep.separation.states import SiteStates
-from equisep.shapes import Float64, Int
+from equisep.separation.group_sums import as_float64
+
+SETS = ("training", "test")
 
 
-def site_reading(name: str, states: SiteStates, options: Options) -> SiteReading:
-    """One site's numbers; its index is given where it takes its place in a grain."""
-    train, convention = states.train, options.convention
-    test = states.test.spread if states.test else None
-    space, moments = train.subspace, train.moments
-    geometry = geometry_of(centered_means(space)) if options.wants("collapse") else None
-    n, n_test = moments.n, test.moments.n if test else 0
-    shares = moments.traces / moments.counts.clamp(min=1)
-    return SiteReading(
-        index=0,
-        name=name,
-        dim=moments.dim,
-        fuzziness=fuzziness_of(space, train.projections, convention) if options.wants("fuzziness") else None,
-        fuzziness_test=fuzziness_of(test.subspace, test.projections, convention)
-        if test and options.wants("fuzziness")
-        else None,
-        null=states.null,
-        class_fuzziness=_class_values(states) if options.wants("class_fuzziness") else None,
-        rank=space.rank if options.wants("fuzziness", "spectrum") else None,
-        cut=space.cut if options.wants("fuzziness", "spectrum") else None,
-        singular_values=tuple(space.singular_values.tolist()) if options.wants("spectrum") else None,
-        nc1=_nc1(states),
-        norm_spread=geometry.norm_spread if geometry else None,
-        angle_spread=geometry.angle_spread if geometry else None,
-        angle_gap=geometry.angle_gap if geometry else None,
-        etf_distance=geometry.etf_distance if geometry else None,
-        trace_within=float(space.within_weights @ shares) if options.wants("traces") else None,
-        trace_between=space.trace_between if options.wants("traces") else None,
-        cdnv=cdnv_of(moments, space) if options.wants("cdnv") else None,
-        cdnv_test=cdnv_of(test.moments, test.subspace)
-        if test and test.moments.present.numel() > 1 and options.wants("cdnv")
-        else None,
-        ncc_train=states.hits / n if states.hits is not None and options.wants("ncc") else None,
-        ncc_test=states.test.hits / n_test if states.test and options.wants("ncc") else None,
-        coordinates=states.coordinates,
+@dataclass(frozen=True, slots=True)
+class GrainLaws:
+    """One grain: its readings in order, the law of D on the training data, and the other laws."""
+
+    readings: tuple[SiteReading, ...]
+    law: LawFit
+    others: Mapping[str, LawFit]
+
+
+def profile_of(
+    plan: Plan,
+    train: Passes[SiteStatistics],
+    test: Passes[TestStatistics] | None,
+    *,
+    name: str,
+    class_names: tuple[str, ...] | None,
+    notes: Notes,
+) -> Profile:
+    """Everything that the statistics say; what needs care is added to the notes."""
+    probe, options = plan.probe, plan.options
+    tested = test.sites if test is not None else (None,) * len(train.sites)
+    distinct = [
+        site_reading(site, one, two, options) for site, one, two in zip(probe.sites, train.sites, tested, strict=True)
+    ]
+    kind = _interval_kind(train.sites, options)
+    grains = {
+        grain: _grain_laws([distinct[i] for i in indices], [train.sites[i] for i in indices], names, plan, kind)
+        for grain, names in probe.grains.items()
+        for indices in [[probe.index_of(site) for site in names]]
+    }
+    chosen = grains[probe.grain]
+    reads = [train.read, *([test.read] if test is not None else [])]
+    known = any(site.fuzziness_interval is not None for site in chosen.readings)
+    depth = _note_all(plan, chosen, train, reads, notes)
+    balanced = [_mean(site.ncc_class_train) for site in chosen.readings]
+    return Profile(
+        model=name,
+        reading=options.reading,
+        classes=probe.classes,
+        class_names=class_names,
+        counts=tuple(reads[0].counts.tolist()),
+        counts_test=tuple(reads[1].counts.tolist()) if test is not None else None,
+        sites=chosen.readings,
+        law=chosen.law,
+        laws={**chosen.others, **({grain: each.law for grain, each in grains.items()} if len(grains) > 1 else {})},
+        effective_depth=depth,
+        effective_depth_balanced=effective_depth([None] * probe.begins + balanced, epsilon=options.epsilon),
+        network_depth=_network_depth(chosen.readings, reads[-1].accuracy, options),
+        classifier=_classifier_reading(plan, chosen.readings[-1].name, train, test, notes),
+        grains=_grain_choice(plan, grains) if len(grains) > 1 else None,
+        accuracy_train=reads[0].accuracy,
+        accuracy_test=reads[1].accuracy if test is not None else None,
+        accuracy_class_train=reads[0].class_accuracy,
+        accuracy_class_test=reads[1].class_accuracy if test is not None else None,
+        settings=encode({**asdict(options), "grain": probe.grain or None, "intervals_by": kind if known else None}),
     )
 
 
-def _nc1(states: SiteStates) -> float | None:
+def site_reading(name: str, train: SiteStatistics, test: TestStatistics | None, options: Options) -> SiteReading:
+    """One site's numbers; its index is given where it takes its place in a grain."""
+    centers = train.spread.centers
+    bare = SiteReading(index=0, name=name, dim=centers.dim, null=train.chance, coordinates=train.coordinates)
+    return _with_collapse(
+        _with_centers(_with_fuzziness(bare, train, test, options), train, test, options), train, options
+    )
+
+
+def _with_fuzziness(
+    reading: SiteReading, train: SiteStatistics, test: TestStatistics | None, options: Options
+) -> SiteReading:
+    space, wanted = train.spread.subspace, options.wants("fuzziness")
+    ranked = options.wants("fuzziness", "spectrum")
+    return replace(
+        reading,
+        fuzziness=fuzziness_of(train.spread, options.convention) if wanted else None,
+        fuzziness_test=fuzziness_of(test.spread, options.convention) if test and wanted else None,
+        class_fuzziness=_class_values(train) if options.wants("class_fuzziness") else None,
+        rank=space.rank if ranked else None,
+        cut=space.cut if ranked else None,
+        singular_values=tuple(space.singular_values.tolist()) if options.wants("spectrum") else None,
+    )
+
+
+def _with_centers(
+    reading: SiteReading, train: SiteStatistics, test: TestStatistics | None, options: Options
+) -> SiteReading:
+    if options.wants("cdnv"):
+        several = test is not None and test.spread.centers.present.numel() > 1
+        apart = cdnv_of(test.spread) if test and several else None
+        reading = replace(reading, cdnv=cdnv_of(train.spread), cdnv_test=apart)
+    if options.wants("ncc") and train.nearest is not None:
+        hits, counts = train.nearest.hits, train.spread.centers.counts.cpu()
+        share = int(hits.sum()) / int(counts.sum())
+        reading = replace(reading, ncc_train=share, ncc_class_train=shares(hits, counts))
+    if options.wants("ncc") and test is not None:
+        hits, counts = test.nearest.hits, test.spread.centers.counts.cpu()
+        share = int(hits.sum()) / int(counts.sum())
+        reading = replace(reading, ncc_test=share, ncc_class_test=shares(hits, counts))
+    return reading
+
+
+def _with_collapse(reading: SiteReading, train: SiteStatistics, options: Options) -> SiteReading:
+    spread = train.spread
+    if options.wants("traces"):
+        within = float(spread.subspace.within_weights @ spread.projections.variances)
+        reading = replace(reading, trace_within=within, trace_between=spread.subspace.trace_between)
+    if options.wants("collapse"):
+        geometry = geometry_of(centered_means(spread.subspace))
+        reading = replace(reading, nc1=_nc1(train), **({} if geometry is None else asdict(geometry)))
+    return reading
+
+
+def _nc1(train: SiteStatistics) -> float | None:
     """NC1 = Tr(SSw SSb⁺)/K in PHD20's convention, K the classes that have samples."""
-    if states.collapse is None:
+    if train.collapse is None:
         return None
-    value = fuzziness_of(states.collapse.subspace, states.collapse.projections, PHD20)
-    return None if value is None else value / int((states.collapse.moments.counts > 0).sum())
+    value = fuzziness_of(train.collapse, PHD20)
+    return None if value is None else value / int((train.collapse.centers.counts > 0).sum())
 
 
-def _class_values(states: SiteStates) -> tuple[float | None, ...] | None:
-    if states.train.subspace.rank == 0:
+def _class_values(train: SiteStatistics) -> tuple[float | None, ...] | None:
+    if train.spread.subspace.rank == 0:
         return None
-    values = class_fuzziness_of(states.train.subspace, states.train.projections).tolist()
-    counts = states.train.moments.counts.tolist()
+    counts = train.spread.centers.counts.tolist()
+    values = class_fuzziness_of(train.spread).tolist()
     return tuple(value if count else None for value, count in zip(values, counts, strict=True))
 
 
-def classifier_reading(
-    name: str | None, layer: nn.Linear | None, last: SiteStates, options: Options
-) -> tuple[ClassifierReading | None, list[Note]]:
-    """NC2 of the classifier's rows, and NC3 and NC4 with the class means it reads; None for a zero row."""
-    if name is None or layer is None or not options.wants("collapse"):
-        return None, []
-    rows = as_float64(layer.weight)
-    geometry = geometry_of(rows - rows.mean(dim=0))
-    if geometry is None:
-        text = f"A row of the classifier `{name}` is zero once centered, so its NC2 to NC4 do not exist."
-        return None, [Note("zero-classifier", text)]
-    moments, test = last.train.moments, last.test
-    whole = bool((moments.counts > 0).all())
-    nc4 = last.disagreements / moments.n if last.disagreements is not None else None
-    nc4_test = test.disagreements / test.spread.moments.n if test and test.disagreements is not None else None
-    reading = ClassifierReading(
-        name=name,
-        norm_spread=geometry.norm_spread,
-        angle_spread=geometry.angle_spread,
-        angle_gap=geometry.angle_gap,
-        etf_distance=geometry.etf_distance,
-        nc3=nc3_of(layer.weight, moments.means) if whole else None,
-        nc4=nc4,
-        nc4_test=nc4_test,
-    )
-    return reading, []
+def _interval_kind(sites: Sequence[SiteStatistics], options: Options) -> ResampleKind | None:
+    """What the replicates of D are, where every site that has a D has them."""
+    needed = [site for site in sites if site.spread.subspace.rank]
+    if not needed or any(site.replicates is None for site in needed):
+        return None
+    return "bootstrap" if options.intervals == "bootstrap" else "jackknife"
 
 
-def grain_readings(sites: Sequence[str], probe: Probe, distinct: Sequence[SiteReading]) -> list[SiteReading]:
-    """The readings of one grain in order; two names of one tensor share its numbers."""
-    return [
-        replace(distinct[probe.index_of(site)], name=site, index=probe.begins + place)
-        for place, site in enumerate(sites)
-    ]
-
-
-def laws_of(
-    readings: Sequence[SiteReading],
-    replicates: Float64[Tensor, "l m"] | None,
-    *,
+def _grain_laws(
+    distinct: Sequence[SiteReading],
+    statistics: Sequence[SiteStatistics],
+    names: Sequence[str],
+    plan: Plan,
     kind: ResampleKind | None,
-    options: Options,
-) -> tuple[LawFit, dict[str, LawFit], list[SiteReading]]:
-    """The law of D on the training data, the other laws, and the readings with an interval of D each."""
-    law = _law([reading.fuzziness for reading in readings])
-    intervals: tuple[Interval | None, ...] = (None,) * len(readings)
-    if replicates is not None and kind is not None and law.curve:
-        curves = replicates.T.numpy()
-        law = law_intervals(curves, law, kind=kind, level=options.level)
-        intervals = curve_intervals(curves, law.curve, kind=kind, level=options.level)
+) -> GrainLaws:
+    """The readings of one grain in order, two names of one tensor sharing its numbers, with their laws and intervals."""
+    readings = [
+        replace(reading, name=name, index=plan.probe.begins + place)
+        for place, (name, reading) in enumerate(zip(names, distinct, strict=True))
+    ]
+    law, begin = _law([reading.fuzziness for reading in readings])
+    if kind is not None and law.curve:
+        curves = np.array([site.replicates for site in statistics[begin:]]).T
+        law = law_intervals(curves, law, kind=kind, level=plan.options.level)
+        intervals = (None,) * begin + curve_intervals(curves, law.curve, kind=kind, level=plan.options.level)
+        readings = [replace(each, fuzziness_interval=span) for each, span in zip(readings, intervals, strict=True)]
+    return GrainLaws(tuple(readings), law, _other_laws(readings))
+
+
+def _other_laws(readings: Sequence[SiteReading]) -> dict[str, LawFit]:
+    """The law of D on the test data, and of D_k of every class that has one at every site."""
     others: dict[str, LawFit] = {}
     if any(reading.fuzziness_test is not None for reading in readings):
-        others["test"] = _law([reading.fuzziness_test for reading in readings])
+        others["test"] = _law([reading.fuzziness_test for reading in readings])[0]
     by_class = [reading.class_fuzziness for reading in readings if reading.class_fuzziness is not None]
     if len(by_class) == len(readings):
         for k, curve in enumerate(zip(*by_class, strict=True)):
             if all(value is not None for value in curve):
-                others[f"class {k}"] = _law(curve)
-    spans = [replace(reading, fuzziness_interval=span) for reading, span in zip(readings, intervals, strict=True)]
-    return law, others, spans
+                others[f"class {k}"] = _law(curve)[0]
+    return others
 
 
-def grain_laws(
-    distinct: Sequence[SiteReading],
-    states: Sequence[SiteStates],
-    probe: Probe,
-    *,
-    kind: ResampleKind | None,
-    options: Options,
-) -> tuple[str, list[SiteReading], LawFit, dict[str, LawFit], GrainChoice | None, list[Note]]:
-    """The law at every grain, and the grain that is chosen: the one asked for, or of two the one that follows it better."""
-    stacked = [state.replicates for state in states if state.replicates is not None]
-    replicates = torch.stack(stacked) if len(stacked) == len(states) else None
-    found: dict[str, tuple[LawFit, dict[str, LawFit], list[SiteReading]]] = {}
-    for grain, sites in probe.grains.items():
-        places = [probe.index_of(site) for site in sites]
-        part = None if replicates is None else replicates[places]
-        found[grain] = laws_of(grain_readings(sites, probe, distinct), part, kind=kind, options=options)
-    if len(found) == 1:
-        ((grain, (law, laws, readings)),) = found.items()
-        return grain, readings, law, laws, None, []
-    curve = [reading.fuzziness for reading in distinct]
-    chosen = {grain: sorted({probe.index_of(site) for site in sites}) for grain, sites in probe.grains.items()}
-    bics = {grain: grain_bic(curve, mine) for grain, mine in chosen.items()}  # two names of one tensor are one site
-    both = {grain: law for grain, (law, _, _) in found.items()}
-    choice, note = choose_grain(both, bics, probe.grains)
-    law, laws, readings = found[choice.chosen]
-    return choice.chosen, readings, law, {**laws, **both}, _with_others(choice, found, probe), [note]
+def _law(curve: Sequence[float | None]) -> tuple[LawFit, int]:
+    """The law of a curve, and where it begins: first sites without D (the same for every sample, say) are left out."""
+    begin = next((index for index, value in enumerate(curve) if value is not None), len(curve))
+    values = [value for value in curve[begin:] if value is not None]
+    if not values or len(values) < len(curve) - begin:
+        text = f"No law: D exists at {len(values)} of {len(curve)} sites."
+        return LawFit(curve=(), notes=(Note("no-curve", text),)), begin
+    law = fit_law(values)
+    if begin:
+        text = f"D does not exist at the first {begin} of {len(curve)} sites: the law is that of the sites after them."
+        law = replace(law, notes=(*law.notes, Note("late-curve", text)))
+    return law, begin
 
 
-def _with_others(
-    choice: GrainChoice,
-    found: Mapping[str, tuple[LawFit, dict[str, LawFit], list[SiteReading]]],
-    probe: Probe,
-) -> GrainChoice:
-    """The choice with the readings that the chosen grain does not have; a picture of one tensor is kept once."""
-    mine = choice.sites[choice.chosen]
-    known = {probe.index_of(site) for site in mine}
-    rest = [reading for grain, (_, _, readings) in found.items() if grain != choice.chosen for reading in readings]
+def _grain_choice(plan: Plan, grains: Mapping[str, GrainLaws]) -> GrainChoice:
+    """Which grain is reported, with the readings that it does not have; a picture of one tensor is kept once."""
+    probe, chosen = plan.probe, plan.probe.grain
+    mine = {reading.name for reading in grains[chosen].readings}
+    known = {probe.index_of(name) for name in mine}
     others = [
         replace(reading, coordinates=None) if probe.index_of(reading.name) in known else reading
-        for reading in rest
+        for grain, laws in grains.items()
+        if grain != chosen
+        for reading in laws.readings
         if reading.name not in mine
     ]
-    return replace(choice, others=tuple(others))
+    return GrainChoice(chosen=chosen, sites=dict(probe.grains), others=tuple(others), reason=probe.reason)
 
 
-def _law(curve: Sequence[float | None]) -> LawFit:
-    values = [value for value in curve if value is not None]
-    if not values or len(values) < len(curve):
-        text = f"No law: D exists at {len(values)} of {len(curve)} sites."
-        return LawFit(curve=(), notes=(Note("no-curve", text),))
-    return fit_law(values)
+def _classifier_reading(
+    plan: Plan, last: str, train: Passes[SiteStatistics], test: Passes[TestStatistics] | None, notes: Notes
+) -> ClassifierReading | None:
+    """NC2 of the classifier's rows, and NC3 and NC4 with the class means it reads; None for a zero row."""
+    index = plan.probe.index_of(last)
+    layer, name = plan.layer_at(index), plan.probe.classifier
+    if layer is None or name is None:
+        note_classifier(notes, plan.probe.classes, last, plan.reduction)
+        return None
+    if not plan.options.wants("collapse"):
+        return None
+    rows = as_float64(layer.weight)
+    geometry = geometry_of(rows - rows.mean(dim=0))
+    if geometry is None:
+        text = f"A row of the classifier `{name}` is zero once centered, so its NC2 to NC4 do not exist."
+        notes.add("zero-classifier", text)
+        return None
+    return ClassifierReading(
+        name=name,
+        **asdict(geometry),
+        nc3=_nc3(layer, train.sites[index]),
+        nc4=_disagreement(train.sites[index]),
+        nc4_test=None if test is None else _disagreement(test.sites[index]),
+    )
 
 
-def class_notes(counts: Int[Tensor, " k"], *, what: str) -> list[Note]:
-    """Classes that are absent or have a single sample."""
-    notes = []
-    for size, code, words in ((0, "absent", "no sample"), (1, "single", "one sample")):
-        found = (counts == size).nonzero().flatten().tolist()
-        if found:
-            names = ", ".join(map(str, found[:5])) + (", …" if len(found) > 5 else "")
-            effect = "left out of all means over classes" if size == 0 else "without within-class spread of their own"
-            text = f"{len(found)} of {counts.numel()} classes ({names}) have {words} in the {what} data; they are {effect}."
-            notes.append(Note(f"{code}-{what}", text))
-    return notes
+def _nc3(layer: nn.Linear, site: SiteStatistics) -> float | None:
+    centers = site.spread.centers
+    return nc3_of(layer.weight, centers.about) if bool((centers.counts > 0).all()) else None
 
 
-def site_notes(readings: Sequence[SiteReading], states: Sequence[SiteStates]) -> list[Note]:
-    """What needs care about single sites, gathered so that one cause makes one note."""
-    notes: list[Note] = []
-    sizes = [int(state.train.moments.counts[state.train.moments.counts > 0].min()) for state in states]
-    wide = [(size, reading.dim) for size, reading in zip(sizes, readings, strict=True) if reading.dim > size]
-    if wide:
-        smallest, widest = min(size for size, _ in wide), max(dim for _, dim in wide)
-        text = (
-            f"The smallest class has {smallest} samples against up to {widest} features at {len(wide)} of "
-            f"{len(readings)} sites: D depends on n against d there; compare it with its value under permuted labels (null)."
-        )
-        notes.append(Note("small-classes", text))
-    coarse = [r.name for r, s in zip(readings, states, strict=True) if s.train.moments.eps > 1e-5]
-    if coarse:
-        text = f"{len(coarse)} sites came in half precision: differences below its rounding are cut off."
-        notes.append(Note("half-precision", text))
-    for reading, state in zip(readings, states, strict=True):
-        space = state.train.subspace
-        if space.rank == 0:
-            text = "All class means coincide to rounding: nothing separates the classes, D does not exist."
-            notes.append(Note("no-separation", text, site=reading.name))
-        elif space.rank < space.full_rank:
-            text = (
-                f"The class means span {space.rank} of {space.full_rank} directions (cut at {space.cut:.2g}): they have "
-                "become dependent, and D depends on the cut."
-            )
-            notes.append(Note("rank", text, site=reading.name))
-    return notes
+def _disagreement(site: SiteStatistics | TestStatistics) -> float | None:
+    """NC4: the share of samples where the classifier and the nearest class mean disagree."""
+    if site.nearest is None or site.nearest.disagreements is None:
+        return None
+    return site.nearest.disagreements / site.spread.centers.n
+
+
+def _network_depth(readings: Sequence[SiteReading], accuracy: float | None, options: Options) -> int | None:
+    """The first layer whose nearest centers come within ε of the network itself, on the data that the accuracy is of."""
+    if accuracy is None:
+        return None
+    tested = any(reading.ncc_test is not None for reading in readings)
+    for reading in readings:
+        value = reading.ncc_test if tested else reading.ncc_train
+        if reading.index >= 1 and value is not None and value + options.epsilon >= accuracy:
+            return reading.index
+    return None
+
+
+def _mean(values: Sequence[float | None] | None) -> float | None:
+    known = [value for value in values or () if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _note_all(
+    plan: Plan, chosen: GrainLaws, train: Passes[SiteStatistics], reads: Sequence[Read], notes: Notes
+) -> int | None:
+    """Everything that needs care about the numbers, noted; the effective depth, which some of it is about."""
+    probe, options, readings = plan.probe, plan.options, chosen.readings
+    for read, what in zip(reads, SETS, strict=False):
+        note_classes(notes, read.counts, what=what)
+        note_batches(notes, plan.model, read.pure, read.batches, options, what=what)
+    note_class_mix(notes, reads[0].counts, reads[-1].counts, options)
+    note_sites(notes, readings, [train.sites[probe.index_of(reading.name)] for reading in readings])
+    notes.extend(chosen.law.notes)
+    depth = effective_depth([None] * probe.begins + [each.ncc_train for each in readings], epsilon=options.epsilon)
+    note_depth(notes, depth, readings, options)
+    return depth

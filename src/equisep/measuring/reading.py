@@ -3,93 +3,63 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from equisep.data.feed import Feed
 from equisep.errors import SiteError
 from equisep.labels import check_range
 from equisep.measuring.forward import exact_arithmetic, run_model
-from equisep.measuring.options import Options
+from equisep.measuring.plan import Plan
 from equisep.measuring.probe import Probe, check_batch, check_finite
 from equisep.progress import Progress
-from equisep.separation.pca import Components
 from equisep.shapes import Int
-from equisep.taps import Activation, Reduction, Rows, UnfitError, first_call, inner, listening, scores_of
+from equisep.taps import Activation, Rows, UnfitError, first_call, inner, listening, scores_of
 
-Start = Callable[[int, Int[Tensor, " b"]], None]
+Start = Callable[[Int[Tensor, " b"]], None]
 Take = Callable[[int, Rows], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
-    """What is measured and how: the model, its classifier, what the probe found, the reduction and all options.
-
-    `components` are those of the training features, by site index, once they are known: the test data are read on them.
-    """
-
-    model: nn.Module
-    probe: Probe
-    reduction: Reduction
-    options: Options
-    layer: nn.Linear | None = None
-    components: Mapping[int, Components] = field(default_factory=dict)
-
-    def bytes_at(self, index: int) -> float:
-        """What the features of one sample take at a site, on components where these are known."""
-        found = self.components.get(index)
-        share = 1.0 if found is None else found.directions.shape[1] / self.probe.dims[index]
-        return self.probe.bytes[index] * share
-
-    def offset_at(self, index: int) -> float:
-        """‖center‖² of the components of a site; 0 where there are none."""
-        found = self.components.get(index)
-        return 0.0 if found is None else float(found.center.square().sum())
-
-    def reduced(self, index: int, rows: Rows) -> Rows:
-        """The rows on the components of their site."""
-        found = self.components.get(index)
-        return rows if found is None else Rows(found(rows.features), rows.owners)
-
-    def layer_at(self, index: int) -> nn.Linear | None:
-        """The classifier, at the site that it reads."""
-        reads = self.probe.reads
-        return self.layer if reads is not None and self.probe.index_of(reads) == index else None
-
-
-@dataclass(frozen=True, slots=True)
 class Read:
-    """What a reading saw beside the features: label counts, a fingerprint of their order, network accuracy.
+    """What a reading saw beside the features: label counts, a fingerprint of their order, the network's hits per class.
 
-    `random` says that the model draws random numbers.
+    `pure` batches hold one class only; `random` says that the model draws random numbers.
     """
 
     counts: Int[Tensor, " k"]
     order: int
-    hits: int | None
+    hits: Int[Tensor, " k"] | None
     batches: int
     pure: int
-    kept: float
     random: bool = False
-
-    @property
-    def sortedness(self) -> float:
-        """How much likelier than by chance a label permuted inside its batch stays right; 1 for class-mixed batches."""
-        by_chance = float((self.counts / self.n).square().sum())
-        small = self.batches * (1 - by_chance) / self.n  # a sample is always found in its own batch: 1/b on average
-        return (self.kept / self.n - small) / by_chance
 
     @property
     def n(self) -> int:
         """Samples read."""
         return int(self.counts.sum())
 
+    @property
+    def accuracy(self) -> float | None:
+        """Of the network, where it gives scores."""
+        return None if self.hits is None else int(self.hits.sum()) / self.n
+
+    @property
+    def class_accuracy(self) -> tuple[float | None, ...] | None:
+        """Per class; None for a class without samples."""
+        return None if self.hits is None else shares(self.hits, self.counts)
+
+
+def shares(hits: Int[Tensor, " k"], counts: Int[Tensor, " k"]) -> tuple[float | None, ...]:
+    """Hits over samples, per class; None for a class without samples."""
+    return tuple(hit / count if count else None for hit, count in zip(hits.tolist(), counts.tolist(), strict=True))
+
 
 def read(
-    subject: Subject,
+    plan: Plan,
     feed: Feed,
     *,
     take: Take,
@@ -100,51 +70,50 @@ def read(
     only: frozenset[int] | None = None,
     whole: bool = False,
 ) -> Read:
-    """Run all batches; `start(index, labels)` before each, `take(site index, rows)` for each activation.
+    """Run all batches; `start(labels)` before each, `take(site index, rows)` for each activation.
 
     Without `scored` the accuracy of the model is not asked for, and the forward pass ends after the last site, unless
     `whole` says that it must not. `only` restricts a reading to some sites.
     """
-    probe, options = subject.probe, subject.options
+    probe, options = plan.probe, plan.options
     state = _State(probe, only, only_last=options.calls == "last")
     counts = torch.zeros(probe.classes, dtype=torch.int64, device="cpu")
-    kept = 0.0
-    order, hits, pure, index = 0, 0, 0, -1
+    hits = torch.zeros_like(counts)
+    order, pure, index = 0, 0, -1
     random = False
     scored = scored and probe.scored
     total = feed.batches
 
     def give(found: Activation) -> None:
-        place = state.checked(found)
-        if place is not None:
+        site_index = state.checked(found)
+        if site_index is not None:
             with exact_arithmetic(found.rows.features.device):
-                take(place, subject.reduced(place, found.rows))
+                take(site_index, plan.reduced(site_index, found.rows))
 
     with listening(
-        subject.model, state.names, give=give, reading=options.reading, calls=options.calls, reduction=subject.reduction,
+        plan.model, state.names, give=give, reading=options.reading, calls=options.calls, reduction=plan.reduction,
         stop=not scored and not whole, until=state.until, spare=state.spare,
     ):  # fmt: skip
         for index, (inputs, labels) in enumerate(feed):
             check_range(labels, probe.classes, owner=probe.owner, where=f"batch {index} of the {feed.what} data")
-            check_batch(subject.model, len(labels), options, index=index, what=feed.what)
+            check_batch(plan.model, len(labels), options, index=index, what=feed.what)
             state.begin(index, labels, feed.what)
             if start is not None:
-                start(index, labels)
+                start(labels)
             before = torch.get_rng_state()
-            output = run_model(
-                inner(subject.model), inputs, probe.calling, what=f"batch {index} of the {feed.what} data"
-            )
+            output = run_model(inner(plan.model), inputs, probe.calling, what=f"batch {index} of the {feed.what} data")
             state.finish()
             random = random or not torch.equal(before, torch.get_rng_state())
             local = labels.cpu()
             here = torch.bincount(local, minlength=probe.classes)
             counts += here
-            kept += float(here.square().sum()) / len(local)
             order = zlib.crc32(local.numpy().tobytes(), order)
             pure += int(local.unique().numel() == 1)
             scores = scores_of(output) if scored else None
             scored = scores is not None and scores.shape == (len(labels), probe.classes)
-            hits += int((scores.argmax(dim=1) == labels).sum()) if scored and scores is not None else 0
+            if scored and scores is not None:
+                right = (scores.argmax(dim=1) == labels).cpu()
+                hits += torch.bincount(local[right], minlength=probe.classes)
             progress(what, index + 1, total)
     if index < 0:
         raise feed.nothing()
@@ -154,7 +123,6 @@ def read(
         hits=hits if scored else None,
         batches=index + 1,
         pure=pure,
-        kept=kept,
         random=random,
     )
 

@@ -36,11 +36,10 @@ class Column:
 def work_shares(law: LawFit) -> tuple[float, ...] | None:
     """Which share of the whole fall of ln D each layer takes: (ln D_{l−1} − ln D_l) / (ln D_0 − ln D_L), which sum to 1.
 
-    None where there are no loads, or where D rises again by more than a third of its falls: a fall of nothing has no shares.
+    None where there are no loads, or where D does not fall as a whole.
     """
     total = sum(law.loads)
-    falls = law.loads and total >= 0.5 * sum(map(abs, law.loads)) > 0
-    return tuple(load / total for load in law.loads) if falls else None
+    return tuple(load / total for load in law.loads) if law.loads and total > 0 else None
 
 
 def _over_sites(path: str, profile: Profile) -> Values:

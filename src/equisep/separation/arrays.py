@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import torch
@@ -11,27 +10,54 @@ from torch import Tensor
 
 from equisep.errors import FeatureError, InputError
 from equisep.labels import as_tensor, class_indices, distinct
-from equisep.separation.buffer import in_chunks
+from equisep.separation.assignments import Assignments
+from equisep.separation.blocks import with_float64
 from equisep.separation.convention import Convention
-from equisep.separation.moments import ClassMoments
-from equisep.separation.projections import Projections, project
-from equisep.separation.subspace import ClassSubspace
+from equisep.separation.group_sums import ClassCenters, GroupSums
+from equisep.separation.site import SecondPass, Spread
+from equisep.separation.subspace import AS_GIVEN
 from equisep.shapes import Int, Shaped
+
+SQUARED = 1e150, 1e-150  # numbers beyond these have no square in float64
+COMMON = 1e30, 1e-30  # … and between these no common scale is needed
 
 
 @dataclass(frozen=True, slots=True)
-class ArrayReading:
-    """Both passes over one array of features."""
+class LabeledRows:
+    """Checked features with class indices 0 … K−1, and the names of the classes in that order."""
 
     features: Shaped[Tensor, "n d"]
     labels: Int[Tensor, " n"]
-    moments: ClassMoments
-    subspace: ClassSubspace
-    projections: Projections
+    names: Int[Tensor, " k"]
+
+    @property
+    def classes(self) -> int:
+        """K."""
+        return self.names.numel()
+
+    def centers(self) -> ClassCenters:
+        """First pass."""
+        sums = GroupSums(classes=self.classes)
+        sums.add([self.features], Assignments(self.labels))
+        return sums.centers
+
+    def spread(self, convention: Convention) -> Spread:
+        """Both passes."""
+        second = SecondPass(self.centers(), convention)
+        for _ in second.look([self.features], Assignments(self.labels)):
+            pass
+        return second.spread(steps=AS_GIVEN)
+
+
+def labeled_rows(x: Any, y: Any, *, asked: str) -> LabeledRows:
+    """Features as n × d and labels as class indices, at least two classes, or one sentence that says what is wrong."""
+    features, names = checked_arrays(x, y, asked=asked)
+    labels, _ = distinct(names, asked=asked)
+    return LabeledRows(scaled(features), labels.to(features.device), names.unique())
 
 
 def checked_arrays(x: Any, y: Any, *, asked: str) -> tuple[Shaped[Tensor, "n d"], Int[Tensor, " n"]]:
-    """Features as n × d and labels as n class indices, or one sentence that says what is wrong."""
+    """Features as n × d and n integer labels, or one sentence that says what is wrong."""
     features = as_tensor(x, what="The features")
     labels, _ = class_indices(y)
     if features.ndim < 2:
@@ -42,37 +68,35 @@ def checked_arrays(x: Any, y: Any, *, asked: str) -> tuple[Shaped[Tensor, "n d"]
         )
     if features.shape[0] != labels.shape[0]:
         raise InputError(
-            f"{asked} needs one label a sample; found {features.shape[0]} samples and {labels.shape[0]} labels."
+            f"{asked} needs one label per sample; found {features.shape[0]} samples and {labels.shape[0]} labels."
         )
     if features.shape[0] == 0 or features[0].numel() == 0:
         raise InputError(f"{asked} needs at least one sample and one feature; found shape {tuple(features.shape)}.")
-    flat = features.flatten(1)
-    if flat.is_floating_point() and not bool(torch.isfinite(flat).all()):
+    flat = with_float64(features.detach().flatten(1))
+    if flat.is_floating_point() and not bool(
+        flat.sum(dtype=_summed(flat)).isfinite()
+    ):  # any NaN or Inf makes the sum one
         bad = int((~torch.isfinite(flat)).sum())
-        raise FeatureError(f"{asked} needs finite features; {bad} of {flat.numel()} numbers are NaN or Inf.")
+        if bad:
+            raise FeatureError(f"{asked} needs finite features; {bad} of {flat.numel()} numbers are NaN or Inf.")
     return flat, labels
 
 
-def read_arrays(x: Any, y: Any, *, asked: str, convention: Convention) -> ArrayReading:
-    """Both passes over plain arrays; K is the number of distinct labels."""
-    features, names = checked_arrays(x, y, asked=asked)
-    labels, classes = distinct(names, asked=asked)
-    moments = moments_of(features, labels, classes=classes)
-    subspace = ClassSubspace.of(moments, convention)
-    return ArrayReading(features, labels, moments, subspace, projections_of(features, labels, subspace=subspace))
+def _summed(x: Tensor) -> torch.dtype:
+    return torch.float64 if x.dtype == torch.float64 else torch.float32
 
 
-def moments_of(features: Shaped[Tensor, "n d"], labels: Int[Tensor, " n"], *, classes: int) -> ClassMoments:
-    """First pass, in pieces."""
-    return reduce(ClassMoments.merge, (ClassMoments.of(x, y, classes=classes) for x, y in in_chunks(features, labels)))
+def scaled(x: Shaped[Tensor, "n d"], *, like: Tensor | None = None) -> Shaped[Tensor, "n d"]:
+    """The features by a common power of two, where their squares would leave float64: no metric sees a common scale.
 
-
-def projections_of(
-    features: Shaped[Tensor, "n d"], labels: Int[Tensor, " n"], *, subspace: ClassSubspace
-) -> Projections:
-    """Second pass, in pieces."""
-    parts = (
-        Projections.of(project(x, y, subspace=subspace), y, classes=subspace.counts.shape[0])
-        for x, y in in_chunks(features, labels)
-    )
-    return reduce(Projections.merge, parts)
+    `like` are the features whose scale is to be taken, so that two data sets stay comparable.
+    """
+    if x.dtype != torch.float64:
+        return x  # float32 has no number whose square float64 has not
+    low, high = (like if like is not None else x).aminmax()
+    size = max(abs(float(low)), abs(float(high)))
+    if COMMON[1] < size < COMMON[0] or size == 0:
+        return x
+    exponent = int(torch.frexp(torch.tensor(size, dtype=torch.float64)).exponent)
+    half = exponent // 2  # in two steps: 2^−1100 is no number
+    return x * 2.0**-half * 2.0 ** (half - exponent)

@@ -1,52 +1,94 @@
-"""Marks: how rows of features are labeled beside their classes, with jackknife folds and with permuted classes."""
+"""Assignments: what every row counts as beside its class, a fold left out and classes drawn at random, by sample number.
+
+A sample's fold and its random classes depend on its number in the data and on the seed alone, never on batches, memory or
+how the data were divided: that is what makes the chance level and the intervals the same however the data are read.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from equisep.shapes import Int
 
+_FOLD_STREAM = 0  # random classes take the streams after it
+
 
 @dataclass(frozen=True, slots=True)
-class Marks:
-    """The class of every row, the fold that leaves it out, and its class under each of p permutations of the labels."""
+class Assignments:
+    """The class of every row, the fold that leaves it out, and its class under each of p random relabelings."""
 
     labels: Int[Tensor, " n"]
     folds: Int[Tensor, " n"] | None = None
-    permuted: Int[Tensor, "p n"] | None = None
+    relabeled: Int[Tensor, "p n"] | None = None
 
     @staticmethod
-    def joined(parts: Sequence[Marks]) -> Marks:
-        """The marks of several batches together, which are marked alike."""
+    def of(
+        labels: Int[Tensor, " n"], *, first: int, classes: int, folds: int, relabelings: int, seed: int
+    ) -> Assignments:
+        """Those of the samples numbered `first`, `first + 1`, …, with these labels."""
+        n, device = labels.numel(), labels.device
+        drawn = None
+        if relabelings:
+            streams = [_shares(first, n, groups=classes, seed=seed, stream=p + 1) for p in range(relabelings)]
+            drawn = torch.from_numpy(np.stack(streams)).to(device)
+        share = _shares(first, n, groups=folds, seed=seed, stream=_FOLD_STREAM) if folds else None
+        return Assignments(labels, None if share is None else torch.from_numpy(share).to(device), drawn)
+
+    @staticmethod
+    def joined(parts: Sequence[Assignments]) -> Assignments:
+        """Those of several batches together."""
         folds = [part.folds for part in parts if part.folds is not None]
-        permuted = [part.permuted for part in parts if part.permuted is not None]
-        return Marks(
+        relabeled = [part.relabeled for part in parts if part.relabeled is not None]
+        return Assignments(
             torch.cat([part.labels for part in parts]),
             torch.cat(folds) if folds else None,
-            torch.cat(permuted, dim=1) if permuted else None,
+            torch.cat(relabeled, dim=1) if relabeled else None,
         )
 
     def __len__(self) -> int:
         return self.labels.numel()
 
-    def of_rows(self, owners: Int[Tensor, " r"] | None) -> Marks:
-        """The marks of rows that belong to samples: several of one sample stay in one fold and share one label."""
-        return self if owners is None else self._picked(owners)
+    def of_rows(self, owners: Int[Tensor, " r"] | None) -> Assignments:
+        """Those of rows that belong to samples: several of one sample stay in one fold and share one label."""
+        return self if owners is None else self._at(owners)
 
-    def part(self, rows: slice) -> Marks:
-        """The marks of some rows."""
-        folds = None if self.folds is None else self.folds[rows]
-        return Marks(self.labels[rows], folds, None if self.permuted is None else self.permuted[:, rows])
+    def part(self, rows: slice) -> Assignments:
+        """Those of some rows."""
+        return self._at(rows)
 
-    def to(self, device: torch.device) -> Marks:
-        """The marks on a device."""
+    def to(self, device: torch.device) -> Assignments:
+        """The same on a device."""
         folds = None if self.folds is None else self.folds.to(device)
-        return Marks(self.labels.to(device), folds, None if self.permuted is None else self.permuted.to(device))
+        return Assignments(self.labels.to(device), folds, None if self.relabeled is None else self.relabeled.to(device))
 
-    def _picked(self, index: Int[Tensor, " r"]) -> Marks:
-        folds = None if self.folds is None else self.folds[index]
-        return Marks(self.labels[index], folds, None if self.permuted is None else self.permuted[:, index])
+    def _at(self, rows: slice | Tensor) -> Assignments:
+        folds = None if self.folds is None else self.folds[rows]
+        return Assignments(self.labels[rows], folds, None if self.relabeled is None else self.relabeled[:, rows])
+
+
+def _shares(first: int, n: int, *, groups: int, seed: int, stream: int) -> NDArray[np.int64]:
+    """A group of every sample number: each run of `groups` numbers is dealt out to all groups in an order of its own.
+
+    Equal shares to within one, whatever the order of the data; the order of each run comes from hashing its numbers.
+    """
+    begin, end = first // groups, -(-(first + n) // groups)
+    numbers = np.arange(begin * groups, end * groups, dtype=np.uint64)
+    order = _hashed(numbers, seed=seed, stream=stream).reshape(-1, groups).argsort(axis=1)
+    dealt = np.empty_like(order)
+    np.put_along_axis(dealt, order, np.arange(groups)[None, :], axis=1)
+    return dealt.reshape(-1)[first - begin * groups :][:n].astype(np.int64)
+
+
+def _hashed(numbers: NDArray[np.uint64], *, seed: int, stream: int) -> NDArray[np.uint64]:
+    """SplitMix64 (Steele, Lea & Flood 2014) of sample numbers, one stream per seed and use."""
+    with np.errstate(over="ignore"):
+        z = numbers + np.uint64((seed * 0x9E3779B97F4A7C15 + (stream + 1) * 0xD1B54A32D192ED03) % 2**64)
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 0x9E3779B97F4A7C15)):
+            z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
+        return z ^ (z >> np.uint64(29))

@@ -1,4 +1,4 @@
-"""The statistics of many networks' features at once: what `ClassMoments`, `ClassSubspace` and `Projections` give each alone.
+"""The two passes over one site of many networks at once: what `GroupSums`, `ClassSubspace` and `Projections` give each alone.
 
 An ensemble reads thousands of sites of a hundred features; one by one, that is launches and little work. Here a site
 of all members is a handful of batched products in float64. The conventions are the papers' (`sample` weighting).
@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from equisep.separation.moments import as_float64, rounding_unit
-from equisep.separation.subspace import EPS64, class_weights, rounding_cut
+from equisep.separation.convention import PAPER
+from equisep.separation.group_sums import as_float64, rounding_unit
+from equisep.separation.subspace import COMPUTED, EPS64, rounding_cut
 from equisep.shapes import Bool, Float64, Int, Shaped
 
 JACOBI_CLASSES = 32  # up to here a GPU takes all singular value decompositions in one batch
@@ -20,18 +21,18 @@ JACOBI_CLASSES = 32  # up to here a GPU takes all singular value decompositions 
 
 @dataclass(frozen=True, slots=True)
 class StackedCenters:
-    """Class means of one site of m networks, and the directions in which they differ, of which the first `rank` count.
+    """Class means of one site of m networks about their first row, and the directions in which they differ.
 
     A network that is not `sound` has NaN or Inf in its features (or means beyond float64); what stands here of it is void.
     """
 
     counts: Int[Tensor, "m k"]
-    means: Float64[Tensor, "m k d"]
+    shift: Float64[Tensor, "m 1 d"]
+    about: Float64[Tensor, "m k d"]
     traces: Float64[Tensor, "m k"]
     directions: Float64[Tensor, "m d r"]
     singular_values: Float64[Tensor, "m r"]
     coordinates: Float64[Tensor, "m k r"]
-    rank: Int[Tensor, " m"]
     sound: Bool[Tensor, " m"]
 
 
@@ -54,21 +55,34 @@ def read_stacked(
     """All metrics of one site that need no other data; a member with NaN or Inf in its features gets NaN."""
     finite = features.isfinite().flatten(1).all(dim=1)
     x = as_float64(torch.where(finite[:, None, None], features, 0))  # m n d
+    shift = x[:, :1].clone()  # so that no common offset costs digits
     y = labels.to(x.device)
     one_hot = torch.nn.functional.one_hot(y, classes).to(torch.float64)  # m n k
-    centers, residuals = _centers(x, one_hot, finite.to(x.device), eps=rounding_unit(features.dtype))
+    centers, residuals = _centers(x - shift, one_hot, finite.to(x.device), shift=shift)
     squares = one_hot.mT @ (residuals @ centers.directions).square()  # m k r
-    counted = torch.arange(centers.singular_values.shape[1], device=x.device) < centers.rank.unsqueeze(1)  # m r
-    inverse = torch.where(counted, 1 / centers.singular_values.square(), 0)
     n = centers.counts.clamp(min=1).to(torch.float64)  # m k
-    by_class = (squares @ inverse.unsqueeze(2)).squeeze(2) / n  # m k
-    whole = (class_weights(centers.counts)[0] * by_class).sum(dim=1)
-    known = centers.sound & (centers.rank > 0)
+    weights = PAPER.weights(centers.counts)
+    variances = squares / n.unsqueeze(2)  # m k r
+    cut = rounding_cut(
+        centers.counts,
+        weights.between,
+        sizes=(centers.about + centers.shift).square().sum(dim=2) + centers.traces / n,
+        variances=centers.traces / n,
+        eps=rounding_unit(features.dtype),
+        dim=x.shape[2],
+        steps=COMPUTED,
+    )
+    counted = centers.singular_values > cut.unsqueeze(1)
+    inverse = torch.where(counted, 1 / centers.singular_values.square(), 0)
+    by_class = (variances @ inverse.unsqueeze(2)).squeeze(2)  # m k
+    whole = (weights.within * by_class).sum(dim=1)
+    rank = counted.sum(dim=1) * centers.sound
+    known = centers.sound & (rank > 0)
     reading = StackedReading(
         fuzziness=torch.where(known, whole, torch.nan),
         class_fuzziness=torch.where(known.unsqueeze(1) & (centers.counts > 0), by_class, torch.nan),
         cdnv=torch.where(centers.sound, _cdnv(centers), torch.nan),
-        rank=centers.rank,
+        rank=rank,
     )
     return reading, centers
 
@@ -83,9 +97,9 @@ def stacked_hits(
     x = as_float64(features)
     y = labels.to(x.device)
     own = y.unsqueeze(2)
-    means = centers.means.gather(1, own.expand(-1, -1, x.shape[2]))  # m n d
+    means = centers.about.gather(1, own.expand(-1, -1, x.shape[2]))  # m n d
     here = centers.coordinates.gather(1, own.expand(-1, -1, centers.coordinates.shape[2]))  # m n r
-    z = (x - means) @ centers.directions + here  # m n r
+    z = (x - centers.shift - means) @ centers.directions + here  # m n r
     norms = centers.coordinates.square().sum(dim=2)  # m k
     distances = norms.unsqueeze(1) - 2 * (z @ centers.coordinates.mT)  # m n k
     distances = distances.masked_fill((centers.counts == 0).unsqueeze(1), torch.inf)
@@ -93,32 +107,33 @@ def stacked_hits(
 
 
 def _centers(
-    x: Float64[Tensor, "m n d"], one_hot: Float64[Tensor, "m n k"], finite: Bool[Tensor, " m"], *, eps: float
+    x: Float64[Tensor, "m n d"],
+    one_hot: Float64[Tensor, "m n k"],
+    finite: Bool[Tensor, " m"],
+    *,
+    shift: Float64[Tensor, "m 1 d"],
 ) -> tuple[StackedCenters, Float64[Tensor, "m n d"]]:
-    """Means, traces and directions, and the residuals x − m_y."""
+    """Means, traces and directions of features about `shift`, and the residuals x − m_y."""
     counts = one_hot.sum(dim=1).to(torch.int64)  # m k
-    means = (one_hot.mT @ x) / counts.clamp(min=1).unsqueeze(2)  # m k d
-    residuals = torch.baddbmm(x, one_hot, means, alpha=-1)  # m n d
+    about = (one_hot.mT @ x) / counts.clamp(min=1).unsqueeze(2)  # m k d
+    residuals = torch.baddbmm(x, one_hot, about, alpha=-1)  # m n d
     traces = (one_hot.mT @ torch.linalg.vecdot(residuals, residuals).unsqueeze(2)).squeeze(2)  # m k
-    weights = class_weights(counts)[0]
-    offsets = means - weights.unsqueeze(1) @ means
-    offsets = offsets - weights.unsqueeze(1) @ offsets  # far from the origin the center itself is rounded
-    rows = weights.sqrt().unsqueeze(2) * offsets  # m k d
+    weights = PAPER.weights(counts)
+    offsets = about - weights.center.unsqueeze(1) @ about
+    offsets = offsets - weights.center.unsqueeze(1) @ offsets  # far from the shift the center itself is rounded
+    rows = weights.between.sqrt().unsqueeze(2) * offsets  # m k d
     sound = finite & rows.isfinite().flatten(1).all(dim=1)  # a sum of finite numbers may not be
     s, directions = _svd(torch.where(sound[:, None, None], rows, 0))
-    top = s[:, :1]
-    floor = EPS64 * max(rows.shape[1:]) * top  # m 1
-    cut = rounding_cut(counts, means, traces, weights, eps=eps).unsqueeze(1)
-    kept = s > floor
+    kept = s > EPS64 * max(rows.shape[1:]) * s[:, :1]
     directions = directions * kept.unsqueeze(1)
     centers = StackedCenters(
         counts=counts,
-        means=means,
+        shift=shift,
+        about=about,
         traces=traces,
         directions=directions,
         singular_values=torch.where(kept, s, 0),
         coordinates=offsets @ directions,
-        rank=(s > torch.maximum(floor, cut)).sum(dim=1),
         sound=sound,
     )
     return centers, residuals
@@ -168,7 +183,7 @@ def _cdnv(centers: StackedCenters) -> Float64[Tensor, " m"]:
     squared = torch.cdist(points, points, compute_mode="donot_use_mm_for_euclid_dist").square()  # m k k
     pairs = present.unsqueeze(1) & present.unsqueeze(2)
     pairs = pairs & ~torch.eye(pairs.shape[1], dtype=torch.bool, device=pairs.device)
-    biggest = centers.means.square().sum(dim=2).amax(dim=1)
+    biggest = centers.about.square().sum(dim=2).amax(dim=1)
     nothing = EPS64**2 * counts.sum(dim=1) * biggest  # m
     apart = ((squared > nothing[:, None, None]) | ~pairs).flatten(1).all(dim=1)
     ratio = torch.where(pairs, (variance.unsqueeze(1) + variance.unsqueeze(2)) / (2 * squared), 0)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from equisep.shapes import Float64, Int, Shaped
+from equisep.shapes import Shaped
 
 BLOCK_NUMBERS = 2**19  # 4 MiB in float64: what a core's cache holds
 GPU_NUMBERS = 2**24  # a GPU wants few and large pieces
@@ -72,13 +72,6 @@ def column_pieces(features: Shaped[Tensor, "n d"]) -> list[slice]:
 def column_blocks(features: Shaped[Tensor, "n d"]) -> Iterator[slice]:
     """Where the columns of a tensor are divided."""
     yield from (columns for columns, _ in Block([features]).columns())
-
-
-def residuals_from(
-    x: Shaped[Tensor, "n c"], means: Float64[Tensor, "k c"], rows: Int[Tensor, " n"]
-) -> Float64[Tensor, "n c"]:
-    """x_i − m_{row i} in float64: subtracted before anything else is done, so that tight classes keep their digits."""
-    return x.to(torch.float64, copy=True).sub_(means.index_select(0, rows))
 
 
 def with_float64(features: Shaped[Tensor, "n d"]) -> Shaped[Tensor, "n d"]:

@@ -1,4 +1,4 @@
-"""D of reweighted samples, for bootstrap and jackknife: many replicates of one site by a few large products."""
+"""D of reweighted samples, for the bootstrap: many replicates of one site by a few large products."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from equisep.separation.convention import Convention
-from equisep.separation.moments import as_float64
+from equisep.separation.group_sums import as_float64
 from equisep.shapes import Float64, Int, Shaped
 
 CHUNK_BYTES = 128 * 2**20
@@ -23,17 +23,6 @@ def bootstrap_weights(labels: Int[Tensor, " n"], *, resamples: int, seed: int) -
         draws = torch.randint(members.numel(), (resamples, members.numel()), generator=generator, device="cpu")
         weights.scatter_add_(1, members[draws], torch.ones_like(draws, dtype=torch.float64))
     return weights
-
-
-def draw_folds(labels: Int[Tensor, " n"], *, folds: int, seed: int) -> Int[Tensor, " n"]:
-    """The fold of every sample; folds share every class out as evenly as they can."""
-    generator = torch.Generator("cpu").manual_seed(seed)
-    y = labels.cpu()
-    order = torch.randperm(y.numel(), generator=generator, device="cpu")
-    by_class = order[y[order].argsort(stable=True)]
-    drawn = torch.empty_like(y)
-    drawn[by_class] = torch.arange(y.numel(), device="cpu") % folds
-    return drawn
 
 
 def reweighted_fuzziness(
@@ -98,19 +87,15 @@ def _replicates(
     for k in y.unique().tolist():
         mine = y == k
         means[:, k] = weights[:, mine] @ x[mine] / positive[:, k].unsqueeze(1)
-    by_sample = counts / counts.sum(dim=1, keepdim=True)
-    by_class = present / present.sum(dim=1, keepdim=True)
-    between = by_sample if convention.weighting == "sample" else by_class
-    within = by_class if convention.weighting == "class" else by_sample
-    towards = by_sample if convention.centered_on == "samples" else by_class
-    offsets = means - torch.einsum("bk,bkd->bd", towards, means).unsqueeze(1)
-    rows = between.sqrt().unsqueeze(2) * offsets  # b k d
+    weighed = convention.weights(counts)
+    offsets = means - torch.einsum("bk,bkd->bd", weighed.center, means).unsqueeze(1)
+    rows = weighed.between.sqrt().unsqueeze(2) * offsets  # b k d
     _, s, vt = torch.linalg.svd(rows, full_matrices=False)
     s, v = s[:, :rank], vt[:, :rank]  # b r, b r d
     null = torch.arange(s.shape[1], device=s.device) >= present.sum(dim=1, keepdim=True) - 1  # b r
     scaled = v / s.masked_fill(null, torch.inf).unsqueeze(2)  # b r d
     centers = torch.einsum("brd,bkd->brk", scaled, means)
-    share = (within / positive).gather(1, y.expand(size, -1)) * weights  # b n
+    share = (weighed.within / positive).gather(1, y.expand(size, -1)) * weights  # b n
     value = x.new_zeros(size)
     rows_at_once = max(1, CHUNK_BYTES // (3 * 8 * size * max(1, scaled.shape[1])))
     for part in torch.arange(len(y), device=x.device).split(rows_at_once):

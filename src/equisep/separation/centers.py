@@ -9,28 +9,31 @@ import torch
 from torch import Tensor
 
 from equisep.errors import InputError, NumericalError
-from equisep.separation.arrays import checked_arrays, read_arrays
-from equisep.separation.buffer import in_chunks
-from equisep.separation.convention import PAPER
-from equisep.separation.moments import ClassMoments
-from equisep.separation.projections import nearest_centers, project
-from equisep.separation.subspace import ClassSubspace
-from equisep.shapes import Float64, Int
+from equisep.separation.arrays import LabeledRows, checked_arrays, labeled_rows, scaled
+from equisep.separation.blocks import blocks_of
+from equisep.separation.group_sums import ClassCenters, class_sums
+from equisep.separation.projections import nearest_points
+from equisep.separation.site import Spread
+from equisep.shapes import Float64, Int, Shaped
 
 EPS64 = torch.finfo(torch.float64).eps
 PAIR_ROWS = 256  # classes whose distances to all others are held at once
+PERFECT = 0.01  # Galanti & Galanti call more than 99 % perfect
 
 
-def cdnv_of(moments: ClassMoments, subspace: ClassSubspace) -> float | None:
+def cdnv_of(spread: Spread) -> float | None:
+    """Class-distance normalized variance; distances between the class coordinates on the subspace, where all means lie."""
+    return mean_cdnv(spread.subspace.coordinates, spread.projections.variances, spread.centers)
+
+
+def mean_cdnv(points: Float64[Tensor, "k r"], variances: Float64[Tensor, " k"], centers: ClassCenters) -> float | None:
     """Mean over ordered pairs i ≠ j of (Var_i + Var_j) / (2‖m_i − m_j‖²); None where two means coincide to rounding.
 
-    Var_k = (1/n_k) Σ ‖x_ki − m_k‖². Distances are taken between the class coordinates on the subspace, where all
-    means lie: K²·r operations instead of K²·d.
+    Var_k = (1/n_k) Σ ‖x_ki − m_k‖²; `points` are the class means in any orthonormal coordinates, about any point.
     """
-    present = moments.present
-    variance = moments.traces[present] / moments.counts[present]  # p
-    points = subspace.coordinates[present]  # p r
-    nothing = float(EPS64**2 * moments.n * moments.means.square().sum(dim=1).max())  # squared rounding of a mean
+    present = centers.present
+    points, variance = points[present], variances[present]  # p r, p
+    nothing = float(EPS64**2 * centers.n * centers.about.square().sum(dim=1).max())  # squared rounding of a mean
     total = 0.0
     for rows in torch.arange(present.numel(), device=points.device).split(PAIR_ROWS):
         squared = torch.cdist(points[rows], points, compute_mode="donot_use_mm_for_euclid_dist").square()  # b p
@@ -42,20 +45,30 @@ def cdnv_of(moments: ClassMoments, subspace: ClassSubspace) -> float | None:
 
 
 def cdnv(x: Any, y: Any) -> float:
-    """Class-distance normalized variance of features x with labels y, the mean over pairs of classes."""
-    read = read_arrays(x, y, asked="`cdnv`", convention=PAPER)
-    value = cdnv_of(read.moments, read.subspace)
+    """Class-distance normalized variance of features x with labels y, the mean over pairs of classes.
+
+    >>> equisep.cdnv([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1])
+    0.01
+    """
+    rows = labeled_rows(x, y, asked="`cdnv`")
+    centers = rows.centers()
+    value = mean_cdnv(centers.about, _variances(rows, centers), centers)
     if value is None:
         raise NumericalError("`cdnv` needs class means that differ; two of them coincide. Check the features.")
     return value
 
 
-def ncc_hits(
-    features: Float64[Tensor, "n r"], labels: Int[Tensor, " n"], *, subspace: ClassSubspace
-) -> tuple[Int[Tensor, " n"], int]:
-    """Nearest training centers of projected residuals, and how many of them are the label."""
-    guesses = nearest_centers(features, labels, subspace=subspace)
-    return guesses, int((guesses == labels.to(guesses.device)).sum())
+def _variances(rows: LabeledRows, centers: ClassCenters) -> Float64[Tensor, " k"]:
+    """Var_k of every class: no direction is needed for it, so none is looked for."""
+    traces = torch.zeros(rows.classes, dtype=torch.float64, device=rows.features.device)
+    for span, block in blocks_of([rows.features]):
+        y = rows.labels[span]
+        norms = traces.new_zeros(block.rows)
+        for columns, x in block.columns():
+            residuals = centers.residuals(x, y, columns)
+            norms += torch.linalg.vecdot(residuals, residuals)
+        traces += class_sums(norms.unsqueeze(1), y, classes=rows.classes).squeeze(1)
+    return traces / centers.counts.clamp(min=1)
 
 
 def ncc_accuracy(x: Any, y: Any, *, train: tuple[Any, Any] | None = None) -> float:
@@ -63,40 +76,65 @@ def ncc_accuracy(x: Any, y: Any, *, train: tuple[Any, Any] | None = None) -> flo
 
     The means are those of `train = (x_train, y_train)` where given (always the training data, for train and test
     alike), otherwise of x itself.
+
+    >>> equisep.ncc_accuracy([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1])
+    1.0
     """
     asked = "`ncc_accuracy`"
     if train is None:
-        read = read_arrays(x, y, asked=asked, convention=PAPER)
-        features, labels, subspace = read.features, read.labels, read.subspace
-    else:
-        names_train = checked_arrays(*train, asked=asked)[1]
-        subspace = read_arrays(*train, asked=asked, convention=PAPER).subspace
-        features, names = checked_arrays(x, y, asked=asked)
-        if features.shape[1] != subspace.means.shape[1]:
-            raise InputError(
-                f"{asked} needs train and x of one width; found {subspace.means.shape[1]} and {features.shape[1]} features."
-            )
-        known = names_train.unique()
-        strange = names[~torch.isin(names, known)]
-        if strange.numel():
-            raise InputError(
-                f"{asked} was given label {int(strange[0])}, of which `train` has no sample. Check the labels."
-            )
-        labels = torch.searchsorted(known, names)
-    hits = sum(
-        ncc_hits(project(a, b, subspace=subspace), b, subspace=subspace)[1] for a, b in in_chunks(features, labels)
-    )
-    return hits / labels.numel()
+        rows = labeled_rows(x, y, asked=asked)
+        return _hits(rows.features, rows.labels, rows.centers()) / rows.labels.numel()
+    known = labeled_rows(*train, asked=asked)
+    features, names = checked_arrays(x, y, asked=asked)
+    if features.shape[1] != known.features.shape[1]:
+        raise InputError(
+            f"{asked} needs train and x of one width; found {known.features.shape[1]} and {features.shape[1]} features."
+        )
+    strange = names[~torch.isin(names, known.names)]
+    if strange.numel():
+        raise InputError(
+            f"{asked} was given label {int(strange[0])}, of which `train` has no sample. Check the labels."
+        )
+    labels = torch.searchsorted(known.names, names).to(features.device)
+    like, _ = checked_arrays(*train, asked=asked)
+    return _hits(scaled(features, like=like), labels, known.centers()) / labels.numel()
 
 
-def effective_depth(ncc_train: Sequence[float | None], *, epsilon: float = 0.0) -> int | None:
-    """Least l ≥ 1 whose nearest-center training accuracy is at least 1 − ε; None if no site qualifies.
+def _hits(features: Shaped[Tensor, "n d"], labels: Int[Tensor, " n"], centers: ClassCenters) -> int:
+    """Samples whose nearest center is their own: by distances in the features themselves, without a decomposition."""
+    middle = centers.about[centers.present].mean(dim=0)
+    points = centers.about - middle  # k d
+    hits = 0
+    for span, block in blocks_of([features], across=centers.classes):
+        z = block.whole().to(torch.float64, copy=True).sub_(centers.shift).sub_(middle)  # b d
+        hits += int((nearest_points(z, points, centers.counts) == labels[span]).sum())
+    return hits
 
-    Site 0 is the raw input. Galanti & Galanti call more than 99 % perfect: ε = 0.01.
+
+def effective_depth(ncc_train: Sequence[float | None], *, epsilon: float = PERFECT) -> int | None:
+    """First l ≥ 1 from which on nearest-center training accuracy stays at 1 − ε or more; None if no site qualifies.
+
+    Site 0 is the raw input. Galanti & Galanti (2022) treat more than 99 % as perfect: ε = 0.01.
     """
+    _check_epsilon(epsilon)
+    depth = None
+    for index in range(len(ncc_train) - 1, 0, -1):
+        if not _perfect(ncc_train[index], epsilon):
+            break
+        depth = index
+    return depth
+
+
+def least_separable(ncc_train: Sequence[float | None], *, epsilon: float = 0.0) -> int | None:
+    """Least l ≥ 1 whose nearest-center training accuracy is at least 1 − ε: the depth of Galanti & Galanti's figures."""
+    _check_epsilon(epsilon)
+    return next((index for index, value in enumerate(ncc_train) if index and _perfect(value, epsilon)), None)
+
+
+def _perfect(accuracy: float | None, epsilon: float) -> bool:
+    return accuracy is not None and accuracy + epsilon >= 1 - EPS64  # 0.82 + 0.18 rounds below 1
+
+
+def _check_epsilon(epsilon: float) -> None:
     if not 0 <= epsilon < 1:
         raise InputError(f"`epsilon` is a share of samples, 0 ≤ ε < 1; found {epsilon}.")
-    for index, accuracy in enumerate(ncc_train):
-        if index >= 1 and accuracy is not None and accuracy + epsilon >= 1 - EPS64:  # 0.82 + 0.18 rounds below 1
-            return index
-    return None

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from numbers import Real
+from typing import TYPE_CHECKING, Literal, get_args
 
 from equisep.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from equisep.shapes import Float64, Int
 
 Weighting = Literal["sample", "class", "mixed"]
 Center = Literal["samples", "classes"]
 Normalization = Literal["none", "classes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What every class weighs: in SSb, in SSw, and in the global mean that the class means are taken from."""
+
+    between: Float64[Tensor, "*m k"]
+    within: Float64[Tensor, "*m k"]
+    center: Float64[Tensor, "*m k"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +49,41 @@ class Convention:
         _check("normalization", self.normalization, get_args(Normalization))
         if self.center is not None:
             _check("center", self.center, get_args(Center))
-        if self.tol is not None and not 0 <= self.tol < 1:
-            raise InputError(f"`tol` is relative to the largest singular value: 0 ≤ tol < 1; found {self.tol}.")
+        if self.tol is not None:
+            object.__setattr__(self, "tol", _share(self.tol))
 
     @property
     def centered_on(self) -> Center:
         """The center in force."""
         return self.center or ("samples" if self.weighting == "sample" else "classes")
 
+    def weights(self, counts: Int[Tensor, "*m k"]) -> Weights:
+        """The weights of classes with these numbers of samples; a class without samples weighs nothing."""
+        present = (counts > 0).double()
+        whole = counts.double().sum(dim=-1, keepdim=True)
+        by_sample = counts.double() / whole.masked_fill(whole == 0, 1)
+        by_class = present / present.sum(dim=-1, keepdim=True).clamp(min=1)
+        return Weights(
+            between=by_sample if self.weighting == "sample" else by_class,
+            within=by_class if self.weighting == "class" else by_sample,
+            center=by_sample if self.centered_on == "samples" else by_class,
+        )
 
-def _check(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        hint = did_you_mean(str(value), known)
-        raise InputError(f"No {name} `{value}`.{hint} Known: {', '.join(known)}.")
+    def normalized(self, value: float, *, classes: int) -> float:
+        """D, divided by the number of classes where the convention asks for it."""
+        return value / classes if self.normalization == "classes" else value
+
+
+def _share(tol: object) -> float:
+    """A number of Python's own: one of numpy's could not be saved."""
+    if not isinstance(tol, Real) or not 0 <= float(tol) < 1:
+        raise InputError(f"`tol` is relative to the largest singular value: 0 ≤ tol < 1; found {tol!r}.")
+    return float(tol)
+
+
+def _check(name: str, value: object, known: tuple[str, ...]) -> None:
+    if not isinstance(value, str) or value not in known:
+        raise InputError(f"No {name} `{value}`.{did_you_mean(str(value), known)} Known: {', '.join(known)}.")
 
 
 PAPER = Convention()

@@ -7,26 +7,26 @@ from typing import Any
 from torch import Tensor
 
 from equisep.errors import NumericalError
-from equisep.separation.arrays import read_arrays
+from equisep.separation.arrays import labeled_rows
 from equisep.separation.convention import Center, Convention, Normalization, Weighting
-from equisep.separation.projections import Projections
+from equisep.separation.site import Spread
 from equisep.separation.subspace import ClassSubspace
 from equisep.shapes import Float64
 
 
-def class_fuzziness_of(subspace: ClassSubspace, projections: Projections) -> Float64[Tensor, " k"]:
+def class_fuzziness_of(spread: Spread) -> Float64[Tensor, " k"]:
     """D_k = Tr(SSw^k SSb⁺) = Σ_j (1/s_j²) (1/n_k) Σ_i (v_jᵀ(x_ki − m_k))²; 0 for a class without samples."""
-    kept = slice(0, subspace.rank)
-    spread = projections.squares[:, kept] / projections.counts.clamp(min=1).unsqueeze(1)  # k r
-    return (spread / subspace.singular_values[kept].square()).sum(dim=1)
+    kept, projections = slice(0, spread.subspace.rank), spread.projections
+    variances = projections.squares[:, kept] / projections.counts.clamp(min=1).unsqueeze(1)  # k r
+    return (variances / spread.subspace.singular_values[kept].square()).sum(dim=1)
 
 
-def fuzziness_of(subspace: ClassSubspace, projections: Projections, convention: Convention) -> float | None:
+def fuzziness_of(spread: Spread, convention: Convention) -> float | None:
     """D = Σ_k w_k D_k with the within-class weights of the convention; None where all class means coincide."""
-    if subspace.rank == 0:
+    if spread.subspace.rank == 0:
         return None
-    value = float(subspace.within_weights @ class_fuzziness_of(subspace, projections))
-    return value / int((subspace.counts > 0).sum()) if convention.normalization == "classes" else value
+    value = float(spread.subspace.within_weights @ class_fuzziness_of(spread))
+    return convention.normalized(value, classes=int((spread.subspace.counts > 0).sum()))
 
 
 def fuzziness(
@@ -40,14 +40,17 @@ def fuzziness(
 ) -> float:
     """D = Tr(SSw SSb⁺) of features x (n × …, flattened) with integer labels y; tensors or arrays.
 
-    Exactly invariant to translation, rotation, a common scale, the order of samples and the names of classes.
-    The options are those of `equisep.separation.Convention`.
+    Invariant to translation, rotation, a common scale, the order of samples and the names of classes. D is that of the
+    numbers as given, float32 as well as float64, at any offset. The options are those of `equisep.separation.Convention`.
+
+    >>> equisep.fuzziness([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1])
+    0.04
     """
     convention = Convention(weighting=weighting, center=center, normalization=normalization, tol=tol)
-    read = read_arrays(x, y, asked="`fuzziness`", convention=convention)
-    value = fuzziness_of(read.subspace, read.projections, convention)
+    spread = labeled_rows(x, y, asked="`fuzziness`").spread(convention)
+    value = fuzziness_of(spread, convention)
     if value is None:
-        raise _coincide("fuzziness", read.subspace)
+        raise _coincide("fuzziness", spread.subspace)
     return value
 
 
@@ -59,12 +62,16 @@ def class_fuzziness(
     center: Center | None = None,
     tol: float | None = None,
 ) -> list[float]:
-    """D_k = Tr(SSw^k SSb⁺) of every class, in the order of the sorted labels; D is their weighted mean."""
+    """D_k = Tr(SSw^k SSb⁺) of every class, in the order of the sorted labels; D is their weighted mean.
+
+    >>> equisep.class_fuzziness([[0.0], [2.0], [10.0], [10.0]], [0, 0, 1, 1])
+    [0.0493827..., 0.0]
+    """
     convention = Convention(weighting=weighting, center=center, tol=tol)
-    read = read_arrays(x, y, asked="`class_fuzziness`", convention=convention)
-    if read.subspace.rank == 0:
-        raise _coincide("class_fuzziness", read.subspace)
-    return [float(value) for value in class_fuzziness_of(read.subspace, read.projections)]
+    spread = labeled_rows(x, y, asked="`class_fuzziness`").spread(convention)
+    if spread.subspace.rank == 0:
+        raise _coincide("class_fuzziness", spread.subspace)
+    return [float(value) for value in class_fuzziness_of(spread)]
 
 
 def _coincide(asked: str, subspace: ClassSubspace) -> NumericalError:

@@ -1,62 +1,109 @@
-"""GroupSums: first-pass state of one site under many labelings at once, by fold and class and by permuted class."""
+"""GroupSums: the mergeable state of a first pass, sums of rows by class and fold and by randomly drawn class."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from equisep.separation.assignments import Marks
-from equisep.separation.blocks import Block, blocks_of, column_pieces, residuals_from
-from equisep.separation.moments import MATMUL_CLASSES, rounding_unit
+from equisep.errors import InputError
+from equisep.separation.assignments import Assignments
+from equisep.separation.blocks import Block, blocks_of, column_pieces
 from equisep.shapes import Float64, Int, Shaped
 
+MATMUL_GROUPS = 256  # up to here a one-hot product is faster than scattered adds, and bit-reproducible on a GPU
 SERIAL_THREADS = 2  # up to here one thread that adds rows keeps up with a product
 GPU_GROUPS = 4096  # … and up to here a GPU adds in a fixed order, by a product
 NARROW = 4  # bytes of a number that float64 sums as it is
-FEW_CLASSES = 1024  # up to which a K × K table a permutation is cheaper than residuals from another point
+
+
+@dataclass(frozen=True, slots=True)
+class ClassCenters:
+    """The class means, kept about a shift (the first row that came) so that no common offset costs digits.
+
+    `about` are the means less the shift, `means` the means themselves, rounded; both are the shift's for a class without
+    rows. `eps` is the rounding unit of the features as they came. Of `narrow` features (24 bits, int32: 31) float64 sums are
+    exact, so that residuals from the rounded means keep every digit the features have.
+    """
+
+    counts: Int[Tensor, " k"]
+    shift: Float64[Tensor, " d"]
+    about: Float64[Tensor, "k d"]
+    means: Float64[Tensor, "k d"]
+    eps: float
+    narrow: bool
+
+    @property
+    def classes(self) -> int:
+        """K, absent classes included."""
+        return self.counts.shape[0]
+
+    @property
+    def dim(self) -> int:
+        """The number of features."""
+        return self.about.shape[1]
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return int(self.counts.sum())
+
+    @property
+    def present(self) -> Int[Tensor, " p"]:
+        """The classes that have rows."""
+        return self.counts.nonzero().flatten()
+
+    def residuals(
+        self, x: Shaped[Tensor, "n c"], y: Int[Tensor, " n"], columns: slice = slice(None)
+    ) -> Float64[Tensor, "n c"]:
+        """x_i − m_{y_i} in float64: subtracted before anything else is done, so that tight classes keep their digits."""
+        x = x.to(torch.float64, copy=True)
+        if self.narrow:
+            return x.sub_(self.means[:, columns].index_select(0, y))
+        return x.sub_(self.shift[columns]).sub_(self.about[:, columns].index_select(0, y))
 
 
 class GroupSums:
-    """Σ (x_i − c_k) of every class k in every fold, and of every class under permuted labels, in float64.
+    """Σ (x_i − o_k) of every class k in every fold, and Σ (x_i − shift) of every class under random labels, in float64.
 
-    Of float64 features c_k is the first row of class k that came. The numbers summed are as small as the spread of the
-    class, so plain float64 sums keep what centered merging would, and a class that has collapsed to a point sums to exact
-    zeros. Narrower features have 24 bits (int32: 31) or fewer: float64 sums of millions of equal ones are exact, and those
-    of others lose less than the features themselves have lost, so c_k is 0. Without folds there is one, which holds all rows.
+    The shift is the first row that came. Of float64 features the origin o_k is the first row of class k: the numbers summed
+    are as small as the spread of the class, so plain sums keep what centered merging (Chan, Golub & LeVeque 1979) would, and
+    a class that has collapsed to a point sums to exact zeros. Narrower features have 24 bits (int32: 31) or fewer: float64
+    sums of millions of them are exact, so o_k is 0 and nothing is subtracted. Without folds there is one, which holds all rows.
     """
 
-    def __init__(self, *, classes: int, folds: int, permutations: int) -> None:
-        self.classes, self.folds, self.permutations = classes, max(folds, 1), permutations
+    def __init__(self, *, classes: int, folds: int = 0, relabelings: int = 0) -> None:
+        self.classes, self.folds, self.relabelings = classes, max(folds, 1), relabelings
         self.eps = 0.0
-        self._origin: Float64[Tensor, "k d"] | None = None
+        self._shift: Float64[Tensor, " d"] | None = None
 
-    def add(self, features: Sequence[Shaped[Tensor, "b d"]], marks: Marks) -> None:
+    def add(self, features: Sequence[Shaped[Tensor, "b d"]], rows: Assignments) -> None:
         """Add rows, which may come in several tensors."""
-        for rows, block in blocks_of(features):
-            part = marks.part(rows).to(block.parts[0].device)
-            if self._origin is None:
-                self._begin(block.parts[0])
-            if self._centered:
-                self._see(block, part.labels)
-            self._add(block, part)
-        self.eps = max(self.eps, *(rounding_unit(part.dtype) for part in features))
+        for span, block in blocks_of(features):
+            if block.rows:
+                part = rows.part(span).to(block.parts[0].device)
+                if self._shift is None:
+                    self._begin(block.parts[0])
+                if not self._narrow:
+                    self._see(block, part.labels)
+                self._add(block, part)
+        self.eps = max([self.eps, *(rounding_unit(part.dtype) for part in features)])
 
     def _begin(self, x: Shaped[Tensor, "n d"]) -> None:
-        g, k, d, p = self.folds, self.classes, x.shape[1], self.permutations
+        g, k, d, p = self.folds, self.classes, x.shape[1], self.relabelings
         new = torch.zeros(0, dtype=torch.float64, device=x.device)
         # columns apart: rows of one piece are neighbors in memory, and a cache holds them
         self._pieces = [(columns, new.new_zeros((g + p) * k, x[:1, columns].shape[1])) for columns in column_pieces(x)]
         self._counts = torch.zeros(g, k, dtype=torch.int64, device=x.device)
-        self._centered = x.dtype.itemsize > NARROW
-        self._anchor = 0  # the class whose origin sums of permuted classes are around, without a table of shares
-        # rows of class j that a permutation calls k
-        self._shares = new.new_zeros(p, k, k) if k <= FEW_CLASSES and self._centered else None
-        self._origin = new.new_zeros(k, d) if self._centered else new.new_zeros(1, 1).expand(k, d)
+        self._relabeled_counts = torch.zeros(p, k, dtype=torch.int64, device=x.device)
+        self._narrow = x.dtype.itemsize <= NARROW
+        self._origin = None if self._narrow else new.new_zeros(k, d)
         self._known = torch.zeros(k, dtype=torch.bool, device=x.device)
+        self._shift = x[0].to(torch.float64)
 
     def _see(self, block: Block, y: Int[Tensor, " n"]) -> None:
         """The first rows of classes that had none before become their origins."""
@@ -66,35 +113,61 @@ class GroupSums:
         first.scatter_reduce_(0, y, torch.arange(n, device=y.device), "amin")
         new = (first < n) & ~self._known
         if bool(new.any()):
-            if self._shares is None and not bool(self._known.any()):
-                self._anchor = int(first.argmin())  # the class of the very first row
             for columns, x in block.columns():
                 self._origin[new, columns] = x[first[new]].to(torch.float64)
             self._known |= new
 
-    def _add(self, block: Block, marks: Marks) -> None:
-        assert self._origin is not None
-        k, y, groups = self.classes, marks.labels, self.folds * self.classes
-        keys = y if self.folds == 1 or marks.folds is None else marks.folds * k + y
+    def _add(self, block: Block, rows: Assignments) -> None:
+        assert self._shift is not None
+        k, y, groups = self.classes, rows.labels, self.folds * self.classes
+        keys = y if self.folds == 1 or rows.folds is None else rows.folds * k + y
         self._counts += torch.bincount(keys, minlength=groups).view_as(self._counts)
-        permuted = [] if marks.permuted is None else list(marks.permuted[: self.permutations])
-        if self._shares is not None:
-            for number, each in enumerate(permuted):
-                self._shares[number] += torch.bincount(each * k + y, minlength=k * k).view(k, k)
-        adders = [adder(keys, groups), *(adder(each, k) for each in permuted)]
-        places = [slice(0, groups), *(slice(groups + p * k, groups + (p + 1) * k) for p in range(len(permuted)))]
+        relabeled = [] if rows.relabeled is None else list(rows.relabeled[: self.relabelings])
+        for number, each in enumerate(relabeled):
+            self._relabeled_counts[number] += torch.bincount(each, minlength=k)
+        add_own, adders = _adder(keys, groups), [_adder(each, k) for each in relabeled]
         for columns, sums in self._pieces:
-            x = block.at(columns)
-            r = around = residuals_from(x, self._origin[:, columns], y) if self._centered else x.to(torch.float64)
-            if permuted and self._centered and self._shares is None:  # around one point, without a K × K table
-                around = x.to(torch.float64, copy=True).sub_(self._origin[self._anchor, columns])
-            for number, (add, place) in enumerate(zip(adders, places, strict=True)):
-                add(sums[place], around if number else r)
+            x = block.at(columns).to(torch.float64)
+            own = x if self._origin is None else x - self._origin[:, columns].index_select(0, y)
+            add_own(sums[:groups], own)
+            around = x - self._shift[columns] if adders and not self._narrow else x
+            for add, target in zip(adders, sums[groups:].split(k), strict=False):
+                add(target, around)
 
-    @property
-    def dim(self) -> int:
-        """The number of features."""
-        return self.means.shape[1]
+    def merge(self, other: GroupSums) -> GroupSums:
+        """The sums of both data sets together: exact up to one rounding, in any order of merging."""
+        if self._shift is None or other._shift is None:
+            return other if self._shift is None else self
+        mine, theirs = ((s.classes, s.folds, s.relabelings, len(s._shift)) for s in (self, other))  # type: ignore[arg-type]
+        if mine != theirs or self._narrow != other._narrow:
+            raise InputError(
+                "Only sums of one kind merge; found (classes, folds, relabelings, features) "
+                f"{mine} and {theirs}{'' if mine != theirs else ', of numbers of different precision'}. Measure both alike."
+            )
+        joined = GroupSums(classes=self.classes, folds=self.folds, relabelings=self.relabelings)
+        joined.eps = max(self.eps, other.eps)
+        joined._shift, joined._narrow = self._shift, self._narrow
+        joined._counts = self._counts + other._counts
+        joined._relabeled_counts = self._relabeled_counts + other._relabeled_counts
+        joined._known = self._known | other._known
+        joined._origin = None
+        if self._origin is not None and other._origin is not None:
+            joined._origin = torch.where(self._known.unsqueeze(1), self._origin, other._origin)
+        joined._pieces = [
+            (columns, sums + self._moved(other, other_sums, columns))
+            for (columns, sums), (_, other_sums) in zip(self._pieces, other._pieces, strict=True)
+        ]
+        return joined
+
+    def _moved(self, other: GroupSums, sums: Float64[Tensor, "g c"], columns: slice) -> Float64[Tensor, "g c"]:
+        """The sums of another state about the origins and the shift of this one."""
+        if self._origin is None or other._origin is None:
+            return sums
+        assert self._shift is not None and other._shift is not None
+        step = torch.where((self._known & other._known).unsqueeze(1), other._origin - self._origin, 0)[:, columns]
+        own, groups = (other._counts.unsqueeze(2) * step).flatten(0, 1), self.folds * self.classes
+        shifted = other._relabeled_counts.flatten().unsqueeze(1) * (other._shift - self._shift)[columns]
+        return sums + torch.cat([own, shifted]) if self.relabelings else sums[:groups] + own
 
     @property
     def fold_counts(self) -> Int[Tensor, "g k"]:
@@ -107,66 +180,80 @@ class GroupSums:
         return self._counts.sum(dim=0)
 
     @cached_property
-    def means(self) -> Float64[Tensor, "k d"]:
-        """The mean of every class; 0 where it has no rows."""
-        assert self._origin is not None
-        own = self.folds * self.classes
-        whole = torch.cat([sums[:own].view(self.folds, self.classes, -1).sum(dim=0) for _, sums in self._pieces], dim=1)
-        return whole.div_(self.counts.clamp(min=1).unsqueeze(1)).add_(self._origin)
+    def centers(self) -> ClassCenters:
+        """The class means, once all rows are there."""
+        assert self._shift is not None
+        own, n = self.folds * self.classes, self.counts.clamp(min=1).unsqueeze(1)
+        parts = [sums[:own].view(self.folds, self.classes, -1).sum(dim=0) for _, sums in self._pieces]
+        whole = torch.cat(parts, dim=1)
+        present = (self.counts > 0).unsqueeze(1)
+        if self._origin is None:  # the sums are exact, and so are these differences
+            about = torch.where(present, (whole - n * self._shift) / n, 0)
+            means = torch.where(present, whole / n, self._shift)
+        else:
+            about = torch.where(present, whole / n + (self._origin - self._shift), 0)
+            means = about + self._shift
+        return ClassCenters(self.counts, self._shift, about, means, self.eps, self._narrow)
 
     @cached_property
-    def center(self) -> Float64[Tensor, " d"]:
-        """c, the mean of the class means."""
-        return self.means[self.counts > 0].mean(dim=0)
+    def middle(self) -> Float64[Tensor, " d"]:
+        """The mean of the class means, about the shift."""
+        return self.centers.about[self.counts > 0].mean(dim=0)
 
     @cached_property
-    def centered_means(self) -> Float64[Tensor, "k d"]:
-        """m_k − c of every class; 0 where it has no rows."""
-        return (self.means - self.center).mul_((self.counts > 0).unsqueeze(1))
+    def relabeled_counts(self) -> Int[Tensor, "p k"]:
+        """Rows of every random class: as many classes as are present, the first ones."""
+        return _few_groups(self._relabeled_counts, len(self.centers.present), dim=1)
 
-    def lenses(self, folds: int) -> Iterator[tuple[slice, Float64[Tensor, "l k c"]]]:
-        """Σ (x_i − c) of every class without each of the first `folds` folds, then under each permutation; by columns."""
-        own, counts = folds * self.classes, self.counts.unsqueeze(1)
+    def relabeled_sums(self, folds: int) -> Iterator[tuple[slice, Float64[Tensor, "l k c"]]]:
+        """Σ (x_i − middle) of every class without each of the first `folds` folds, then under each relabeling; by columns."""
+        assert self._shift is not None
+        own, counts, present = self.folds * self.classes, self.counts.unsqueeze(1), len(self.centers.present)
         for columns, sums in self._pieces:
-            each = sums.new_empty(folds + self.permutations, self.classes, sums.shape[1])
-            left = each[:folds]
-            torch.sub((self.centered_means[:, columns] * counts), sums[:own].view_as(left), out=left)
-            # the sums of folds are around c_k, not around c
-            left.addcmul_(self._counts[:folds].to(torch.float64).unsqueeze(2), self._shift(columns), value=-1)
-            each[folds:] = self._permuted(sums[self.folds * self.classes :].view_as(each[folds:]), columns)
-            yield columns, each
-
-    def _shift(self, columns: slice) -> Float64[Tensor, "k c"]:
-        """c_k − c of every class."""
-        assert self._origin is not None
-        return self._origin[:, columns] - self.center[columns]
-
-    def _permuted(self, sums: Float64[Tensor, "p k c"], columns: slice) -> Float64[Tensor, "p k c"]:
-        """Sums by permuted class around c; a permutation leaves the counts of classes as they are."""
-        if self._shares is not None:
-            return sums + self._shares @ self._shift(columns)
-        around = self._shift(columns)[self._anchor]  # what they are around
-        return torch.addcmul(sums, self.counts.to(torch.float64).unsqueeze(1), around)
-
-    @cached_property
-    def permuted_sizes(self) -> Float64[Tensor, "p k"]:
-        """‖m_k‖² of every class under every permutation."""
-        n, own = self.counts.clamp(min=1).to(torch.float64).unsqueeze(1), self.folds * self.classes
-        found = n.new_zeros(self.permutations, self.classes)
-        for columns, sums in self._pieces if self.permutations else ():
-            each = self._permuted(sums[own:].view(-1, self.classes, sums.shape[1]), columns)
-            found += torch.addcdiv(self.center[columns], each, n).square_().sum(dim=2)
-        return found
+            about, middle = self.centers.about[:, columns], self.middle[columns]
+            origin = -self._shift[columns] if self._origin is None else (self._origin - self._shift)[:, columns]
+            folded = sums[:own].view(self.folds, self.classes, sums.shape[1])[:folds]
+            left = counts * (about - middle) - folded - self._counts[:folds].unsqueeze(2) * (origin - middle)
+            drawn = sums[own:].view(self.relabelings, self.classes, sums.shape[1])
+            if self._origin is None:
+                drawn = drawn - self._relabeled_counts.unsqueeze(2) * self._shift[columns]
+            drawn = drawn - self._relabeled_counts.unsqueeze(2) * middle
+            yield columns, torch.cat([left, _few_groups(drawn, present, dim=1)])
 
 
-def adder(keys: Int[Tensor, " n"], groups: int) -> Callable[[Tensor, Tensor], Tensor]:
+def _few_groups(values: Tensor, groups: int, *, dim: int) -> Tensor:
+    """Groups beyond the first ones joined to these, in turn: as many random classes as there are classes."""
+    index = torch.arange(values.shape[dim], device=values.device) % max(groups, 1)
+    return torch.zeros_like(values).index_add_(dim, index, values)
+
+
+def _adder(keys: Int[Tensor, " n"], groups: int) -> Callable[[Tensor, Tensor], Tensor]:
     """A function that adds rows to the sums of their groups.
 
     Row by row on few threads, where the sums stay in cache, and where groups are many; as a product with one-hot rows on
     many threads or a GPU.
     """
     on_cpu = keys.device.type == "cpu"
-    if (on_cpu and torch.get_num_threads() <= SERIAL_THREADS) or groups > (MATMUL_CLASSES if on_cpu else GPU_GROUPS):
+    if (on_cpu and torch.get_num_threads() <= SERIAL_THREADS) or groups > (MATMUL_GROUPS if on_cpu else GPU_GROUPS):
         return lambda sums, rows: sums.index_add_(0, keys, rows)
     chosen = one_hot(keys, groups).T.to(torch.float64)
     return lambda sums, rows: sums.addmm_(chosen, rows)
+
+
+def class_sums(x: Float64[Tensor, "n d"], y: Int[Tensor, " n"], *, classes: int) -> Float64[Tensor, "k d"]:
+    """Σ_{i: y_i = k} x_i for every class k."""
+    if classes <= MATMUL_GROUPS:
+        return one_hot(y, classes).to(x.dtype).T @ x
+    return x.new_zeros(classes, x.shape[1]).index_add_(0, y, x)
+
+
+def as_float64(features: Shaped[Tensor, "*m n d"]) -> Float64[Tensor, "*m n d"]:
+    """Features in float64, on the CPU where the device has no float64."""
+    if features.device.type == "mps":
+        features = features.cpu()
+    return features.detach().to(torch.float64)
+
+
+def rounding_unit(dtype: torch.dtype) -> float:
+    """The relative rounding step of the numbers as they came; integers came exact."""
+    return torch.finfo(dtype).eps if dtype.is_floating_point else torch.finfo(torch.float64).eps

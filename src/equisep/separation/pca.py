@@ -1,17 +1,19 @@
-"""Principal components of one site's features, found from all of them and applied to any."""
+"""Principal components of one site's features: found from all of them and applied to any, and two of them for plots."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from equisep.results import Coordinates
 from equisep.separation.blocks import column_blocks, with_float64
-from equisep.shapes import Float64, Shaped
+from equisep.shapes import Float64, Int, Shaped
 
 EXACT_SIZE = 4096  # min(n, d) up to which all eigenvectors are computed
+THINNED = 1024  # features of a site that a picture needs; of wider ones every so many are taken
 ROUNDS, SPARE = 12, 2  # of subspace iteration beyond it: rounds, and columns a component wanted
 
 
@@ -108,3 +110,55 @@ def _iterated(
         basis, _ = torch.linalg.qr(apply(basis))
     values, inner = torch.linalg.eigh(basis.T @ apply(basis))
     return values, basis @ inner
+
+
+class Picture:
+    """Some rows of a site on their first two principal components, chosen by number so that it matters not how they come."""
+
+    def __init__(self, rows: int, *, most: int, seed: int) -> None:
+        generator = torch.Generator("cpu").manual_seed(seed)
+        count = min(most, rows) if most >= 3 and rows >= 3 else 0
+        self.chosen = torch.randperm(rows, generator=generator, device="cpu")[:count].sort().values
+        self.seen = 0
+        self.points: list[Tensor] = []
+        self.labels: list[Tensor] = []
+
+    def take(self, parts: Sequence[Shaped[Tensor, "b d"]], labels: Int[Tensor, " n"]) -> None:
+        """The next rows; of wide ones 1024 evenly spaced features are kept, on the CPU."""
+        begin = self.seen
+        for part in parts:
+            mine = self.chosen[(self.chosen >= self.seen) & (self.chosen < self.seen + len(part))]
+            if mine.numel():
+                step = -(-part.shape[1] // THINNED)
+                rows = (mine - self.seen).to(part.device)
+                self.points.append(part[:, ::step][rows].cpu().to(torch.float64))
+                self.labels.append(labels[(mine - begin).to(labels.device)].cpu())
+            self.seen += len(part)
+
+    def coordinates(self) -> Coordinates | None:
+        """The rows on their plane, to five digits; None where there are fewer than three."""
+        if not self.points:
+            return None
+        points = torch.cat(self.points)  # m e
+        points -= points.mean(dim=0)
+        total = float(points.square().sum()) or 1.0
+        values, places = _two_leading(points)
+        signs = places.gather(0, places.abs().argmax(dim=0, keepdim=True)).sign()
+        return Coordinates(
+            points=tuple((float(f"{a:.5g}"), float(f"{b:.5g}")) for a, b in (places * signs).tolist()),
+            labels=tuple(torch.cat(self.labels).tolist()),
+            explained=(float(values[0]) / total, float(values[1]) / total),
+        )
+
+
+def _two_leading(points: Float64[Tensor, "m e"]) -> tuple[Float64[Tensor, " two"], Float64[Tensor, "m two"]]:
+    """The two largest eigenvalues and the points along them, by the smaller of m×m and e×e: half the digits do here."""
+    tall = len(points) > points.shape[1]
+    values, vectors = torch.linalg.eigh(points.T @ points if tall else points @ points.T)
+    values, vectors = values.flip(0)[:2].clamp(min=0), vectors.flip(1)[:, :2]
+    if len(values) < 2:  # a single feature
+        values, vectors = (
+            torch.cat([values, values.new_zeros(1)]),
+            torch.cat([vectors, torch.zeros_like(vectors)], dim=1),
+        )
+    return values, points @ vectors if tall else vectors * values.sqrt()

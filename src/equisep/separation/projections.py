@@ -1,4 +1,4 @@
-"""Projections: second-pass state of one site, the within-class spread along the class-mean directions."""
+"""Projections: the mergeable state of a second pass, the within-class spread along the class-mean directions."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from equisep.separation.moments import as_float64, class_sums
+from equisep.separation.group_sums import class_sums
 from equisep.separation.subspace import ClassSubspace
-from equisep.shapes import Float64, Int, Shaped
+from equisep.shapes import Float64, Int
 
 
 @dataclass(frozen=True, slots=True)
 class Projections:
-    """Per class and direction j: count, mean and centered sum of squares of v_jᵀ(x_i − m_{y_i}).
+    """Per class: count, spread ‖x_i − m_k‖² summed, and of every direction j mean and centered sum of squares of v_jᵀ(x_i − m_k).
 
     The means are zero up to rounding when the second reading saw the data of the first; if they are not, the data
     changed in between (see `drift`). The squares are centered on the second reading's own mean either way.
@@ -23,15 +23,18 @@ class Projections:
     counts: Int[Tensor, " k"]
     means: Float64[Tensor, "k r"]
     squares: Float64[Tensor, "k r"]
+    traces: Float64[Tensor, " k"]
 
     @staticmethod
-    def of(residuals: Float64[Tensor, "n r"], labels: Int[Tensor, " n"], *, classes: int) -> Projections:
-        """The state of one batch of projected residuals (see `project`)."""
-        y = labels.to(residuals.device)
-        counts = torch.bincount(y, minlength=classes)
-        means = class_sums(residuals, y, classes=classes) / counts.clamp(min=1).unsqueeze(1)
-        centered = residuals - means[y]
-        return Projections(counts=counts, means=means, squares=class_sums(centered.square(), y, classes=classes))
+    def of(
+        residuals: Float64[Tensor, "n r"], norms: Float64[Tensor, " n"], labels: Int[Tensor, " n"], *, classes: int
+    ) -> Projections:
+        """The state of one batch of residuals: projected, and their squared norms."""
+        counts = torch.bincount(labels, minlength=classes)
+        means = class_sums(residuals, labels, classes=classes) / counts.clamp(min=1).unsqueeze(1)
+        centered = residuals - means.index_select(0, labels)
+        squares = class_sums(centered.square_(), labels, classes=classes)
+        return Projections(counts, means, squares, class_sums(norms.unsqueeze(1), labels, classes=classes).squeeze(1))
 
     def merge(self, other: Projections) -> Projections:
         """The state of both data sets together (Chan, Golub & LeVeque 1979)."""
@@ -42,7 +45,13 @@ class Projections:
             counts=counts,
             means=self.means + share * step,
             squares=self.squares + other.squares + step.square() * share * self.counts.unsqueeze(1),
+            traces=self.traces + other.traces,
         )
+
+    @property
+    def variances(self) -> Float64[Tensor, " k"]:
+        """Var_k = (1/n_k) Σ ‖x_ki − m_k‖²; 0 for a class without rows."""
+        return self.traces / self.counts.clamp(min=1)
 
     def drift(self, *, rounding: float = 0.0) -> float:
         """How far class means moved between the readings, in units of the within-class spread; rounding gives ~1e-10.
@@ -54,14 +63,6 @@ class Projections:
         return moved / spread if spread > 0 and moved > rounding else 0.0
 
 
-def project(
-    features: Shaped[Tensor, "n d"], labels: Int[Tensor, " n"], *, subspace: ClassSubspace
-) -> Float64[Tensor, "n r"]:
-    """v_jᵀ(x_i − m_{y_i}): subtracted before projecting, so that a tight class far from the origin keeps its digits."""
-    x = as_float64(features)
-    return (x - subspace.means[labels.to(x.device)]) @ subspace.directions
-
-
 def nearest_centers(
     residuals: Float64[Tensor, "n r"], labels: Int[Tensor, " n"], *, subspace: ClassSubspace
 ) -> Int[Tensor, " n"]:
@@ -70,9 +71,15 @@ def nearest_centers(
     All m_k lie in the center plus the span of the directions, so distances differ only inside it: with z the sample's
     coordinates and c_k the class's, argmin ‖c_k‖² − 2 z·c_k.
     """
-    y = labels.to(residuals.device)
-    z = residuals + subspace.coordinates[y]  # n r
-    norms = subspace.coordinates.square().sum(dim=1)  # k
-    distances = norms - 2 * (z @ subspace.coordinates.T)  # n k
-    distances[:, subspace.counts == 0] = torch.inf
+    z = residuals + subspace.coordinates.index_select(0, labels)  # n r
+    return nearest_points(z, subspace.coordinates, subspace.counts)
+
+
+def nearest_points(
+    z: Float64[Tensor, "n r"], points: Float64[Tensor, "k r"], counts: Int[Tensor, " k"]
+) -> Int[Tensor, " n"]:
+    """argmin_k ‖z − c_k‖ among the points of classes that have samples."""
+    distances = torch.addmm(points.square().sum(dim=1), z, points.T, alpha=-2)  # n k
+    if not bool((counts > 0).all()):
+        distances[:, counts == 0] = torch.inf
     return distances.argmin(dim=1)

@@ -1,37 +1,36 @@
-"""Lenses: D of the same rows under many labelings at once, for the jackknife and for the null."""
+"""Relabelings: D of the same rows under many labelings at once, without each fold and under random labels."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from equisep.separation.assignments import Marks
+from equisep.separation.assignments import Assignments
 from equisep.separation.convention import Convention
 from equisep.separation.group_sums import GroupSums
-from equisep.separation.subspace import ClassSubspace, class_weights
+from equisep.separation.subspace import rounding_cut
 from equisep.shapes import Bool, Float64, Int, Shaped
 
 # of the largest eigenvalue of B Bᵀ: known to eight digits above the first, nothing below the second
 CLEAR, VOID = 1e-8, 1e-13
 
 
-class Lenses:
-    """Leave-one-fold-out and permuted labelings looked at together: one product of residuals with all their directions.
+class Relabelings:
+    """Leave-one-fold-out and random labelings looked at together: one product of residuals with all their directions.
 
-    The first `folds` lenses see the rows outside a fold by their classes, the others all rows by permuted classes. Of
-    every lens l, class k and direction j Σ z and Σ z² are kept with z = v_jᵀ(x_i − m_k^l)/s_j, so that
+    The first `folds` labelings see the rows outside a fold by their classes, the others all rows by random classes. Of every
+    labeling l, class k and direction j Σ z and Σ z² are kept with z = v_jᵀ(x_i − m_k^l)/s_j, so that
     D_l = Σ_k (w_k/n_k) Σ_j (Σ z² − (Σ z)²/n_k). The rows come as residuals r_i = x_i − m_{y_i} from the plain class means:
     v_jᵀ(x_i − m_k^l) = v_jᵀ r_i + v_jᵀ(m_{y_i} − m_k^l), where the second part is a small table. The directions may be of
-    single precision: intervals and nulls need six digits.
+    single precision: intervals and chance levels need six digits.
     """
 
     def __init__(self, sums: GroupSums, *, convention: Convention, folds: int, kind: torch.dtype) -> None:
-        self.classes, self.convention, self.folds, self.dim = sums.classes, convention, folds, sums.dim
-        self.width = min(sums.classes - 1, sums.dim)
+        self.classes, self.convention, self.folds = sums.classes, convention, folds
+        self.present, self.dim = len(sums.centers.present), sums.centers.dim
+        self.width = min(sums.classes - 1, self.dim)
         left = sums.counts - sums.fold_counts[:folds]  # g k
-        self.counts = torch.cat([left, sums.counts.expand(sums.permutations, -1)])  # l k
+        self.counts = torch.cat([left, sums.relabeled_counts])  # l k
         mixing = self._mixing()  # l k k
         products, plain = self._products(sums, folds)  # l k k, both
         # B = mixing · sums, so B Bᵀ = U S² Uᵀ is known without B, and v_j/s_j = Bᵀu_j/s_j² as well
@@ -44,113 +43,108 @@ class Lenses:
         self.singular_values = values.clamp(min=0).sqrt() * clear  # l r
         terms = (vectors / values.masked_fill(~clear, torch.inf).unsqueeze(1)).mT @ mixing  # l r k, of the sums
         self.directions = torch.zeros(len(values) * self.width, self.dim, dtype=kind, device=values.device)  # l·r d
-        for columns, each in sums.lenses(folds):
-            self.directions[:, columns] = (terms @ each).flatten(0, 1)
+        for columns, each in sums.relabeled_sums(folds):
+            self.directions[:, columns] = (terms @ each).flatten(0, 1).to(kind)
         self.plain = plain @ terms.mT  # l k r, the plain class means on the directions
-        self.own = products @ terms.mT / self.counts.clamp(min=1).unsqueeze(2)  # … and the lens's
-        for place in (~known).nonzero().flatten().tolist():
-            self._decompose(place, sums, mixing[place])
-        self.sizes = sums.permuted_sizes  # p k, ‖m_k‖²
+        self.own = products @ terms.mT / self.counts.clamp(min=1).unsqueeze(2)  # … and the labeling's
+        for index in (~known).nonzero().flatten().tolist():
+            self._decompose(index, sums, mixing[index])
         self.linear = values.new_zeros(len(values) * self.classes, self.width)
         self.square = torch.zeros_like(self.linear)
 
     def _mixing(self) -> Float64[Tensor, "l k k"]:
         """B's rows √w_k (m_k − m) from the sums of every class, B = mixing · sums."""
-        by_sample, by_class = class_weights(self.counts)
-        weight = (by_sample if self.convention.weighting == "sample" else by_class).sqrt()
-        towards = by_sample if self.convention.centered_on == "samples" else by_class
-        n = self.counts.clamp(min=1).to(torch.float64)
-        return torch.diag_embed(weight / n) - weight.unsqueeze(2) * (towards / n).unsqueeze(1)
+        weights, n = self.convention.weights(self.counts), self.counts.clamp(min=1).to(torch.float64)
+        root = weights.between.sqrt()
+        return torch.diag_embed(root / n) - root.unsqueeze(2) * (weights.center / n).unsqueeze(1)
 
     @staticmethod
     def _products(sums: GroupSums, folds: int) -> tuple[Float64[Tensor, "l k k"], Float64[Tensor, "l k k"]]:
-        """Of the sums of every lens with each other, and of the plain class means with them."""
+        """Of the sums of every labeling with each other, and of the plain class means with them."""
         products = plain = torch.zeros((), dtype=torch.float64, device=sums.counts.device)
-        for columns, each in sums.lenses(folds):
+        for columns, each in sums.relabeled_sums(folds):
             products = products + each @ each.mT
-            plain = plain + sums.centered_means[:, columns] @ each.flatten(0, 1).T  # k l·k
+            plain = plain + _middle_means(sums, columns) @ each.flatten(0, 1).T  # k l·k
         return products, plain.unflatten(1, products.shape[:2]).transpose(0, 1)
 
-    def _decompose(self, place: int, sums: GroupSums, mixing: Float64[Tensor, "k k"]) -> None:
-        """One lens by the singular value decomposition of B, where B Bᵀ does not keep eight digits.
+    def _decompose(self, index: int, sums: GroupSums, mixing: Float64[Tensor, "k k"]) -> None:
+        """One labeling by the singular value decomposition of B, where B Bᵀ does not keep eight digits.
 
         That is where a singular value lies below 10⁻⁴ of the largest; of narrower features, above 10⁻⁶·⁵ as well, since
         what is smaller is their rounding.
         """
-        each = torch.cat([part[place] for _, part in sums.lenses(self.folds)], dim=1)  # k d
+        each = torch.cat([part[index] for _, part in sums.relabeled_sums(self.folds)], dim=1)  # k d
         rows = mixing @ each
         v, s, _ = torch.linalg.svd(rows.T.cpu(), full_matrices=False)
         kept = min(self.width, int((s > torch.finfo(s.dtype).eps * max(rows.shape) * s[0]).sum()))
         s, v = s[:kept].to(rows.device), v[:, :kept].to(rows.device)
         scaled = (v / s).T  # r d
-        mine = slice(place * self.width, (place + 1) * self.width)
+        mine = slice(index * self.width, (index + 1) * self.width)
         self.directions[mine] = 0
         self.directions[mine][:kept] = scaled.to(self.directions.dtype)
         for table in (self.singular_values, self.plain, self.own):
-            table[place] = 0
-        self.singular_values[place, :kept] = s
-        self.plain[place, :, :kept] = sums.centered_means @ scaled.T
-        self.own[place, :, :kept] = each @ scaled.T / self.counts[place].clamp(min=1).unsqueeze(1)
+            table[index] = 0
+        self.singular_values[index, :kept] = s
+        self.plain[index, :, :kept] = _middle_means(sums, slice(None)) @ scaled.T
+        self.own[index, :, :kept] = each @ scaled.T / self.counts[index].clamp(min=1).unsqueeze(1)
 
-    def look(self, projected: Shaped[Tensor, "n m"], marks: Marks) -> None:
+    def look(self, projected: Shaped[Tensor, "n m"], rows: Assignments) -> None:
         """Add rows: their residuals on `directions`."""
-        labels, counted = self._labels(marks)
-        z = projected.to(torch.float64).view(len(marks), len(self.counts), self.width).transpose(0, 1)  # l n r
-        place = torch.arange(len(self.counts), device=labels.device).unsqueeze(1)  # l 1
-        z = z + self.plain[:, marks.labels] - self.own[place, labels]
-        z *= counted.unsqueeze(2)
-        keys = (place * self.classes + labels).flatten()
+        labels, seen = self._labels(rows)
+        z = projected.to(torch.float64).view(len(rows), len(self.counts), self.width).transpose(0, 1)  # l n r
+        index = torch.arange(len(self.counts), device=labels.device).unsqueeze(1)  # l 1
+        z = z + self.plain[:, rows.labels] - self.own[index, labels]
+        z *= seen.unsqueeze(2)
+        keys = (index * self.classes + labels).flatten()
         self.linear.index_add_(0, keys, z.flatten(0, 1))
         self.square.index_add_(0, keys, z.square_().flatten(0, 1))
 
-    def _labels(self, marks: Marks) -> tuple[Int[Tensor, "l n"], Bool[Tensor, "l n"]]:
-        """The class of every row under every lens, and whether the lens counts it."""
-        labels, n = marks.labels.expand(self.folds, -1), len(marks)
-        counted = torch.ones(len(self.counts), n, dtype=torch.bool, device=labels.device)
+    def _labels(self, rows: Assignments) -> tuple[Int[Tensor, "l n"], Bool[Tensor, "l n"]]:
+        """The class of every row under every labeling, and whether the labeling counts it."""
+        labels, n = rows.labels.expand(self.folds, -1), len(rows)
+        seen = torch.ones(len(self.counts), n, dtype=torch.bool, device=labels.device)
         if self.folds:
-            assert marks.folds is not None
-            counted[: self.folds] = marks.folds != torch.arange(self.folds, device=labels.device).unsqueeze(1)
+            assert rows.folds is not None
+            seen[: self.folds] = rows.folds != torch.arange(self.folds, device=labels.device).unsqueeze(1)
         if len(self.counts) > self.folds:
-            assert marks.permuted is not None
-            labels = torch.cat([labels, marks.permuted[: len(self.counts) - self.folds]])
-        return labels, counted
+            assert rows.relabeled is not None
+            labels = torch.cat([labels, rows.relabeled[: len(self.counts) - self.folds] % self.present])
+        return labels, seen
 
     def left_out(self, *, rank: int) -> list[float]:
         """D without each fold, cut at the rank of the data themselves, or where classes were lost at theirs less one."""
-        places = range(self.folds)
-        return self._values(places, [min(rank, int((self.counts[place] > 0).sum()) - 1) for place in places])
+        ranks = [min(rank, int((counts > 0).sum()) - 1) for counts in self.counts[: self.folds]]
+        return [self._value(index, each) for index, each in enumerate(ranks)]
 
-    def null(self, *, spread: float, eps: float, offset: float = 0.0) -> float | None:
-        """The mean D under permuted labels; None where there are none, or one of them has no two different means.
+    def chance(self, *, size: float, variance: float, eps: float, steps: float) -> float | None:
+        """The mean D under random labels; None where there are none, or one of them has no two different means.
 
-        `spread` is the variance of all rows, which a permuted class shares; `offset` the squared norm of what was taken
-        off all rows before.
+        `size` and `variance` are the mean squared norm of all rows and their summed variance, which a random class shares.
         """
-        places = range(self.folds, len(self.counts))
-        ranks = [self._rank(place, spread=spread, eps=eps, offset=offset) for place in places]
-        return sum(self._values(places, ranks)) / len(places) if places and all(ranks) else None
+        counts = self.counts[self.folds :]
+        if not len(counts):
+            return None
+        between, s = self.convention.weights(counts).between, self.singular_values[self.folds :]
+        sizes, variances = torch.full_like(between, size), torch.full_like(between, variance)
+        cut = rounding_cut(counts, between, sizes=sizes, variances=variances, eps=eps, dim=self.dim, steps=steps)
+        if self.convention.tol is not None:
+            cut = self.convention.tol * s[:, 0]
+        ranks = (s > cut.unsqueeze(1)).sum(dim=1).tolist()
+        values = [self._value(self.folds + number, rank) for number, rank in enumerate(ranks) if rank]
+        return sum(values) / len(values) if len(values) == len(counts) else None
 
-    def _rank(self, place: int, *, spread: float, eps: float, offset: float) -> int:
-        counts, s = self.counts[place], self.singular_values[place]
-        return ClassSubspace.rank_of(
-            s[s > 0],
-            self.convention,
-            counts=counts,
-            sizes=self.sizes[place - self.folds] + offset,
-            traces=spread * counts.to(torch.float64),
-            eps=eps,
-            dim=self.dim,
-        )[0]
+    def _variances(self, index: int) -> Float64[Tensor, "k r"]:
+        rows = slice(index * self.classes, (index + 1) * self.classes)
+        n = self.counts[index].clamp(min=1).to(torch.float64).unsqueeze(1)  # k 1
+        values: Float64[Tensor, "k r"] = (self.square[rows] - self.linear[rows].square() / n).clamp(min=0) / n
+        return values
 
-    def _values(self, places: Sequence[int], ranks: Sequence[int]) -> list[float]:
-        found = []
-        for place, rank in zip(places, ranks, strict=True):
-            counts = self.counts[place]
-            by_sample, by_class = class_weights(counts)
-            within = by_class if self.convention.weighting == "class" else by_sample
-            rows = slice(place * self.classes, (place + 1) * self.classes)
-            n = counts.clamp(min=1).to(torch.float64).unsqueeze(1)  # k 1
-            each = (self.square[rows, :rank] - self.linear[rows, :rank].square() / n).clamp(min=0) / n  # k r
-            value = float(within @ each.sum(dim=1))
-            found.append(value / int((counts > 0).sum()) if self.convention.normalization == "classes" else value)
-        return found
+    def _value(self, index: int, rank: int) -> float:
+        counts = self.counts[index]
+        value = float(self.convention.weights(counts).within @ self._variances(index)[:, :rank].sum(dim=1))
+        return self.convention.normalized(value, classes=int((counts > 0).sum()))
+
+
+def _middle_means(sums: GroupSums, columns: slice) -> Float64[Tensor, "k c"]:
+    """m_k less the mean of the class means; 0 where a class has no rows."""
+    return (sums.centers.about[:, columns] - sums.middle[columns]) * (sums.counts > 0).unsqueeze(1)

@@ -1,202 +1,321 @@
-"""One site's statistics in two passes over its features, which come from memory or from two readings of the data."""
+"""One site's statistics in two passes over its features, which come from memory, from two readings, or from plain arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
 
-from equisep.separation.assignments import Marks
-from equisep.separation.blocks import Block, blocks_of, quick_type, residuals_from
-from equisep.separation.convention import PHD20, Convention
-from equisep.separation.group_sums import GroupSums
-from equisep.separation.moments import ClassMoments, class_sums
-from equisep.separation.projections import Projections
-from equisep.separation.relabeled import Lenses
-from equisep.separation.states import HeldOut, SiteStates, Spread, center_counts, same_for_collapse
-from equisep.separation.subspace import ClassSubspace
+from equisep.results import Coordinates
+from equisep.separation.assignments import Assignments
+from equisep.separation.blocks import Block, blocks_of, quick_type
+from equisep.separation.convention import PAPER, PHD20, Convention
+from equisep.separation.group_sums import ClassCenters, GroupSums, as_float64
+from equisep.separation.pca import Picture
+from equisep.separation.projections import Projections, nearest_centers
+from equisep.separation.relabeled import Relabelings
+from equisep.separation.subspace import COMPUTED, ClassSubspace, rounding_cut
 from equisep.shapes import Float64, Int, Shaped
 
-if TYPE_CHECKING:
-    from equisep.measuring.options import Options
+ROUNDINGS = 16  # steps of float64 by which a mean may be off
 
 
-class Residuals:
-    """Second pass over one labeling: the spread around the class means and along their subspace."""
+@dataclass(frozen=True, slots=True)
+class SiteTask:
+    """What is asked of one site.
 
-    def __init__(
-        self, counts: Int[Tensor, " k"], means: Float64[Tensor, "k d"], convention: Convention, *, offset: float = 0.0
-    ) -> None:
-        self.counts, self.means, self.convention, self.offset = counts, means, convention, offset
-        self.subspace = ClassSubspace.spanned(counts, means, convention)
-        self.traces = torch.zeros(len(counts), dtype=torch.float64, device=means.device)
+    `collapse` asks for PHD20's weighting beside, `layer` is the classifier that reads the site. `steps` is how often its
+    numbers were rounded; `offset` the squared norm of what was taken off all rows before, as centered components are;
+    `pictured` how many rows are to be shown on a plane.
+    """
+
+    classes: int
+    convention: Convention = PAPER
+    folds: int = 0
+    relabelings: int = 0
+    collapse: bool = False
+    centers: bool = True
+    layer: nn.Linear | None = None
+    steps: float = COMPUTED
+    offset: float = 0.0
+    pictured: int = 0
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Class means, their subspace and the within-class spread along it: all that D needs."""
+
+    centers: ClassCenters
+    subspace: ClassSubspace
+    projections: Projections
+
+    def drift(self) -> float:
+        """How far class means moved between two readings, beyond the rounding of the means."""
+        size = float(self.centers.means.norm())
+        return self.projections.drift(rounding=ROUNDINGS * torch.finfo(torch.float64).eps * size)
+
+
+@dataclass(frozen=True, slots=True)
+class CenterCounts:
+    """Rows per class whose nearest training center is their own; rows where the classifier disagrees with it (NC4)."""
+
+    hits: Int[Tensor, " k"]
+    disagreements: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SiteStatistics:
+    """What two passes over the training data found at one site; `collapse` is the spread under PHD20's convention.
+
+    `chance` is D under random labels, `replicates` D without each fold (or of resamples), `coordinates` are for plots.
+    """
+
+    spread: Spread
+    nearest: CenterCounts | None = None
+    collapse: Spread | None = None
+    chance: float | None = None
+    replicates: tuple[float, ...] | None = None
+    coordinates: Coordinates | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TestStatistics:
+    """The test data at one site: their own spread, and nearest *training* centers."""
+
+    __test__ = False  # no test case, whatever pytest makes of the name
+
+    spread: Spread
+    nearest: CenterCounts
+
+
+class SecondPass:
+    """The spread around the class means and along their subspace, as rows come."""
+
+    def __init__(self, centers: ClassCenters, convention: Convention) -> None:
+        self.centers, self.convention = centers, convention
+        self.subspace = ClassSubspace.spanned(centers.counts, centers.about, convention)
         self.projections: Projections | None = None
 
     def look(
-        self, features: Sequence[Shaped[Tensor, "b d"]], marks: Marks, directions: Shaped[Tensor, "m d"] | None = None
-    ) -> Iterator[tuple[Block, Marks, Float64[Tensor, "n r"], Shaped[Tensor, "n m"] | None]]:
+        self,
+        features: Sequence[Shaped[Tensor, "b d"]],
+        rows: Assignments,
+        directions: Shaped[Tensor, "m d"] | None = None,
+    ) -> Iterator[tuple[Block, Assignments, Float64[Tensor, "n r"], Shaped[Tensor, "n m"] | None]]:
         """Add rows as they are drawn from this: piece by piece, with their residuals on the subspace and on `directions`."""
-        for rows, block in blocks_of(features, across=0 if directions is None else len(directions)):
-            part = marks.part(rows).to(self.means.device)
-            norms, along, other = _projected(block, part.labels, self.means, self.subspace.directions, directions)
-            self.traces += class_sums(norms.unsqueeze(1), part.labels, classes=len(self.counts)).squeeze(1)
-            batch = Projections.of(along, part.labels, classes=len(self.counts))
+        for span, block in blocks_of(features, across=0 if directions is None else len(directions)):
+            part = rows.part(span).to(self.centers.about.device)
+            norms, along, other = projected(block, part.labels, self.centers, self.subspace.directions, directions)
+            batch = Projections.of(along, norms, part.labels, classes=self.centers.classes)
             self.projections = batch if self.projections is None else self.projections.merge(batch)
             yield block, part, along, other
 
-    def spread(self, *, eps: float) -> Spread:
-        """What both passes found, for features known to relative `eps`."""
+    def spread(self, *, steps: float, offset: float = 0.0) -> Spread:
+        """What both passes found."""
         assert self.projections is not None
-        moments = ClassMoments(counts=self.counts, means=self.means, traces=self.traces, eps=eps)
-        sizes = self.means.square().sum(dim=1) + self.offset
-        subspace = self.subspace.judged(self.convention, traces=self.traces, eps=eps, sizes=sizes)
-        return Spread(moments, subspace, self.projections)
+        variances = self.projections.variances
+        return self.judged(_cut(self.centers, variances, self.convention, steps=steps, offset=offset))
+
+    def judged(self, rounding: float) -> Spread:
+        """The spread, with the directions that stand above the rounding of the features."""
+        assert self.projections is not None
+        return Spread(self.centers, self.subspace.judged(self.convention, rounding=rounding), self.projections)
 
 
-def _projected(
+def _cut(
+    centers: ClassCenters, variances: Float64[Tensor, " k"], convention: Convention, *, steps: float, offset: float
+) -> float:
+    """The rounding of the features, as a singular value of their class means."""
+    between = convention.weights(centers.counts).between
+    sizes = centers.means.square().sum(dim=1) + variances + offset
+    return float(
+        rounding_cut(
+            centers.counts, between, sizes=sizes, variances=variances, eps=centers.eps, dim=centers.dim, steps=steps
+        )
+    )
+
+
+def projected(
     block: Block,
     y: Int[Tensor, " n"],
-    means: Float64[Tensor, "k d"],
+    centers: ClassCenters,
     directions: Float64[Tensor, "d r"],
-    others: Shaped[Tensor, "m d"] | None,
+    others: Shaped[Tensor, "m d"] | None = None,
 ) -> tuple[Float64[Tensor, " n"], Float64[Tensor, "n r"], Shaped[Tensor, "n m"] | None]:
     """‖r_i‖², Vᵀr_i and W r_i of the residuals r_i = x_i − m_{y_i}, W in its own precision; columns in blocks."""
     norms = directions.new_zeros(block.rows)
     along = directions.new_zeros(directions.shape[1], block.rows)  # this way round the thin product is the quicker
     other = None if others is None else others.new_zeros(others.shape[0], block.rows)
     for columns, x in block.columns():
-        r = residuals_from(x, means[:, columns], y)
-        norms += torch.linalg.vector_norm(r, dim=1).square_()
+        r = centers.residuals(x, y, columns)
+        norms += torch.linalg.vecdot(r, r)
         along.addmm_(directions[columns].T, r.T)
         if other is not None and others is not None:
             other.addmm_(others[:, columns], r.to(others.dtype).T)
     return norms, along.T, None if other is None else other.T
 
 
+@dataclass(slots=True)
+class _Nearest:
+    """Nearest centers counted as rows come; the counts stay on the device, so that a GPU need not be waited for."""
+
+    space: ClassSubspace
+    layer: nn.Linear | None
+    hits: Int[Tensor, " k"] = field(init=False)
+    disagreements: Int[Tensor, ""] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.hits = torch.zeros_like(self.space.counts)
+        self.disagreements = self.hits.new_zeros(())
+
+    def look(self, residuals: Float64[Tensor, "n r"], block: Block, y: Int[Tensor, " n"]) -> None:
+        guesses = nearest_centers(residuals, y, subspace=self.space)
+        self.hits += torch.zeros_like(self.hits).index_add_(0, y, (guesses == y).to(self.hits.dtype))
+        if self.layer is not None:
+            self.disagreements += (_scores(self.layer, block.whole()).argmax(dim=1) != guesses).sum()
+
+    def counts(self) -> CenterCounts:
+        return CenterCounts(self.hits.cpu(), None if self.layer is None else int(self.disagreements))
+
+
+def _scores(layer: nn.Linear, features: Shaped[Tensor, "n d"]) -> Float64[Tensor, "n k"]:
+    """Wh + b in float64: the bias belongs in it (NC4)."""
+    h = as_float64(features)
+    weight = layer.weight.detach().to(h.device, torch.float64)
+    result = h @ weight.T
+    return result if layer.bias is None else result + layer.bias.detach().to(h.device, torch.float64)
+
+
 class TrainSite:
-    """The training data at one site: `first` for all rows, `turn`, `second` for all rows again, `states`.
+    """The training data at one site: `first` for all rows, `turn`, `second` for all rows again, `statistics`."""
 
-    `offset` is the squared norm of what was taken off all rows before, as centered components are: their rounding is that
-    of the features they were.
-    """
+    def __init__(self, task: SiteTask) -> None:
+        self.task = task
+        self.sums: GroupSums | None = GroupSums(classes=task.classes, folds=task.folds, relabelings=task.relabelings)
 
-    def __init__(
-        self, *, classes: int, folds: int, permutations: int, options: Options, layer: nn.Linear | None, offset: float
-    ) -> None:
-        self.folds, self.options, self.layer, self.offset = folds, options, layer, offset
-        self.sums: GroupSums | None = GroupSums(classes=classes, folds=folds, permutations=permutations)
-        self.hits: int | Tensor = 0
-        self.disagreements: int | Tensor = 0
-
-    def first(self, features: Sequence[Shaped[Tensor, "b d"]], marks: Marks) -> None:
+    def first(self, features: Sequence[Shaped[Tensor, "b d"]], rows: Assignments) -> None:
         """First pass: sums."""
         assert self.sums is not None
         self.kind = quick_type(features[0])
-        self.sums.add(features, marks)
+        self.sums.add(features, rows)
 
     def turn(self) -> None:
         """Between the passes: means and subspaces. The sums are let go of."""
         assert self.sums is not None
-        sums, convention = self.sums, self.options.convention
-        self.eps = sums.eps
-        self.main = Residuals(sums.counts, sums.means, convention, offset=self.offset)
-        self.lenses = None
-        if self.folds or sums.permutations:
-            self.lenses = Lenses(sums, convention=convention, folds=self.folds, kind=self.kind)
+        sums, task = self.sums, self.task
+        self.main = SecondPass(sums.centers, task.convention)
+        self.relabelings = None
+        if task.folds or task.relabelings:
+            self.relabelings = Relabelings(sums, convention=task.convention, folds=task.folds, kind=self.kind)
         self.sums = None
-        other = self.options.wants("collapse") and not same_for_collapse(self.main.counts, convention)
-        # all means lie on the subspace: their coordinates there are all that another weighting needs
-        self.collapse = Residuals(self.main.counts, self.main.subspace.coordinates, PHD20) if other else None
-
-    def second(self, features: Sequence[Shaped[Tensor, "b d"]], marks: Marks) -> None:
-        """Second pass: the spread along the subspaces, and nearest centers."""
-        directions = None if self.lenses is None else self.lenses.directions
         space = self.main.subspace
-        for block, part, along, other in self.main.look(features, marks, directions):
-            hits, disagreements = center_counts(along, block, part.labels, space, self.layer)
-            self.hits += hits
-            self.disagreements += disagreements
-            if self.lenses is not None and other is not None:
-                self.lenses.look(other, part)
+        self.picture = Picture(self.main.centers.n, most=task.pictured, seed=task.seed)
+        self.nearest = _Nearest(space, task.layer) if task.centers else None
+        other = task.collapse and not same_for_collapse(space.counts, task.convention)
+        # all means lie on the subspace: their coordinates there are all that another weighting needs
+        self.collapse = SecondPass(_on_coordinates(self.main), PHD20) if other else None
+
+    def second(self, features: Sequence[Shaped[Tensor, "b d"]], rows: Assignments) -> None:
+        """Second pass: the spread along the subspaces, and nearest centers."""
+        self.picture.take(features, rows.labels)
+        directions = None if self.relabelings is None else self.relabelings.directions
+        for block, part, along, other in self.main.look(features, rows, directions):
+            if self.nearest is not None:
+                self.nearest.look(along, block, part.labels)
+            if self.relabelings is not None and other is not None:
+                self.relabelings.look(other, part)
             if self.collapse is not None:
-                points = along + space.coordinates[part.labels]
+                points = along + self.main.subspace.coordinates.index_select(0, part.labels)
                 for _ in self.collapse.look([points], part):
                     pass
 
-    def states(self, *, steady: bool = True) -> SiteStates:
-        """The result; what depends on the order of the samples is left out where the order changed."""
-        spread = self.main.spread(eps=self.eps)
-        null = replicates = None
-        if self.lenses is not None and steady:
-            n = spread.moments.n
-            variance = (float(spread.moments.traces.sum()) + n * self._between()) / n
-            null = self.lenses.null(spread=variance, eps=self.eps, offset=self.offset)
-            if self.folds and spread.subspace.rank:
-                values = self.lenses.left_out(rank=spread.subspace.rank)
-                replicates = torch.tensor(values, dtype=torch.float64, device="cpu")
+    def statistics(self) -> SiteStatistics:
+        """The result."""
+        spread = self.main.spread(steps=self.task.steps, offset=self.task.offset)
+        chance = replicates = None
+        if self.relabelings is not None:
+            chance = self._chance(spread)
+            if self.task.folds and spread.subspace.rank:
+                replicates = tuple(self.relabelings.left_out(rank=spread.subspace.rank))
         collapse = None
-        if self.options.wants("collapse"):
-            collapse = spread if self.collapse is None else self._collapse(spread)
-        return SiteStates(
-            train=spread,
+        if self.task.collapse:
+            collapse = spread if self.collapse is None else self._collapsed(spread)
+        nearest = None if self.nearest is None else self.nearest.counts()
+        return SiteStatistics(
+            spread=spread,
+            nearest=nearest,
             collapse=collapse,
-            null=null,
-            hits=int(self.hits),
-            disagreements=int(self.disagreements) if self.layer is not None else None,
+            chance=chance,
             replicates=replicates,
-            drift=spread.drift(),
+            coordinates=self.picture.coordinates(),
         )
 
-    def _between(self) -> float:
-        """Σ n_k ‖m_k − m‖²/n, whatever the convention."""
-        counts, points = self.main.counts, self.main.subspace.coordinates
-        share = counts.to(torch.float64) / counts.sum()
-        return float(share @ (points - share @ points).square().sum(dim=1))
+    def _chance(self, spread: Spread) -> float | None:
+        """D under random labels: every random class has the mean and the spread of all rows."""
+        assert self.relabelings is not None
+        centers, shares = spread.centers, spread.centers.counts.double() / spread.centers.n
+        middle = shares @ centers.about
+        between = (centers.about - middle).square().sum(dim=1)
+        variance = float(shares @ (spread.projections.variances + between))
+        size = float((middle + centers.shift).square().sum()) + variance + self.task.offset
+        return self.relabelings.chance(size=size, variance=variance, eps=centers.eps, steps=self.task.steps)
 
-    def _collapse(self, spread: Spread) -> Spread:
+    def _collapsed(self, spread: Spread) -> Spread:
         """The spread under PHD20's weighting, its rank judged by the features themselves."""
-        assert self.collapse is not None and self.collapse.projections is not None
-        moments = spread.moments
-        sizes = moments.means.square().sum(dim=1) + self.offset
-        space = self.collapse.subspace.judged(PHD20, traces=moments.traces, eps=self.eps, sizes=sizes, dim=moments.dim)
-        return Spread(moments, space, self.collapse.projections)
+        assert self.collapse is not None
+        variances, task = spread.projections.variances, self.task
+        return self.collapse.judged(_cut(spread.centers, variances, PHD20, steps=task.steps, offset=task.offset))
 
 
-class HeldOutSite:
+class TestSite:
     """The test data at one site: D by their own means, nearest centers by the training means."""
 
-    def __init__(self, train: ClassSubspace, *, options: Options, layer: nn.Linear | None, offset: float) -> None:
-        self.train, self.options, self.layer, self.offset = train, options, layer, offset
-        self.sums: GroupSums | None = GroupSums(classes=len(train.counts), folds=0, permutations=0)
-        self.hits: int | Tensor = 0
-        self.disagreements: int | Tensor = 0
+    __test__ = False
 
-    def first(self, features: Sequence[Shaped[Tensor, "b d"]], marks: Marks) -> None:
+    def __init__(self, train: Spread, task: SiteTask) -> None:
+        self.train, self.task = train, task
+        self.sums: GroupSums | None = GroupSums(classes=train.centers.classes)
+        self.nearest = _Nearest(train.subspace, task.layer)
+
+    def first(self, features: Sequence[Shaped[Tensor, "b d"]], rows: Assignments) -> None:
         """First pass: sums, and nearest training centers."""
         assert self.sums is not None
-        self.sums.add(features, marks)
-        for rows, block in blocks_of(features):
-            y = marks.labels[rows].to(self.train.means.device)
-            _, along, _ = _projected(block, y, self.train.means, self.train.directions, None)
-            hits, disagreements = center_counts(along, block, y, self.train, self.layer)
-            self.hits += hits
-            self.disagreements += disagreements
+        self.sums.add(features, rows)
+        for span, block in blocks_of(features):
+            y = rows.labels[span].to(self.train.centers.about.device)
+            _, along, _ = projected(block, y, self.train.centers, self.train.subspace.directions)
+            self.nearest.look(along, block, y)
 
     def turn(self) -> None:
         """Between the passes: means and subspace."""
         assert self.sums is not None
-        self.eps = self.sums.eps
-        self.own = Residuals(self.sums.counts, self.sums.means, self.options.convention, offset=self.offset)
+        self.own = SecondPass(self.sums.centers, self.task.convention)
         self.sums = None
 
-    def second(self, features: Sequence[Shaped[Tensor, "b d"]], marks: Marks) -> None:
+    def second(self, features: Sequence[Shaped[Tensor, "b d"]], rows: Assignments) -> None:
         """Second pass: the spread along the subspace."""
-        for _ in self.own.look(features, marks):
+        for _ in self.own.look(features, rows):
             pass
 
-    def states(self) -> HeldOut:
+    def statistics(self) -> TestStatistics:
         """The result."""
-        disagreements = int(self.disagreements) if self.layer is not None else None
-        return HeldOut(self.own.spread(eps=self.eps), int(self.hits), disagreements)
+        spread = self.own.spread(steps=self.task.steps, offset=self.task.offset)
+        return TestStatistics(spread, self.nearest.counts())
+
+
+def same_for_collapse(counts: Int[Tensor, " k"], convention: Convention) -> bool:
+    """Whether D and NC1 see the same matrices: equal class sizes make all weightings one."""
+    present = counts[counts > 0]
+    balanced = bool((present == present[0]).all())
+    plain = convention.center is None and convention.normalization == "none" and convention.tol is None
+    return plain and (balanced or convention.weighting == PHD20.weighting)
+
+
+def _on_coordinates(main: SecondPass) -> ClassCenters:
+    """The class means as points of their own subspace."""
+    points = main.subspace.coordinates
+    shift = points.new_zeros(points.shape[1])
+    return ClassCenters(main.centers.counts, shift, points, points, main.centers.eps, narrow=False)

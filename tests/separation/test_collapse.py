@@ -8,12 +8,10 @@ import torch
 from torch import nn
 
 from closeness import close
-from equisep.separation import PAPER, PHD20, Convention, project
-from equisep.separation.arrays import read_arrays
-from equisep.separation.blocks import Block
+from equisep.separation import PAPER, PHD20, Assignments, Convention, SiteTask, TrainSite
 from equisep.separation.collapse import Geometry, centered_means, geometry_of, nc3_of
-from equisep.separation.states import center_counts
 from reference import plain
+from reference.merging import spread_of
 from reference.scenes import Scene, around, blobs, simplex_etf
 
 SCENES = {
@@ -28,7 +26,7 @@ scenes = pytest.mark.parametrize("scene", SCENES.values(), ids=SCENES.keys())
 
 
 def measured(scene: Scene, convention: Convention = PAPER) -> Geometry:
-    found = geometry_of(centered_means(read_arrays(*scene, asked="this test", convention=convention).subspace))
+    found = geometry_of(centered_means(spread_of(scene, convention).subspace))
     assert found is not None
     return found
 
@@ -83,15 +81,15 @@ def test_nc2_does_not_exist_for_one_vector_or_a_zero_vector() -> None:
 
 def test_a_class_at_the_center_of_all_classes_has_no_angle() -> None:
     means = np.array([[1.0, 0.1], [-1.0, -0.1], [0.0, 0.0]]) + 0.3
-    read = read_arrays(*around(means, [7, 7, 7], spread=0.1, seed=5), asked="this test", convention=PAPER)
+    read = spread_of(around(means, [7, 7, 7], spread=0.1, seed=5))
     assert geometry_of(centered_means(read.subspace)) is None
 
 
 @scenes
 def test_nc3_agrees_with_the_plain_formula(scene: Scene) -> None:
-    read = read_arrays(*scene, asked="this test", convention=PAPER)
-    weight = torch.randn(read.moments.means.shape, generator=torch.Generator().manual_seed(1))
-    close(nc3_of(weight, read.moments.means), plain.nc3(weight.double().numpy(), *scene))
+    read = spread_of(scene)
+    weight = torch.randn(read.centers.means.shape, generator=torch.Generator().manual_seed(1))
+    close(nc3_of(weight, read.centers.means), plain.nc3(weight.double().numpy(), *scene))
 
 
 def test_nc3_is_zero_for_a_classifier_proportional_to_the_centered_means_and_two_for_its_opposite() -> None:
@@ -109,12 +107,16 @@ def test_nc3_does_not_exist_for_a_zero_classifier_or_equal_means() -> None:
 
 @scenes
 def test_nc4_agrees_with_brute_force_and_the_bias_belongs_in_it(scene: Scene) -> None:
-    read = read_arrays(*scene, asked="this test", convention=PAPER)
     torch.manual_seed(2)
-    layer = nn.Linear(scene.x.shape[1], read.moments.classes)
+    layer = nn.Linear(scene.x.shape[1], int(scene.y.max()) + 1)
     nn.init.normal_(layer.bias, std=2.0)
-    residuals = project(read.features, read.labels, subspace=read.subspace)
-    hits, disagreements = center_counts(residuals, Block([read.features]), read.labels, read.subspace, layer)
+    site = TrainSite(SiteTask(classes=int(scene.y.max()) + 1, layer=layer))
+    rows = Assignments(torch.tensor(scene.y))
+    site.first([torch.tensor(scene.x)], rows)
+    site.turn()
+    site.second([torch.tensor(scene.x)], rows)
+    nearest = site.statistics().nearest
+    assert nearest is not None
     weight, bias = layer.weight.detach().double().numpy(), layer.bias.detach().double().numpy()
-    assert disagreements == round(plain.nc4(weight, bias, *scene) * len(scene.y))
-    assert hits == round(plain.ncc_accuracy(*scene) * len(scene.y))
+    assert nearest.disagreements == round(plain.nc4(weight, bias, *scene) * len(scene.y))
+    assert int(nearest.hits.sum()) == round(plain.ncc_accuracy(*scene) * len(scene.y))

@@ -9,16 +9,24 @@ from torch import Tensor, nn
 
 from closeness import close
 from equisep import fuzziness
-from equisep.separation import PAPER, PHD20, ClassSubspace, Convention, nearest_centers, project
-from equisep.separation.arrays import moments_of
+from equisep.separation import PAPER, PHD20, ClassSubspace, Convention, nearest_centers
+from equisep.separation.subspace import AS_GIVEN, COMPUTED
 from reference import plain
+from reference.merging import spread_of
 from reference.scenes import Scene, around, blobs, frame, with_singular_values
 
 HALF = [torch.float16, torch.bfloat16]
 
 
-def subspace(x: Tensor, y: Tensor, convention: Convention = PAPER, *, classes: int | None = None) -> ClassSubspace:
-    return ClassSubspace.of(moments_of(x, y, classes=classes or int(y.max()) + 1), convention)
+def subspace(
+    x: Tensor, y: Tensor, convention: Convention = PAPER, *, classes: int | None = None, steps: float = AS_GIVEN
+) -> ClassSubspace:
+    return spread_of(Scene(x, y), convention, classes=classes, steps=steps).subspace  # type: ignore[arg-type]
+
+
+def computed(x: Tensor, y: Tensor) -> ClassSubspace:
+    """As a site of a network is read: its features carry the rounding of the layers before."""
+    return subspace(x, y, steps=COMPUTED)
 
 
 def of_scene(scene: Scene, *, dtype: torch.dtype = torch.float64, convention: Convention = PAPER) -> ClassSubspace:
@@ -96,8 +104,8 @@ def test_far_from_the_origin_float64_sums_do_not_add_directions() -> None:
 @pytest.mark.parametrize("per_class", [10, 100])
 def test_features_behind_a_bottleneck_of_three_have_rank_three(spread, d, per_class) -> None:
     last, h, y = bottleneck(d, per_class, spread=spread)
-    assert subspace(last(h), y).rank == 3
-    assert subspace(nn.BatchNorm1d(d)(last(h)).detach(), y).rank == 3
+    assert computed(last(h), y).rank == 3
+    assert computed(nn.BatchNorm1d(d)(last(h)).detach(), y).rank == 3
 
 
 @pytest.mark.parametrize("dtype", HALF)
@@ -105,8 +113,8 @@ def test_features_behind_a_bottleneck_of_three_have_rank_three(spread, d, per_cl
 @pytest.mark.parametrize("d", [10, 100, 1000])
 def test_half_precision_features_behind_a_bottleneck_have_rank_three(dtype, spread, d) -> None:
     last, h, y = bottleneck(d, 50, spread=spread)
-    assert subspace(last(h).to(dtype), y).rank == 3
-    assert subspace(last.to(dtype)(h.to(dtype)), y).rank == 3
+    assert computed(last(h).to(dtype), y).rank == 3
+    assert computed(last.to(dtype)(h.to(dtype)), y).rank == 3
 
 
 @pytest.mark.parametrize("d", [10, 100, 1000])
@@ -115,7 +123,7 @@ def test_ten_linear_layers_after_the_bottleneck_add_no_direction(d) -> None:
     x = last(h)
     for _ in range(10):
         x = x @ torch.linalg.qr(torch.randn(d, d)).Q
-    assert subspace(x, y).rank == 3
+    assert computed(x, y).rank == 3
 
 
 @pytest.mark.parametrize("offset", [0.0, 1.0, 10.0])
@@ -150,13 +158,15 @@ def test_nearest_centers_of_new_samples_are_those_of_brute_force(convention, siz
     space = of_scene(scene, convention=convention)
     rng = np.random.default_rng(11)
     x, y = rng.normal(scale=2, size=(200, d)) + 20, rng.integers(0, 5, size=200)
-    found = nearest_centers(project(torch.tensor(x), torch.tensor(y), subspace=space), torch.tensor(y), subspace=space)
+    residuals = torch.tensor(x - plain.class_means(*scene)[y]) @ space.directions
+    found = nearest_centers(residuals, torch.tensor(y), subspace=space)
     assert found.tolist() == plain.nearest_class(x, plain.class_means(*scene)).tolist()
 
 
 def test_a_sample_whose_class_was_never_seen_still_finds_its_nearest_center() -> None:
     scene = blobs(12, [20] * 3, 6, offset=50.0)
-    space = subspace(torch.tensor(scene.x), torch.tensor(scene.y), classes=4)
+    spread = spread_of(scene, classes=4)
     x, y = torch.tensor(scene.x), torch.full((60,), 3)
-    found = nearest_centers(project(x, y, subspace=space), y, subspace=space)
+    residuals = spread.centers.residuals(x, y) @ spread.subspace.directions
+    found = nearest_centers(residuals, y, subspace=spread.subspace)
     assert found.tolist() == plain.nearest_class(scene.x, plain.class_means(*scene)).tolist()

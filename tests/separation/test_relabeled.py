@@ -1,4 +1,4 @@
-"""D without each fold and under permuted labels, from sums of groups: against D of the very rows, one by one."""
+"""D without each fold and under relabeled labels, from sums of groups: against D of the very rows, one by one."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 import equisep
-from equisep.separation import PAPER, GroupSums, Lenses, Marks
-from equisep.separation import relabeled as lenses_module
+from equisep.separation import PAPER, Assignments, GroupSums, Relabelings
+from equisep.separation import relabeled as relabeled_module
+from equisep.separation.subspace import AS_GIVEN
 
 FOLDS = 5
 
@@ -53,23 +54,30 @@ SCENES = [
 
 
 def looked(
-    x: Tensor, y: Tensor, *, permutations: int = 2, kind: torch.dtype = torch.float64
-) -> tuple[Lenses, Marks, Tensor]:
+    x: Tensor, y: Tensor, *, relabelings: int = 2, kind: torch.dtype = torch.float64
+) -> tuple[Relabelings, Assignments, Tensor]:
     """All rows seen in three uneven batches, both times."""
     classes = int(y.max()) + 1
     generator = torch.Generator().manual_seed(1)
     folds = torch.arange(len(y)) % FOLDS
-    permuted = torch.stack([y[torch.randperm(len(y), generator=generator)] for _ in range(permutations)])
-    marks = Marks(y, folds, permuted)
-    sums = GroupSums(classes=classes, folds=FOLDS, permutations=permutations)
+    relabeled = torch.stack([y[torch.randperm(len(y), generator=generator)] for _ in range(relabelings)])
+    rows_of = Assignments(y, folds, relabeled)
+    sums = GroupSums(classes=classes, folds=FOLDS, relabelings=relabelings)
     cuts = [slice(0, 7), slice(7, len(y) // 2), slice(len(y) // 2, len(y))]
     for rows in cuts:
-        sums.add([x[rows]], marks.part(rows))
-    found = Lenses(sums, convention=PAPER, folds=FOLDS, kind=kind)
+        sums.add([x[rows]], rows_of.part(rows))
+    found = Relabelings(sums, convention=PAPER, folds=FOLDS, kind=kind)
     for rows in cuts:
-        residuals = x[rows].to(torch.float64) - sums.means[y[rows]]
-        found.look(residuals.to(kind) @ found.directions.T, marks.part(rows))
-    return found, marks, sums.means
+        residuals = x[rows].to(torch.float64) - sums.centers.means[y[rows]]
+        found.look(residuals.to(kind) @ found.directions.T, rows_of.part(rows))
+    return found, rows_of, sums.centers.means
+
+
+def chance(labelings: Relabelings, x: Tensor) -> float | None:
+    wide = x.to(torch.float64)
+    variance = float(wide.var(dim=0, unbiased=False).sum())
+    size = float(wide.square().sum(dim=1).mean())
+    return labelings.chance(size=size, variance=variance, eps=torch.finfo(x.dtype).eps, steps=AS_GIVEN)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
@@ -79,45 +87,43 @@ def test_each_fold_left_out(name: str, dtype: torch.dtype) -> None:
         pytest.skip("float32 does not hold what is asked here")
     x, y = scene(name)
     x = x.to(dtype)
-    lenses, marks, _ = looked(x, y)
-    assert marks.folds is not None
+    labelings, rows_of, _ = looked(x, y)
+    assert rows_of.folds is not None
     rank = min(int(y.max()), x.shape[1])
-    for fold, value in enumerate(lenses.left_out(rank=rank)):
-        kept = marks.folds != fold
+    for fold, value in enumerate(labelings.left_out(rank=rank)):
+        kept = rows_of.folds != fold
         reference = equisep.fuzziness(x[kept].to(torch.float64), y[kept])
         assert value == pytest.approx(reference, rel=1e-7)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize("name", [name for name in SCENES if name != "dependent"])
-def test_permuted_labels(name: str, dtype: torch.dtype) -> None:
+def test_random_labels(name: str, dtype: torch.dtype) -> None:
     if name == "tiny" and dtype == torch.float32:
         pytest.skip("float32 does not hold what is asked here")
     x, y = scene(name)
     x = x.to(dtype)
-    lenses, marks, _ = looked(x, y)
-    assert marks.permuted is not None
-    values = [equisep.fuzziness(x.to(torch.float64), each) for each in marks.permuted]
-    spread = float(x.to(torch.float64).var(dim=0, unbiased=False).sum())
-    null = lenses.null(spread=spread, eps=torch.finfo(dtype).eps)
-    assert null == pytest.approx(sum(values) / len(values), rel=1e-7)
+    labelings, rows_of, _ = looked(x, y)
+    assert rows_of.relabeled is not None
+    values = [equisep.fuzziness(x.to(torch.float64), each) for each in rows_of.relabeled]
+    assert chance(labelings, x) == pytest.approx(sum(values) / len(values), rel=1e-7)
 
 
 def test_directions_of_single_precision_keep_six_digits() -> None:
     x, y = scene("wide")
-    lenses, marks, _ = looked(x.float(), y, kind=torch.float32)
-    assert marks.folds is not None
-    for fold, value in enumerate(lenses.left_out(rank=3)):
-        kept = marks.folds != fold
+    labelings, rows_of, _ = looked(x.float(), y, kind=torch.float32)
+    assert rows_of.folds is not None
+    for fold, value in enumerate(labelings.left_out(rank=3)):
+        kept = rows_of.folds != fold
         assert value == pytest.approx(equisep.fuzziness(x.float()[kept].double(), y[kept]), rel=3e-6)
 
 
 def test_means_in_one_decade_need_no_decomposition(monkeypatch: pytest.MonkeyPatch) -> None:
     """The quick way is the one taken, and the slow one where B Bᵀ would lose digits."""
     places: list[int] = []
-    slow = Lenses._decompose
+    slow = Relabelings._decompose
     monkeypatch.setattr(
-        Lenses, "_decompose", lambda self, place, *rest: (places.append(place), slow(self, place, *rest))[1]
+        Relabelings, "_decompose", lambda self, place, *rest: (places.append(place), slow(self, place, *rest))[1]
     )
     looked(*scene("plain"))
     assert places == []
@@ -128,41 +134,19 @@ def test_means_in_one_decade_need_no_decomposition(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("name", ["plain", "imbalanced", "n below d"])
 def test_decomposed_and_quick_agree(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     quick = looked(*scene(name))[0].left_out(rank=3)
-    monkeypatch.setattr(lenses_module, "CLEAR", 2.0)  # nothing is clear then
+    monkeypatch.setattr(relabeled_module, "CLEAR", 2.0)  # nothing is clear then
     assert looked(*scene(name))[0].left_out(rank=3) == pytest.approx(quick, rel=1e-10)
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_more_classes_than_a_table_holds(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
-    from equisep.separation import group_sums as sums
-
-    x, y = scene("many classes")
-    plain = looked(x.to(dtype), y)[0]
-    monkeypatch.setattr(sums, "FEW_CLASSES", 10)
-    without = looked(x.to(dtype), y)[0]
-    spread = float(x.var(dim=0, unbiased=False).sum())
-    assert without.null(spread=spread, eps=1e-7) == pytest.approx(plain.null(spread=spread, eps=1e-7), rel=1e-9)
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.uint8])
-def test_a_class_that_is_one_point_has_exactly_its_mean(dtype: torch.dtype) -> None:
-    points = (100 * torch.rand(3, 7, generator=torch.Generator().manual_seed(0))).to(dtype)
-    y = torch.arange(3000) % 3
-    sums = GroupSums(classes=3, folds=FOLDS, permutations=0)
-    for rows in torch.arange(3000).split(701):
-        sums.add([points[y[rows]]], Marks(y[rows], rows % FOLDS))
-    assert torch.equal(sums.means, points.to(torch.float64))
 
 
 def test_a_class_that_only_one_fold_holds() -> None:
     """Without that fold the class is absent: the others decide."""
     x, y = scene("plain")
     folds = torch.where(y == 3, 0, torch.arange(len(y)) % FOLDS)
-    sums = GroupSums(classes=4, folds=FOLDS, permutations=0)
-    marks = Marks(y, folds)
-    sums.add([x], marks)
-    lenses = Lenses(sums, convention=PAPER, folds=FOLDS, kind=torch.float64)
-    lenses.look((x - sums.means[y]) @ lenses.directions.T, marks)
-    for fold, value in enumerate(lenses.left_out(rank=3)):
+    sums = GroupSums(classes=4, folds=FOLDS, relabelings=0)
+    rows_of = Assignments(y, folds)
+    sums.add([x], rows_of)
+    labelings = Relabelings(sums, convention=PAPER, folds=FOLDS, kind=torch.float64)
+    labelings.look((x - sums.centers.means[y]) @ labelings.directions.T, rows_of)
+    for fold, value in enumerate(labelings.left_out(rank=3)):
         kept = folds != fold
         assert value == pytest.approx(equisep.fuzziness(x[kept], y[kept]), rel=1e-9)

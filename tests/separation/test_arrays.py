@@ -117,7 +117,7 @@ def test_complex_features_are_refused() -> None:
 
 
 def test_a_different_number_of_labels_is_refused() -> None:
-    sentence = "`cdnv` needs one label a sample; found 6 samples and 5 labels."
+    sentence = "`cdnv` needs one label per sample; found 6 samples and 5 labels."
     refuses(InputError, sentence, cdnv, X, Y[:5])
 
 

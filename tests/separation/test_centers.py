@@ -9,7 +9,7 @@ import torch
 from closeness import close
 from equisep import cdnv, ncc_accuracy
 from equisep.errors import InputError, NumericalError
-from equisep.separation import effective_depth
+from equisep.separation import blocks, effective_depth, least_separable
 from reference import plain
 from reference.scenes import Scene, blobs
 
@@ -90,12 +90,21 @@ def test_ncc_accuracy_refuses_train_of_another_width() -> None:
         ncc_accuracy(scene.x[:, :2], scene.y, train=scene)
 
 
-def test_effective_depth_is_the_first_site_after_the_input_that_separates_all() -> None:
-    assert effective_depth([1.0, 0.5, 0.99, 1.0, 1.0]) == 3
-    assert effective_depth([1.0, 0.5, 0.99, 1.0, 1.0], epsilon=0.01) == 2
-    assert effective_depth([1.0, 0.5, 0.9]) is None
+def test_effective_depth_is_the_first_layer_from_which_on_all_stay_separated() -> None:
+    assert effective_depth([1.0, 0.5, 0.99, 1.0, 1.0]) == 2
+    assert effective_depth([1.0, 0.5, 0.99, 1.0, 1.0], epsilon=0) == 3
+    assert effective_depth([1.0, 1.0, 0.98, 1.0, 1.0]) == 3
+    assert effective_depth([1.0, 1.0, 1.0, 0.98]) is None
     assert effective_depth([1.0, None, 1.0]) == 2
-    assert effective_depth([]) is None
+    assert effective_depth([0.0, 1.0, 1.0]) == 1
+    assert effective_depth([1.0]) is effective_depth([]) is None
+
+
+def test_the_least_separable_layer_is_the_first_after_the_input() -> None:
+    """Galanti & Galanti's own depth, for their figures."""
+    assert least_separable([1.0, 0.5, 0.99, 1.0, 0.5]) == 3
+    assert least_separable([1.0, 0.5, 0.99, 1.0, 1.0], epsilon=0.01) == 2
+    assert least_separable([1.0, 0.5, 0.9]) is None
 
 
 @pytest.mark.parametrize("samples", [100, 600, 60000])
@@ -116,7 +125,8 @@ def test_effective_depth_refuses_an_epsilon_that_is_no_share(epsilon: float) -> 
 def test_many_rows_are_worked_off_in_pieces_with_one_result(monkeypatch: pytest.MonkeyPatch) -> None:
     scene = SCENES["imbalanced"]
     whole = ncc_accuracy(*scene), cdnv(*scene)
-    monkeypatch.setattr("equisep.separation.buffer.CHUNK_NUMBERS", 20)
+    monkeypatch.setattr(blocks, "BLOCK_NUMBERS", 20)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 3)
     assert ncc_accuracy(*scene) == whole[0]
     close(cdnv(*scene), whole[1])
 

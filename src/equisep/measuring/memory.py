@@ -1,0 +1,208 @@
+"""Memory: which sites keep their features within the budget, which are summed up as they come, which wait.
+
+The sites that are summed are the first ones of the network, so that the second forward pass over them ends early. Numbers do
+not depend on it: a site gives the same statistics from memory and from two readings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from equisep.data.feed import Feed
+from equisep.errors import DataError
+from equisep.measuring.options import MEMORY
+from equisep.measuring.plan import Plan
+from equisep.separation import Assignments
+from equisep.shapes import Int, Shaped
+from equisep.taps import Rows
+
+JOINED_NUMBERS = 4 * 2**20  # small batches are joined up to here: 32 MiB in float64
+R_co = TypeVar("R_co", covariant=True)
+R = TypeVar("R")
+
+
+@runtime_checkable
+class TwoPassSite(Protocol[R_co]):
+    """A site whose statistics take two passes over its features."""
+
+    def first(self, features: Sequence[Shaped[Tensor, "b d"]], rows: Assignments) -> None:
+        """The first pass, some rows."""
+
+    def turn(self) -> None:
+        """Between the passes."""
+
+    def second(self, features: Sequence[Shaped[Tensor, "b d"]], rows: Assignments) -> None:
+        """The second pass, some rows."""
+
+    def statistics(self) -> R_co:
+        """What both passes found."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    """The features of one site as they came, and the sample of each row where a sample has several."""
+
+    parts: list[Tensor] = field(default_factory=list)
+    owners: list[Tensor] = field(default_factory=list)
+
+
+class Memory(Generic[R]):
+    """The consumer of a first reading."""
+
+    def __init__(
+        self, plan: Plan, feed: Feed, sites: Sequence[int], make: Callable[[int], TwoPassSite[R]], *, drawn: bool
+    ) -> None:
+        self.plan, self.feed, self.make, self.drawn = plan, feed, make, drawn
+        summed, held, later = self._divided(sites)
+        self.summed: dict[int, TwoPassSite[R]] = {index: make(index) for index in summed}
+        self.held, self.later = set(held), set(later)
+        self.used = 0.0
+        self.labels: list[Tensor] = []
+        self.samples = 0  # of the batches before the one under way
+        self._kept: dict[int, _Kept] = {index: _Kept() for index in held}
+
+    @property
+    def keeps_only(self) -> bool:
+        """Whether features must be kept: components and the bootstrap need all of a site's at once."""
+        return self.plan.reduction.components is not None or self.plan.options.intervals == "bootstrap"
+
+    def _divided(self, sites: Sequence[int]) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
+        """The sites that are summed, kept, and read another time, as far as can be foreseen."""
+        plan, budget = self.plan, self.plan.options.memory
+        if not self.feed.again or self.keeps_only:
+            return [], sites, []
+        batches = self.feed.batches
+        states = [plan.state_bytes(index) for index in sites]
+        if batches is None:  # keep all as long as it goes, where their sums would have room after that
+            samples = 0 if sum(states) <= budget else float("inf")
+        else:
+            samples = batches * max(self.feed.batch_sizes, default=1)  # as the probe saw it
+        features = [samples * plan.bytes_at(index) for index in sites]
+        for cut in range(len(sites)):
+            if sum(features[cut:]) <= budget - sum(states[:cut]):
+                return sites[:cut], sites[cut:], []
+        count = 1  # not one can be kept: as many of the first as their sums have room
+        while count < len(sites) and sum(states[: count + 1]) <= max(budget, MEMORY):
+            count += 1
+        return sites[:count], [], sites[count:]
+
+    @property
+    def room(self) -> float:
+        """What is left of the budget for features."""
+        return float(self.plan.options.memory) - sum(map(self.plan.state_bytes, self.summed))
+
+    def start(self, labels: Int[Tensor, " b"]) -> None:
+        """A batch begins."""
+        self.samples += len(self.labels[-1]) if self.labels else 0
+        self.labels.append(labels)
+        self.rows = assignments(self.plan, labels, first=self.samples) if self.drawn else Assignments(labels)
+
+    def take(self, index: int, rows: Rows) -> None:
+        """Keep what a site gave, or add it up."""
+        need = bytes_of(rows.features)
+        while index in self.held and self.used + need > self.room:
+            self._let_go(index)
+        if index in self.held:
+            kept = self._kept[index]
+            kept.parts.append(rows.features.detach().clone())  # in-place activations overwrite what a hook saw
+            self.used += need
+            if rows.owners is not None:
+                kept.owners.append(rows.owners + self.samples)
+        elif index in self.summed:
+            self.summed[index].first([rows.features], self.rows.of_rows(rows.owners))
+
+    def _let_go(self, index: int) -> None:
+        """Make room: the first site that is kept is summed from now on, or where it cannot be, the last one waits."""
+        if not self.feed.again:
+            raise read_once(self.feed, self.plan)
+        if not self.keeps_only:
+            chosen = min(self.held)
+            self.held.discard(chosen)
+            site = self.summed[chosen] = self.make(chosen)
+            parts, rows = self._pop(chosen)
+            if parts:
+                site.first(parts, rows)
+            return
+        chosen = max(self.held)
+        if self.plan.reduction.components is None or len(self.held) == 1:
+            raise self._too_small(index)
+        self.held.discard(chosen)
+        self.later.add(chosen)
+        self._pop(chosen)
+
+    def _too_small(self, index: int) -> DataError:
+        budget, name = self.plan.options.memory, self.plan.probe.sites[index]
+        if self.plan.options.intervals == "bootstrap":
+            return DataError(
+                f"`intervals='bootstrap'` needs all features in memory, and with those of `{name}` they exceed "
+                f"`memory={budget}` bytes. Raise `memory`, or take the default intervals, which need none of them."
+            )
+        return DataError(
+            f"`{self.plan.reduction.name}` needs all features of a site at once, and those of `{name}` do not fit "
+            f"`memory={budget}` bytes. Raise `memory`, or pass fewer samples."
+        )
+
+    def features(self, index: int) -> tuple[list[Shaped[Tensor, "b d"]], Assignments, Int[Tensor, " r"] | None]:
+        """All features of a kept site in pieces, how their rows are assigned, and the sample of each row.
+
+        They leave the memory, so that it falls as sites are worked off.
+        """
+        owners = self._kept[index].owners
+        parts, rows = self._pop(index)
+        return parts, rows, torch.cat(owners) if owners else None
+
+    def _pop(self, index: int) -> tuple[list[Tensor], Assignments]:
+        kept = self._kept.pop(index)
+        self.used -= sum(map(bytes_of, kept.parts))
+        parts = _joined(kept.parts)
+        labels = torch.cat(self.labels)
+        rows = assignments(self.plan, labels, first=0) if self.drawn else Assignments(labels)
+        if kept.owners:
+            return parts, rows.of_rows(torch.cat(kept.owners))
+        return parts, rows.part(
+            slice(0, sum(map(len, parts)))
+        )  # the batch under way may not have reached this site yet
+
+
+def assignments(plan: Plan, labels: Int[Tensor, " b"], *, first: int) -> Assignments:
+    """Folds and random classes of samples by their numbers."""
+    return Assignments.of(
+        labels,
+        first=first,
+        classes=plan.probe.classes,
+        folds=plan.folds,
+        relabelings=plan.relabelings,
+        seed=plan.options.seed,
+    )
+
+
+def _joined(parts: list[Tensor]) -> list[Tensor]:
+    """Pieces as they came, small ones joined: wide features need no second copy."""
+    groups: list[list[Tensor]] = []
+    numbers = 0
+    for part in parts:
+        numbers += part.numel()
+        if not groups or numbers > JOINED_NUMBERS:
+            groups.append([])
+            numbers = part.numel()
+        groups[-1].append(part)
+    return [group[0] if len(group) == 1 else torch.cat(group) for group in groups]
+
+
+def bytes_of(features: Tensor) -> int:
+    """What a tensor takes."""
+    return features.numel() * features.element_size()
+
+
+def read_once(feed: Feed, plan: Plan) -> DataError:
+    """The error of features that do not fit, of data that cannot be read again."""
+    return DataError(
+        f"The {feed.what} data can be read only once (they are an iterator), and the features of "
+        f"{len(plan.probe.sites)} sites need more than `memory={plan.options.memory}` bytes. "
+        "Pass a loader that can be read twice, fewer sites, or more memory."
+    )

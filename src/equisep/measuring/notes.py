@@ -1,0 +1,183 @@
+"""Notes: what needs care about a measurement, gathered while it runs and ranked, what changes a conclusion first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.conv import _ConvNd
+
+from equisep.devices import tf32_allowed
+from equisep.measuring.options import Options
+from equisep.results import Note, SiteReading
+from equisep.separation import SiteStatistics
+from equisep.shapes import Int
+from equisep.taps import Reduction, batch_norms
+
+# from those that change a conclusion to those that say how it was read; what is not listed stands between
+_FIRST = (
+    "no-separation", "changed", "pure-batches", "class-mix", "rank", "no-curve", "zero-fuzziness", "small-classes",
+    "low-classes", "no-effective-depth",
+)  # fmt: skip
+_LAST = (
+    "grain",
+    "functional",
+    "unreached",
+    "unfit",
+    "no-classifier",
+    "reduction",
+    "token-input",
+    "cast",
+    "rounds",
+    "tf32",
+)
+_MIX = 0.1  # of the samples: a larger difference between the class shares of training and test data changes D
+_LOW = 0.9  # nearest-center accuracy of a class, below which an effective depth speaks for the others only
+
+
+class Notes:
+    """The notes of one measurement, each once."""
+
+    def __init__(self, notes: Iterable[Note] = ()) -> None:
+        self._notes: dict[Note, None] = dict.fromkeys(notes)
+
+    def add(self, code: str, text: str, *, site: str | None = None) -> None:
+        """One more."""
+        self._notes.setdefault(Note(code, text, site=site))
+
+    def extend(self, notes: Iterable[Note]) -> None:
+        """Several more."""
+        for note in notes:
+            self._notes.setdefault(note)
+
+    def ranked(self) -> tuple[Note, ...]:
+        """All of them, those that change a conclusion first."""
+        return tuple(sorted(self._notes, key=lambda note: _rank(note.code)))
+
+
+def _rank(code: str) -> int:
+    if code in _FIRST:
+        return _FIRST.index(code)
+    return len(_FIRST) + (1 + _LAST.index(code) if code in _LAST else 0)
+
+
+def note_classes(notes: Notes, counts: Int[Tensor, " k"], *, what: str) -> None:
+    """Classes that are absent or have a single sample."""
+    for size, code, words in ((0, "absent", "no sample"), (1, "single", "one sample")):
+        classes = (counts == size).nonzero().flatten().tolist()
+        if classes:
+            names = ", ".join(map(str, classes[:5])) + (", …" if len(classes) > 5 else "")
+            effect = "left out of all means over classes" if size == 0 else "without within-class spread of their own"
+            text = f"{len(classes)} of {counts.numel()} classes ({names}) have {words} in the {what} data; they are {effect}."
+            notes.add(f"{code}-{what}", text)
+
+
+def note_class_mix(notes: Notes, train: Int[Tensor, " k"], test: Int[Tensor, " k"], options: Options) -> None:
+    """Training and test data that hold classes in different shares: their D do not compare when weighed by sample."""
+    differ = float((train / train.sum() - test / test.sum()).abs().sum() / 2)
+    if differ > _MIX and options.weighting != "class":
+        text = (
+            f"Training and test data hold the classes in different shares ({100 * differ:.0f} % of the samples would have to "
+            "change class), and D weighs classes by them: the two curves of D do not compare. "
+            "`weighting='class'` weighs all classes alike in both."
+        )
+        notes.add("class-mix", text)
+    present = train[train > 0]
+    if options.weighting != "sample" and options.wants("null") and bool((present != present[0]).any()):
+        text = f"The chance level is of classes of equal size; of unequal ones, weighed by `{options.weighting}`, it is higher."
+        notes.add("equal-chance", text)
+
+
+def note_sites(notes: Notes, readings: Sequence[SiteReading], sites: Sequence[SiteStatistics]) -> None:
+    """What needs care about single sites, gathered so that one cause makes one note."""
+    sizes = [int(site.spread.centers.counts[site.spread.centers.counts > 0].min()) for site in sites]
+    wide = [(size, reading.dim) for size, reading in zip(sizes, readings, strict=True) if reading.dim > size]
+    if wide:
+        smallest, widest = min(size for size, _ in wide), max(dim for _, dim in wide)
+        text = (
+            f"The smallest class has {smallest} samples against up to {widest} features at {len(wide)} of "
+            f"{len(readings)} sites: D depends on n against d there; compare it with its chance level (D under random labels)."
+        )
+        notes.add("small-classes", text)
+    coarse = sum(site.spread.centers.eps > 1e-5 for site in sites)
+    if coarse:
+        notes.add(
+            "half-precision", f"{coarse} sites came in half precision: differences below its rounding are cut off."
+        )
+    for reading, site in zip(readings, sites, strict=True):
+        space = site.spread.subspace
+        if space.rank == 0:
+            text = "All class means coincide to rounding: nothing separates the classes, D does not exist."
+            notes.add("no-separation", text, site=reading.name)
+        elif space.rank < space.full_rank:
+            text = (
+                f"The class means span {space.rank} of {space.full_rank} directions (cut at {space.cut:.2g}): they have "
+                "become dependent, and D depends on the cut."
+            )
+            notes.add("rank", text, site=reading.name)
+
+
+def note_batches(notes: Notes, model: nn.Module, pure: int, batches: int, options: Options, *, what: str) -> None:
+    """Batches of one class, read by their own statistics."""
+    if options.reading == "mixed" and pure and batch_norms(model):
+        text = (
+            f"{pure} of {batches} batches of the {what} data hold one class only: in the reading `mixed` BatchNorm "
+            "then normalizes classes away from each other. Read class-mixed batches."
+        )
+        notes.add("pure-batches", text)
+
+
+def note_tf32(notes: Notes, model: nn.Module, device: torch.device, dtype: torch.dtype | None) -> None:
+    """Where a GPU may have shortened what the features come from."""
+    kinds = {"convolutions": _ConvNd, "products": nn.Linear}
+    switches = {"convolutions": "torch.backends.cudnn.allow_tf32", "products": "torch.backends.cuda.matmul.allow_tf32"}
+    short = [
+        kind for kind in tf32_allowed(device) if any(isinstance(module, kinds[kind]) for module in model.modules())
+    ]
+    if dtype == torch.float32 and short:
+        text = (
+            f"The GPU may shorten {' and '.join(short)} to TF32, which keeps 10 bits: features carry its rounding. "
+            f"Set `{switches[short[0]]} = False` for whole float32."
+        )
+        notes.add("tf32", text)
+
+
+def note_depth(notes: Notes, depth: int | None, readings: Sequence[SiteReading], options: Options) -> None:
+    """No effective depth, or one that leaves a class behind."""
+    if not options.wants("ncc"):
+        return
+    share = f"{100 * (1 - options.epsilon):g} %"
+    best = max(
+        (site for site in readings if site.ncc_train is not None), key=lambda site: site.ncc_train or 0, default=None
+    )
+    if depth is None:
+        most = "" if best is None else f" `{best.name}` comes to {100 * (best.ncc_train or 0):.1f} %."
+        text = (
+            f"Nearest-center training accuracy does not stay at {share} up to the last layer: there is no effective depth at "
+            f"ε = {options.epsilon:g}.{most} A larger `epsilon` accepts less."
+        )
+        notes.add("no-effective-depth", text)
+        return
+    site = next(reading for reading in readings if reading.index == depth)
+    low = [k for k, value in enumerate(site.ncc_class_train or ()) if value is not None and value < _LOW]
+    if low:
+        worst = min(low, key=lambda k: (site.ncc_class_train or ())[k] or 0)
+        text = (
+            f"At the effective depth (`{site.name}`) nearest centers find fewer than {100 * _LOW:g} % of {len(low)} of "
+            f"{len(site.ncc_class_train or ())} classes; of class {worst} "
+            f"{100 * ((site.ncc_class_train or ())[worst] or 0):.0f} %. The depth speaks for the other classes."
+        )
+        notes.add("low-classes", text)
+
+
+def note_classifier(notes: Notes, classes: int, site: str, reduction: Reduction) -> None:
+    """Why there is no NC3 and NC4."""
+    if reduction.components is not None:
+        text = f"`{reduction.name}` changes the features that the classifier reads, so NC3 and NC4 do not exist."
+    else:
+        text = (
+            f"No linear layer with {classes} outputs reads the last site `{site}` directly, so NC3 and NC4 do not exist; "
+            "to have them, name the classifier's input among `sites` (`fc:in`, where `fc` is its name)."
+        )
+    notes.add("no-classifier", text)

@@ -1,0 +1,105 @@
+"""Plan: what is measured and how, once the probe has seen the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from torch import nn
+
+from equisep.measuring.options import FOLDS, Options
+from equisep.measuring.probe import Probe
+from equisep.separation import SiteTask
+from equisep.separation.pca import Components
+from equisep.separation.subspace import AS_GIVEN, COMPUTED
+from equisep.taps import INPUT, Reduction, Rows
+
+RELABELINGS = 5  # random labelings that the chance level is the mean of …
+NARROW = 2048  # … at sites no wider than this; in many features one averages over enough of them
+STATE_BYTES = 2**32  # sums by fold are kept up to here at one site: beyond, D has no interval
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The model, its classifier, what the probe found, the reduction and all options.
+
+    `components` are those of the training features, by site index, once they are known: the test data are read on them.
+    """
+
+    model: nn.Module
+    probe: Probe
+    reduction: Reduction
+    options: Options
+    layer: nn.Linear | None = None
+    components: Mapping[int, Components] = field(default_factory=dict)
+
+    @property
+    def sites(self) -> range:
+        """The indices of the distinct sites, in call order."""
+        return range(len(self.probe.sites))
+
+    @property
+    def folds(self) -> int:
+        """Folds of the jackknife, where it is asked for; a site too large for their sums has none (see `task`)."""
+        wanted = self.options.wants("fuzziness") and self.options.intervals in ("auto", "jackknife")
+        return FOLDS if wanted else 0
+
+    @property
+    def relabelings(self) -> int:
+        """The most random labelings that any site asks for."""
+        return max(self._relabelings(index) for index in self.sites)
+
+    def _relabelings(self, index: int) -> int:
+        if not self.options.wants("null"):
+            return 0
+        return RELABELINGS if self.width_at(index) <= NARROW else 1
+
+    def task(self, index: int) -> SiteTask:
+        """What is asked of one site: it depends on the site and the options, never on the memory budget."""
+        options, steps = self.options, AS_GIVEN if self.probe.sites[index] == INPUT else COMPUTED
+        folds = self.folds if self._state_bytes(index, self.folds) <= STATE_BYTES else 0
+        return SiteTask(
+            classes=self.probe.classes,
+            convention=options.convention,
+            folds=folds,
+            relabelings=self._relabelings(index),
+            collapse=options.wants("collapse"),
+            layer=self.layer_at(index),
+            steps=steps,
+            offset=self._offset_at(index),
+            pictured=options.coordinates,
+            seed=options.seed,
+        )
+
+    def width_at(self, index: int) -> int:
+        """The features of a site, on components where these are known."""
+        known = self.components.get(index)
+        return self.probe.dims[index] if known is None else known.directions.shape[1]
+
+    def bytes_at(self, index: int) -> float:
+        """What the features of one sample take at a site, on components where these are known."""
+        return self.probe.bytes[index] * self.width_at(index) / self.probe.dims[index]
+
+    def state_bytes(self, index: int) -> float:
+        """What the sums of one site take."""
+        return self._state_bytes(index, self.task(index).folds)
+
+    def _state_bytes(self, index: int, folds: int) -> float:
+        """Of every fold and class and every random class, and the classes' origins."""
+        groups = max(folds, 1) + self._relabelings(index) + 1
+        return 8.0 * self.probe.classes * groups * self.width_at(index)
+
+    def _offset_at(self, index: int) -> float:
+        """‖center‖² of the components of a site; 0 where there are none."""
+        known = self.components.get(index)
+        return 0.0 if known is None else float(known.center.square().sum())
+
+    def reduced(self, index: int, rows: Rows) -> Rows:
+        """The rows on the components of their site."""
+        known = self.components.get(index)
+        return rows if known is None else Rows(known(rows.features), rows.owners)
+
+    def layer_at(self, index: int) -> nn.Linear | None:
+        """The classifier, at the site that it reads."""
+        reads = self.probe.reads
+        return self.layer if reads is not None and self.probe.index_of(reads) == index else None
