@@ -11,8 +11,8 @@ import typer
 from rich.table import Table
 
 from equisep.cli.console import glyphs, out, print_json, progress_bars, reported, saved, say, usable_folder
+from equisep.cli.data import data_record
 from equisep.cli.options import OUTPUT, Device, Json, Mode, Quiet, Seed, asked_reading
-from equisep.cli.record import data_record
 from equisep.errors import InputError, NumericalError
 from equisep.files import encode
 from equisep.report.formatting import Glyphs, correlation, number, percent

@@ -22,7 +22,7 @@ from equisep.cli.console import (
     say,
     usable_file,
 )
-from equisep.cli.data import MeasuredData, dataset_batches, is_table, sentence_batches, tokenizer_of
+from equisep.cli.data import DataFlags, measured_data
 from equisep.cli.options import (
     DATA,
     OUTPUT,
@@ -45,15 +45,13 @@ from equisep.cli.options import (
     Sites,
     asked_reading,
     asked_sites,
-    parse_normalization,
-    parse_size,
 )
-from equisep.errors import EquisepError, InputError
+from equisep.errors import EquisepError
 from equisep.files import encode
 from equisep.results import Note, Profile
 
 if TYPE_CHECKING:
-    from equisep.data import Preparation
+    pass
 
 
 def _option(flag: str, panel: str, help: str, *, default: str | None = None, **more: Any) -> Any:
@@ -69,7 +67,10 @@ def measure(
     data: Annotated[
         str,
         _option(
-            "--data", DATA, "A data set by name, the path of an .npz file, or sentences: a .tsv table, or its name."
+            "--data",
+            DATA,
+            "A data set by name, an .npz file, sentences (a .tsv table), or pkg.module:loader or ./file.py:loader, a loader or a "
+            "function that makes one: its code is run.",
         ),
     ],
     checkpoint: Checkpoint = None,
@@ -159,8 +160,10 @@ def measure(
     from equisep.models import loaded_model, loading_words
     from equisep.report.plots import plot_law, save_figure
 
-    if split not in ("both", "train", "test"):
-        raise InputError(f"`--split` takes both, train or test; found `{split}`.")
+    flags = DataFlags(
+        data=data, split=split, batch_size=batch_size, seed=seed, data_dir=data_dir, per_class=per_class, prepare=prepare,
+        resize=resize, channels=channels, normalize=normalize, tokenizer=tokenizer, length=length,
+    )  # fmt: skip
     if device is not None:
         usable_device(device, asked="--device")
     usable_file(out_file, flag="--out", endings=(".json",))
@@ -175,21 +178,8 @@ def measure(
     torch.manual_seed(seed)  # a factory draws its weights from it
     with redirect_stdout(sys.stderr):  # what the user's code prints is no result
         loaded = loaded_model(model, checkpoint=checkpoint)
-    preparation = preparation_of(prepare, resize=resize, channels=channels, normalize=normalize)
     with progress_bars(quiet=quiet) as progress:
-        source: MeasuredData
-        if is_table(data, data_dir):
-            _refuse_pictures(data, prepare=prepare, resize=resize, channels=channels, normalize=normalize)
-            source = sentence_batches(
-                data, tokenizer_of(model, tokenizer), data_dir=data_dir, split=split, per_class=per_class, seed=seed,
-                batch_size=batch_size, length=length,
-            )  # fmt: skip
-        else:
-            _refuse_text(data, tokenizer=tokenizer, length=length)
-            source = dataset_batches(
-                data, preparation, data_dir=data_dir, split=split, per_class=per_class, seed=seed, batch_size=batch_size,
-                progress=progress,
-            )  # fmt: skip
+        source = measured_data(flags, model=model, progress=progress)
         say(source.words, quiet=quiet)
         given = {name: value for name, value in options.items() if value is not None}
         with _rescued(out_file, quiet=quiet), redirect_stdout(sys.stderr):
@@ -220,30 +210,6 @@ def _rescued(path: Path | None, *, quiet: bool) -> Iterator[None]:
         if isinstance(error.profile, Profile) and path is not None:
             saved(error.profile.save(path), "profile of the training data alone", quiet=quiet)
         raise
-
-
-def preparation_of(name: str | None, *, resize: str | None, channels: str | None, normalize: str | None) -> Preparation:
-    """The preparation that the flags state: a named one, changed by the others."""
-    from equisep.data import Preparation, named_preparation
-
-    base = Preparation() if name is None else named_preparation(name)
-    return Preparation(
-        channels=base.channels if channels is None else channels,
-        resize=base.resize if resize is None else parse_size(resize),
-        normalize=base.normalize if normalize is None else parse_normalization(normalize),
-    )
-
-
-def _refuse_pictures(data: str, **flags: str | None) -> None:
-    given = [f"--{name}" for name, value in flags.items() if value is not None]
-    if given:
-        raise InputError(f"`{given[0]}` prepares pictures, and `{data}` holds sentences. Leave it out.")
-
-
-def _refuse_text(data: str, **flags: object) -> None:
-    given = [f"--{name}" for name, value in flags.items() if value is not None]
-    if given:
-        raise InputError(f"`{given[0]}` is for sentences, and `{data}` holds none. Leave it out.")
 
 
 def _split_notes(split: str) -> tuple[Note, ...]:

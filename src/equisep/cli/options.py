@@ -44,7 +44,14 @@ Checkpoint = Annotated[
     ),
 ]
 DataFolder = Annotated[
-    Path | None, typer.Option("--data-dir", help="Folder with data files (or EQUISEP_DATA).", rich_help_panel=DATA)
+    Path | None,
+    typer.Option(
+        "--data-dir",
+        help="Folder with data files (or EQUISEP_DATA).",
+        rich_help_panel=DATA,
+        exists=True,
+        file_okay=False,
+    ),
 ]
 Prepare = Annotated[
     str | None, typer.Option("--prepare", help="A named preparation, such as he2023-10x10.", rich_help_panel=DATA)

@@ -187,7 +187,7 @@ def _as_batches(data: Any, *, what: str) -> tuple[Iterable[Any], Note | None]:
             )
         return (Batches(x, y, batch_size=OWN_BATCH) if len(y) else []), note
     if isinstance(data, Dataset) and not isinstance(data, IterableDataset):
-        return _mixed(data, what=what), None
+        return mixed_loader(data, what=what), None
     _refuse_no_batches(data, what=what)
     return data, None
 
@@ -241,7 +241,8 @@ class _MappedBatches:
             yield self.inputs.changed(chosen).kwargs, chosen(self.y)
 
 
-def _mixed(data: Dataset[Any], *, what: str) -> Iterable[Any]:
+def mixed_loader(data: Dataset[Any], *, what: str, batch_size: int = OWN_BATCH) -> Iterable[Any]:
+    """A data set in class-mixed batches, the same at every reading."""
     if not isinstance(data, Sized):
         raise DataError(
             f"The {what} data are a {type(data).__name__} without a length. Give it `__len__`, or pass a DataLoader."
@@ -249,7 +250,7 @@ def _mixed(data: Dataset[Any], *, what: str) -> Iterable[Any]:
     if len(data) == 0:
         return []
     positions = torch.arange(len(data))
-    order = Batches(positions, torch.zeros_like(positions), batch_size=OWN_BATCH)
+    order = Batches(positions, torch.zeros_like(positions), batch_size=batch_size)
     return DataLoader(data, batch_sampler=[index.tolist() for index, _ in order])
 
 

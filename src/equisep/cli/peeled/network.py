@@ -7,7 +7,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from equisep.cli.console import out, print_json, progress_bars, reported, say
-from equisep.cli.measure import preparation_of
+from equisep.cli.data import preparation_of
 from equisep.cli.options import (
     Channels,
     Checkpoint,
