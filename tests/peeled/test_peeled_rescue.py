@@ -227,7 +227,7 @@ def test_a_smaller_class_beside_a_collapsed_group_is_lost_too() -> None:
 def test_a_group_parted_from_its_equals_may_still_be_lost_to_others() -> None:
     """Its classifiers differ from the collapse weight on; told apart it is from the least weight on, never before."""
     rng = np.random.default_rng(0)
-    for _ in range(6):
+    for _ in range(3):
         counts, weights = rng.integers(1, 4, 4), np.sort(10 ** -rng.uniform(0, 2, 4))[::-1]
         for one in rescue(Problem.of_groups(counts, weights, **E), every=True).groups:
             assert one.checked is not False

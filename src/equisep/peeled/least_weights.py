@@ -10,12 +10,14 @@ the problem with ω_g = 0: a group that does not vanish there does not vanish at
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from equisep.errors import NumericalError
+from equisep.peeled.classes import group_margins
 from equisep.peeled.problem import Problem
 from equisep.peeled.solution import ReducedForm, Solution
 from equisep.peeled.solvers.batch import Batch, gradient, margins, softmax
@@ -25,6 +27,7 @@ from equisep.shapes import Float64, Int
 
 ASIDE = 1e-3  # how far beside a least weight the problem is solved again
 EXACT = 1e-10  # in log w
+NEARLY = 1e-7  # the same for the root of a margin, which is right to about the root of the gap
 FAINTEST = 1e-9  # of the heaviest weight: what is told apart there is told apart at any weight
 
 
@@ -124,29 +127,33 @@ def _vanishing_weight(solution: Solution, group: int) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MarginRoot:
-    """The weight at which a margin comes above 0, and the optimum there."""
+    """The weight at which the margin of a group comes above 0, and the optimum there."""
 
+    group: int
     weight: float
     form: ReducedForm
 
 
-def margin_roots(solution: Solution, parted: Mapping[int, float], guess: Guess) -> dict[int, MarginRoot]:
+def margin_roots(
+    solution: Solution, parted: Mapping[int, float], before: MarginRoot | None = None
+) -> dict[int, MarginRoot]:
     """The root of the margin of each of these groups over the log of its weight, the other groups staying as they are.
 
-    `parted` holds, by group, the weight up to which it is collapsed or has vanished, 0 where it never is.
+    `parted` holds, by group, the weight up to which it is collapsed or has vanished, 0 where it never is. `before` is the
+    root of another group: lost classes come back at nearly one weight, so the search sets out from there, the two exchanged.
     """
     problem = solution.problem
     own = np.array(list(parted))
     today = np.take(np.array(problem.weights), own)
     beyond = np.array(list(parted.values())) * (1 + ASIDE)
     batch = Batch.of([problem] * len(own))
-    form = form_of(solution)
-    s, M = np.repeat(form.s[None], len(own), axis=0), np.repeat(form.M[None], len(own), axis=0)
+    starts = [form_of(solution) if before is None else _exchanged(before, group) for group in parted]
+    s, M = np.stack([form.s for form in starts]), np.stack([form.M for form in starts])
 
     def shortfall(log_weight: Float64[np.ndarray, " r"], rows: Int[np.ndarray, " r"]) -> Float64[np.ndarray, " r"]:
         """Minus the margin: above 0 where the group is lost; each solved from the optimum before."""
         part = _with_weight(batch.select(rows), own[rows], np.exp(log_weight))
-        s[rows], M[rows], gap, _ = solve_batch(part, start=(s[rows], M[rows]), polished=True)
+        s[rows], M[rows], gap, _ = solve_batch(part, start=(s[rows], M[rows]))
         if not (gap.gap <= TOLERANCE * gap.value).all():
             raise _no_least_weight(own[rows[int(np.argmax(gap.gap / gap.value))]], float((gap.gap / gap.value).max()))
         return np.asarray(-margins(part, s[rows], M[rows])[np.arange(len(rows)), own[rows]])
@@ -154,22 +161,33 @@ def margin_roots(solution: Solution, parted: Mapping[int, float], guess: Guess) 
     rest = batch.omega.copy()
     rest[np.arange(len(own)), own] = 0.0
     high = np.log(rest.max(axis=1))  # the heaviest group is told apart
-    known = np.maximum(beyond, today)
-    start = np.where(known > 0, np.log(np.where(known > 0, known, 1.0)), guess.log_weight)
     floor = np.log(np.where(beyond > 0, beyond, FAINTEST * rest.max(axis=1)))
-    always = shortfall(floor, np.arange(len(own))) < 0  # told apart however light it is
+    start = np.maximum(floor, np.log(np.where(today > 0, today, 1.0)) if before is None else math.log(before.weight))
+    apart = np.flatnonzero(group_margins(solution)[own] > 0)
+    always = np.zeros(len(own), dtype=bool)
+    if apart.size:
+        always[apart] = shortfall(floor[apart], apart) < 0  # told apart however light it is
     weights = np.zeros(len(own))
     rows = np.flatnonzero(~always)
     if rows.size:
         roots, _ = falling_roots(
             lambda x, r: shortfall(x, rows[r]),
-            np.minimum(start, high - EXACT)[rows],
+            np.minimum(start, high - NEARLY)[rows],
             high=high[rows],
             slope=np.full(len(rows), -1.0),
-            within=EXACT,
+            within=NEARLY,
         )
         weights[rows] = np.exp(roots)
-    return {group: MarginRoot(float(weights[row]), ReducedForm(s[row], M[row])) for row, group in enumerate(parted)}
+    return {
+        group: MarginRoot(group, float(weights[row]), ReducedForm(s[row], M[row])) for row, group in enumerate(parted)
+    }
+
+
+def _exchanged(root: MarginRoot, group: int) -> ReducedForm:
+    """The optimum at the root of one group with another in its place."""
+    order = np.arange(len(root.form.s))
+    order[[root.group, group]] = order[[group, root.group]]
+    return ReducedForm(root.form.s[order], root.form.M[np.ix_(order, order)])
 
 
 def form_of(solution: Solution) -> ReducedForm:

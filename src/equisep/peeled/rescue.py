@@ -14,6 +14,7 @@ from equisep.peeled.classes import State, group_margins, group_states
 from equisep.peeled.least_weights import (
     ASIDE,
     Guess,
+    MarginRoot,
     collapse,
     form_of,
     margin_roots,
@@ -35,7 +36,7 @@ class GroupRescue:
     margin            the own logit less the largest other one, on their own samples
     collapse_weight   the ω from which on the classifiers differ; `None` for a group of one class, or where not asked for
     vanishing_weight  the ω up to which the vectors are zero, 0 where they never are; `None` where not asked for, and for
-                      groups of two classes or more that have not vanished
+                      groups of two classes or more, or plainly lost, that have not vanished
     least_weight      the ω from which on the margin is above 0; 0 where it is at any weight, `None` where not asked for
     checked           whether solving again slightly above and below `least_weight` gave the two states; `None` without one
     """
@@ -93,15 +94,20 @@ def rescue(problem: Problem, *, weights: bool = True, every: bool = False, progr
     several = weights and problem.groups > 1
     asked = [one.group for one in groups if several and (every or one.state.lost)]
     step, guess = together(problem.groups), Guess(math.log(solution.certificate.multiplier), -1.0)
+    before: MarginRoot | None = None
     for first in range(0, len(asked), step):
-        part, guess = _weighed(solution, [groups[group] for group in asked[first : first + step]], guess)
+        part, guess, before = _weighed(
+            solution, [groups[group] for group in asked[first : first + step]], guess, before
+        )
         for one in part:
             groups[one.group] = one
         progress("finding least weights", first + len(part), len(asked))
     return Rescue(solution, tuple(groups))
 
 
-def _weighed(solution: Solution, asked: Sequence[GroupRescue], guess: Guess) -> tuple[list[GroupRescue], Guess]:
+def _weighed(
+    solution: Solution, asked: Sequence[GroupRescue], guess: Guess, before: MarginRoot | None
+) -> tuple[list[GroupRescue], Guess, MarginRoot | None]:
     """These groups with their least weights, each checked by solving again slightly above and below it."""
     near: dict[int, ReducedForm] = {}
     several = [one.group for one in asked if one.classes > 1]
@@ -110,7 +116,12 @@ def _weighed(solution: Solution, asked: Sequence[GroupRescue], guess: Guess) -> 
         parted_at = collapse(solution, several, guess)
         joined, guess = dict(zip(several, parted_at.weights.tolist(), strict=True)), parted_at.guess
         near = dict(zip(several, parted_at.forms, strict=False))
-    few = [one.group for one in asked if one.classes == 1 or one.state is State.VANISHED]
+    # what is plainly lost has not vanished at the weight it has, and its margin alone tells
+    few = [
+        one.group
+        for one in asked
+        if one.state is State.VANISHED or (one.classes == 1 and one.state is State.TOLD_APART)
+    ]
     gone = dict(zip(few, vanishing_weights(solution, few).tolist() if few else [], strict=True))
     parted = [
         replace(one, collapse_weight=joined.get(one.group), vanishing_weight=gone.get(one.group)) for one in asked
@@ -120,16 +131,21 @@ def _weighed(solution: Solution, asked: Sequence[GroupRescue], guess: Guess) -> 
     # parted from its equals, or from zero, a class may still be taken for one of another size
     late = [one for one in parted if one.group not in known or aside[one.group][1]]
     if late:
-        roots = margin_roots(solution, {one.group: one.parting_weight for one in late}, guess)
+        roots = margin_roots(solution, {one.group: one.parting_weight for one in late}, before)
+        before = next((root for root in roots.values() if root.weight), before)
         near |= {group: root.form for group, root in roots.items()}
         later = {group: root.weight for group, root in roots.items()}
         known |= later
         aside |= _lost_aside(solution, {group: weight for group, weight in later.items() if weight}, near)
     checked = {group: lost == (True, False) for group, lost in aside.items()}
-    return [
-        replace(one, least_weight=known[one.group], checked=checked.get(one.group) if known[one.group] else None)
-        for one in parted
-    ], guess
+    return (
+        [
+            replace(one, least_weight=known[one.group], checked=checked.get(one.group) if known[one.group] else None)
+            for one in parted
+        ],
+        guess,
+        before,
+    )
 
 
 def _lost_aside(
