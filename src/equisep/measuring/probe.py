@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,7 +21,9 @@ from equisep.taps import (
     GRAINS,
     INPUT,
     Activation,
+    Call,
     Choice,
+    Grains,
     Reduction,
     Sites,
     UnfitError,
@@ -44,6 +47,7 @@ from equisep.taps import (
 SAMPLES = 4  # of the first batch: enough to see what a model does
 REPEATED = 3  # times in sequence that a block makes a network of blocks
 IMAGES = 4  # dimensions of a batch of images
+LARGEST = 1e150  # a number whose square, summed over features, float64 still holds
 TOKENS = (torch.int64, torch.int32)  # what an embedding looks up: numbers without size or order
 
 
@@ -111,9 +115,8 @@ def _probe(model: nn.Module, inputs: Inputs, sites: Sites, reduction: Reduction,
         notes += (Note("token-input", text),)
     scout = _Scout(model, choice, len(inputs.main))
     linear = {name: module for name, module in site_modules(model).items() if isinstance(module, nn.Linear)}
-    handles = [module.register_forward_pre_hook(scout.watch(name)) for name, module in linear.items()]
-    try:
-        with listening(
+    with (
+        listening(
             model,
             choice.names,
             give=scout.take,
@@ -121,11 +124,12 @@ def _probe(model: nn.Module, inputs: Inputs, sites: Sites, reduction: Reduction,
             calls=options.calls,
             reduction=reduction,
             spare=scout.spare,
-        ):
-            output = run_model(inner(model), inputs, calling, what="the first batch")
-    finally:
-        for handle in handles:
-            handle.remove()
+        ),
+        ExitStack() as stack,
+    ):
+        for name, module in linear.items():  # after the tap's own hooks: what a layer is given may be a site
+            stack.callback(module.register_forward_pre_hook(scout.watch(name)).remove)
+        output = run_model(inner(model), inputs, calling, what="the first batch")
     names, unreached = scout.reached(found=options.sites in GRAINS)
     classes, owner = _classes(model, output, options)
     scores = scores_of(output)
@@ -202,16 +206,35 @@ def _choice(
     if not (isinstance(sites, str) and sites in GRAINS):
         choice = choose(model, sites)
         return choice, {"": choice.names}, ()
-    calls = None
+    calls, output = None, None
     if not declares_sites(model):
         with reading_mode(model, options.reading), eager(), recorded_calls(model) as calls:
-            run_model(inner(model), inputs, calling, what="the first batch")
-    grains = grains_of(model, calls)
+            output = run_model(inner(model), inputs, calling, what="the first batch")
+    grains = _with_classifier_input(grains_of(model, calls), model, calls or (), output)
     notes = blocks_note(model, grains) if sites == "blocks" else ()
     if sites != "blocks" or notes:
         notes += grains.notes
     both = {"layers": grains.layers, "blocks": grains.blocks}
     return Choice((INPUT, *grains.at(sites))), both if sites == "auto" else {sites: both[sites]}, notes
+
+
+def _with_classifier_input(grains: Grains, model: nn.Module, calls: Sequence[Call], output: Any) -> Grains:
+    """The grains with what the classifier is given as their last site, where activations are functions.
+
+    Then no module gives what the classifier reads: `F.relu(self.fc1(x))` is the output of none.
+    """
+    scores = scores_of(output)
+    if scores is None or not any(note.code == "functional" for note in grains.notes):
+        return grains
+    modules = site_modules(model)
+    for call in reversed(calls):
+        layer = modules.get(call.module)
+        if isinstance(layer, nn.Linear) and layer.out_features == scores.shape[1]:
+            if call.after is not None and call.after in (*grains.layers, *grains.blocks):
+                return grains  # a site is read as it is
+            last = (call.given_site,)
+            return replace(grains, layers=(*grains.layers, *last), blocks=(*grains.blocks, *last))
+    return grains
 
 
 class _Scout:
@@ -332,7 +355,7 @@ def _few(names: list[str]) -> str:
 
 
 def check_finite(features: Tensor, *, site: str, where: str) -> None:
-    """Raise where a site gives anything but numbers."""
+    """Raise where a site gives anything but numbers, or numbers whose squares are none."""
     if not features.is_floating_point() or bool(features.sum(dtype=torch.float32).isfinite()):
         return  # any NaN or Inf would have made the sum one
     bad = int((~torch.isfinite(features)).sum())
@@ -340,6 +363,12 @@ def check_finite(features: Tensor, *, site: str, where: str) -> None:
         raise FeatureError(
             f"Site `{site}` gives {bad} NaN or Inf among {features.numel()} numbers at {where}. "
             "Check the inputs and the weights."
+        )
+    most = float(features.abs().max())
+    if most > LARGEST:
+        raise FeatureError(
+            f"Site `{site}` gives numbers up to {most:.2g} at {where}, beyond {LARGEST:g}: their squares leave float64. "
+            "Scale the inputs or the weights."
         )
 
 

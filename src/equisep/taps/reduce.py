@@ -104,16 +104,16 @@ class Reduction:
             raise _unfit(self.name, "token sequences (b × t × d)", x, site)
         if x.ndim > 3:
             maps = x.flatten(2)  # b c s
-            return Rows(maps.mean(dim=2)) if self.name == "mean" else _spread(maps.transpose(1, 2))
+            return Rows(_mean(maps, dim=2)) if self.name == "mean" else _spread(maps.transpose(1, 2))
         return _of_sequence(self.name, x, _fitting(mask, x, site=site) if self.masked else None)
 
 
 def _of_sequence(name: str, x: Shaped[Tensor, "b t d"], mask: Bool[Tensor, "b t"] | None) -> Rows:
     if name == "mean":
         if mask is None:
-            return Rows(x.mean(dim=1))
+            return Rows(_mean(x, dim=1))
         kept = mask.to(torch.float32 if x.dtype.itemsize < 4 else x.dtype)  # no product: autocast would shorten it
-        return Rows(((x * kept.unsqueeze(2)).sum(dim=1) / kept.sum(dim=1, keepdim=True)).to(x.dtype))
+        return Rows((x * kept.unsqueeze(2)).sum(dim=1) / kept.sum(dim=1, keepdim=True))
     if name == "positions" or (name == "tokens" and mask is None):
         return _spread(x)
     if name == "tokens":
@@ -125,6 +125,11 @@ def _of_sequence(name: str, x: Shaped[Tensor, "b t d"], mask: Bool[Tensor, "b t"
     if name == "last":
         place = mask.shape[1] - 1 - mask.flip(1).to(torch.uint8).argmax(dim=1)
     return Rows(x[torch.arange(len(x), device=x.device), place])
+
+
+def _mean(x: Tensor, *, dim: int) -> Tensor:
+    """The mean over one dimension; of half precision in float32, and left there: rounded back it would lose digits."""
+    return x.mean(dim=dim, dtype=torch.float32) if x.is_floating_point() and x.dtype.itemsize < 4 else x.mean(dim=dim)
 
 
 def _spread(x: Shaped[Tensor, "b p d"]) -> Rows:
