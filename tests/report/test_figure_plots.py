@@ -560,7 +560,7 @@ def test_smoke_and_stand_ins_are_told() -> None:
         device="cpu",
     )
     words = words_of(draw_figure(evidence))
-    assert "CIFAR-10: 500 a class (cifar10_7k)" in words
+    assert "CIFAR-10: 500 per class (cifar10_7k)" in words
     assert words.count("smoke scale: nothing to quote") == 2  # above the panels and below them
     assert "3 seeds · 3 of 7 cells run · cpu" in words
 

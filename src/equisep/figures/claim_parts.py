@@ -1,4 +1,4 @@
-"""What a claim is judged by: for each operand, pair or group one number a seed."""
+"""What a claim is judged by: for each operand, pair or group one number per seed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One part of a claim: its name, what the number is called, one a seed, and the operands it comes from."""
+    """One part of a claim: its name, what the number is called, one per seed, and the operands it comes from."""
 
     name: str
     called: str
@@ -86,8 +86,8 @@ def _operands(evidence: Evidence, claim: Claim, patterns: Sequence[str]) -> tupl
     own = all(each.series.x is not None for each in found) and len(asked) == 1 and claim.rule not in TRENDS
     made = [(each, text) for each in found for text in asked]
     return tuple(
-        Operand(_name(each, text, found, asked), each, text, float(each.series.x or 0.0) if own else float(place))
-        for place, (each, text) in enumerate(made)
+        Operand(_name(each, text, found, asked), each, text, float(each.series.x or 0.0) if own else float(index))
+        for index, (each, text) in enumerate(made)
     )
 
 
@@ -138,7 +138,7 @@ def _best(evidence: Evidence, claim: Claim) -> Comparison:
     """By seed: how many places lie between the series where the first quantity is greatest and where the second is least."""
     found = [evidence.series[name] for name in series_of(evidence.figure, claim)]
     rows = [
-        tuple(Operand(each.series.name, each, text, float(place)) for place, each in enumerate(found))
+        tuple(Operand(each.series.name, each, text, float(index)) for index, each in enumerate(found))
         for text in quantities_of(claim)
     ]
     greatest, smallest = _by_seed(rows[0], _place_of_greatest), _by_seed(rows[1], _place_of_least)

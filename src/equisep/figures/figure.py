@@ -47,12 +47,12 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One pair of axes. Quantities are written `NAME` or `NAME@key=value,…`: see `equisep.figures.quantities`.
+    """One pair of axes. Quantities are written `NAME` or `NAME@key=value,…`: see `equisep.figures.query`.
 
-    kind        `sites`: `y` is a curve (`fuzziness`, `ncc@reading=eval`, …) over sites, one line a series, the law's line for D.
-                `epochs`: the quantity `y` over the epochs read, one line a series. `sweep`: `y` over the `x` of the series,
+    kind        `sites`: `y` is a curve (`fuzziness`, `ncc@reading=eval`, …) over sites, a line per series, the law's line for D.
+                `epochs`: the quantity `y` over the epochs read, one line per series. `sweep`: `y` over the `x` of the series,
                 one line for each `group` (the part of a series' name before the last `-`). `points`: samples in principal
-                components, one pair of axes a site. `scatter`: quantity `y` against quantity `x`, one point a cell.
+                components, one pair of axes per site. `scatter`: quantity `y` against quantity `x`, one point per cell.
                 `array`: the array `y` against the array `x` of each cell.
     series      globs of the series drawn; by default those that name this panel.
     """
@@ -76,7 +76,7 @@ class Panel:
 class Claim:
     """What the paper says the figure shows, and the rule that judges it.
 
-    of          series by name or glob, in the order of the comparison. `quantity`: see `equisep.figures.quantities`.
+    of          series by name or glob, in the order of the comparison. `quantity`: see `equisep.figures.query`.
     exact       proven by a certificate or by arithmetic, so that seeds do not matter (solved problems).
     place       where the paper says it.
     """
@@ -122,7 +122,7 @@ class ComparativeBound:
 class Figure:
     """One experiment of a paper: base cell × series × rates × seeds, how the rate is chosen, what is drawn and claimed.
 
-    rates       by optimizer; those that are tried. `choose`: `best r` (the most negative mean r over seeds, once a series),
+    rates       by optimizer; those that are tried. `choose`: `best r` (the most negative mean r over seeds, once per series),
                 `given` (the cell's own rate), `short runs` (best r of runs of `short` times the epochs with one seed).
     smoke       changes at smoke scale, beside the general ones.
     columns     panels in a row, as the paper arranges them.
@@ -156,6 +156,15 @@ class Figure:
         twice = {name for name in names if names.count(name) > 1}
         if twice:
             raise InputError(f"Figure `{self.id}` names the series `{min(twice)}` twice. Give each a name of its own.")
+        self._check_series()
+        for claim in self.claims:
+            for pattern in claim.of:
+                self.named(pattern)
+        for printed in self.printed:
+            self.named(printed.series)
+
+    def _check_series(self) -> None:
+        """Refuse series with fields that cells do not have, panels that are not there, or nothing to try."""
         panels = [panel.name for panel in self.panels]
         for series in self.series:
             self.base.with_(**series.changes)
@@ -166,11 +175,6 @@ class Figure:
                 )
             if isinstance(self.cell(series), Training) and not self.rates_of(series):
                 raise InputError(f"Series `{series.name}` of `{self.id}` has no rate to try. Give `rates` one or more.")
-        for claim in self.claims:
-            for pattern in claim.of:
-                self.named(pattern)
-        for printed in self.printed:
-            self.named(printed.series)
 
     def named(self, pattern: str) -> tuple[Series, ...]:
         """The series of that name, or whose name the glob fits, in their order."""

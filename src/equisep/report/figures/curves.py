@@ -74,10 +74,7 @@ class Line:
 
 def lines_of(evidence: Evidence, panel: Panel) -> tuple[Line, ...]:
     """The lines of a panel, in the order of its series; those that were not run too, empty. `points` have none."""
-    if panel.kind == "points":
-        return ()
-    made = _MAKERS[panel.kind](evidence, panel)
-    return tuple(made)
+    return () if panel.kind == "points" else tuple(_MAKERS[panel.kind](evidence, panel))
 
 
 def asked_of(panel: Panel) -> list[str]:

@@ -61,7 +61,7 @@ def common_label(labels: Sequence[str]) -> str:
     if alike and len(alike) < max(map(len, parts)):
         # what stands before a sign of equality, or after the last comma, belongs to the part that differs
         alike = alike[:-2] if alike[-1] == "=" else alike
-        breaks = [place for place, word in enumerate(alike) if word in ",;:·"]
+        breaks = [index for index, word in enumerate(alike) if word in ",;:·"]
         alike = alike[: breaks[-1]] if breaks else alike
     return re.sub(r" ([,;:])", r"\1", " ".join(alike))
 
@@ -107,11 +107,11 @@ def scale_words(evidence: Evidence) -> str:
 
 
 def stand_in_words(paper: str, own: str, cells: Iterable[Cell]) -> str:
-    """`CIFAR-10: 500 a class (cifar10_7k)`."""
+    """`CIFAR-10: 500 per class (cifar10_7k)`."""
     mine = [cell for cell in trainings(cells) if cell.stands_for == paper]
     counts = [count for cell in mine for count in cell.sizes or (cell.per_class,)]
     known = [count for count in counts if count is not None]
-    return f"{paper}: {_span(known)} a class ({own})" if known else f"{paper}: {own}"
+    return f"{paper}: {_span(known)} per class ({own})" if known else f"{paper}: {own}"
 
 
 def _span(counts: Sequence[int]) -> str:

@@ -68,8 +68,8 @@ def _words(drawn: Drawn, rows: Sequence[tuple[str, str]]) -> Legend | None:
 def legend_beside(drawn: Drawn) -> None:
     """A legend to the right of the axes."""
     rows = [row for key in drawn.keys for row in _rows(str(key.get_label()), _BESIDE)]
-    place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
-    drawn.axes.legend(**_wrapped(drawn.keys, _BESIDE), ncols=_columns(rows), columnspacing=1.0, **place, **_LOOK)
+    beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
+    drawn.axes.legend(**_wrapped(drawn.keys, _BESIDE), ncols=_columns(rows), columnspacing=1.0, **beside, **_LOOK)
 
 
 def legend_below(part: SubFigure, filled: Sequence[Drawn]) -> None:

@@ -66,7 +66,7 @@ def render_list(rows: Sequence[ListRow]) -> RenderableType:
 
 
 def _table(rows: Sequence[ListRow], glyphs: Glyphs, width: int) -> RenderableType:
-    """One line a figure: claims as four narrow columns of counts, and as much of the title as there is room for."""
+    """One line per figure: claims as four narrow columns of counts, and as much of the title as there is room for."""
     head = ("figure", "state", *_COUNTED.values(), "title")
     lines = [_line(row, glyphs) for row in rows]
     widths = [max(cell_len(line[column]) for line in (head, *lines)) for column in range(len(head) - 1)]

@@ -141,8 +141,8 @@ def _farthest(found: SeriesEvidence, asked: Query) -> Iterator[str]:
         mean = np.mean(known, axis=0)
         site = int(np.argmax(np.abs(mean)))
         side = "above" if mean[site] > 0 else "below"
-        place = site + int(asked.ways.get("from", "0"))
-        yield f"ln D lies farthest from its line at site {place}: {number(abs(float(mean[site])), 3)} {side} it."
+        at = site + int(asked.ways.get("from", "0"))
+        yield f"ln D lies farthest from its line at site {at}: {number(abs(float(mean[site])), 3)} {side} it."
 
 
 def _absent(found: SeriesEvidence, asked: Query) -> str:
@@ -162,7 +162,7 @@ def _absent(found: SeriesEvidence, asked: Query) -> str:
 
 
 def _seeds_table(operand: Operand) -> str:
-    """One row a seed, and their means."""
+    """A row per seed, and their means."""
     found, asked = operand.series, Query.of(operand.quantity)
     texts = {
         "r": asked.renamed("r"),
