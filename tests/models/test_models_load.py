@@ -98,6 +98,15 @@ def test_a_misspelt_network_is_guessed() -> None:
         load_model("vgg13,colour=3")
 
 
+@pytest.mark.parametrize(
+    "spec", ["fnn,depth=99999999999999999999", "vgg13,colors=red", "convnet,width=99999999999999999999"]
+)
+def test_a_network_that_cannot_be_built_is_one_sentence(spec: str) -> None:
+    name, _, given = spec.partition(",")
+    with pytest.raises(ModelError, match=rf"^The network `{name}` cannot be built with {given}: .*\.$"):
+        load_model(spec)
+
+
 def test_options_of_the_call_stand_over_those_of_the_line() -> None:
     model = load_model("vgg13,colors=3,classes=7", classes=5, width_multiplier=0.1)
     assert isinstance(model, Vgg)

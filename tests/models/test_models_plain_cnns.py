@@ -6,8 +6,10 @@ from network_families import Weights, classifier, conv, hidden, on_meta, paramet
 from torch.nn.functional import max_pool2d, relu
 
 from equisep.errors import InputError
-from equisep.models import AlexNet, ConvNet, PureCnn, Vgg, alexnet_wide, vgg_wide
+from equisep.models import AlexNet, ConvNet, PureCnn, Vgg
+from equisep.models.families.alexnet import alexnet_wide
 from equisep.models.families.parts import Repeat
+from equisep.models.families.vgg import vgg_wide
 
 GRAY, COLOR = torch.zeros(2, 1, 32, 32), torch.zeros(2, 3, 32, 32)
 X = torch.randn(3, 1, 32, 32, generator=torch.Generator().manual_seed(1))

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from equisep.errors import InputError, SiteError
-from equisep.taps import REDUCTIONS, Reduction, tap
+from equisep.taps import Reduction, tap
+from equisep.taps.reduce import REDUCTIONS
 
 MAPS = torch.arange(2 * 3 * 2 * 2, dtype=torch.float32).reshape(2, 3, 2, 2)
 TOKENS = torch.arange(3 * 4 * 2, dtype=torch.float32).reshape(3, 4, 2)

@@ -1,15 +1,15 @@
 """The networks of the papers by name; each declares its sites."""
 
 from equisep.models.checkpoints import load_weights
-from equisep.models.families.alexnet import AlexNet, alexnet_wide
+from equisep.models.families.alexnet import AlexNet
 from equisep.models.families.convnet import ConvNet
 from equisep.models.families.densenet import DenseNet161
-from equisep.models.families.fnn import Fnn, fnn_linear, fnn_no_batchnorm, mlp
+from equisep.models.families.fnn import Fnn, mlp
 from equisep.models.families.pure_cnn import PureCnn
 from equisep.models.families.resnet import ResNet
 from equisep.models.families.resnet_cifar import CifarResNet, ResNet18, resnet20, resnet32, resnet44, resnet56
-from equisep.models.families.vgg import Vgg, vgg_wide
-from equisep.models.load import LoadedModel, ModelSpec, load_model, loaded_model, loading_words, parse_spec
+from equisep.models.families.vgg import Vgg
+from equisep.models.load import LoadedModel, load_model, loaded_model, loading_words, parse_spec
 from equisep.models.networks import MODELS, build
 
 __all__ = [
@@ -20,15 +20,11 @@ __all__ = [
     "DenseNet161",
     "Fnn",
     "LoadedModel",
-    "ModelSpec",
     "PureCnn",
     "ResNet",
     "ResNet18",
     "Vgg",
-    "alexnet_wide",
     "build",
-    "fnn_linear",
-    "fnn_no_batchnorm",
     "load_model",
     "load_weights",
     "loaded_model",
@@ -39,5 +35,4 @@ __all__ = [
     "resnet32",
     "resnet44",
     "resnet56",
-    "vgg_wide",
 ]

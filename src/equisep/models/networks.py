@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from equisep.errors import ModelError, did_you_mean
+from equisep.errors import EquisepError, ModelError, did_you_mean
 from equisep.models.families.alexnet import AlexNet, alexnet_wide
 from equisep.models.families.convnet import ConvNet
 from equisep.models.families.densenet import DenseNet161
@@ -64,7 +64,14 @@ def named_network(name: str, options: Mapping[str, Any]) -> nn.Module:
             raise ModelError(
                 f"The network `{name}` takes no `{option}`.{did_you_mean(option, known)} It takes {', '.join(known)}."
             )
-    return MODELS[name](**options)
+    try:
+        return MODELS[name](**options)
+    except EquisepError:
+        raise
+    except Exception as error:  # sizes that no memory holds, words where a number is due
+        given = ", ".join(f"{option}={value}" for option, value in options.items())
+        reason = str(error).strip().partition("\n")[0].rstrip(".")
+        raise ModelError(f"The network `{name}` cannot be built with {given}: {reason}.") from error
 
 
 def option_names(name: str) -> tuple[str, ...]:

@@ -1,10 +1,10 @@
 """Reading the activations of any nn.Module, which is left exactly as it was found."""
 
 from equisep.taps.calls import Call, recorded_calls
-from equisep.taps.modes import Mode, batch_norms, random_state_kept, reading_mode
+from equisep.taps.modes import batch_norms, random_state_kept, reading_mode
 from equisep.taps.names import INPUT, every_call, first_call, is_among
 from equisep.taps.outputs import first_tensor, scores_of
-from equisep.taps.reduce import REDUCTIONS, Reduction, ReductionLike, Rows, UnfitError
+from equisep.taps.reduce import Reduction, ReductionLike, Rows, UnfitError
 from equisep.taps.sites import (
     GRAINS,
     Choice,
@@ -30,13 +30,11 @@ from equisep.taps.wrappers import (
 __all__ = [
     "GRAINS",
     "INPUT",
-    "REDUCTIONS",
     "Activation",
     "Call",
     "Calls",
     "Choice",
     "Grains",
-    "Mode",
     "Reduction",
     "ReductionLike",
     "Rows",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any
 
 import numpy
 import torch
@@ -13,8 +13,6 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from equisep.results import Reading, reading_named
-
-Mode = Literal["eval", "batch"]
 
 
 @contextmanager
