@@ -22,6 +22,7 @@ from equisep.measuring.forward import Calling, run_model
 from equisep.measuring.probe import check_finite
 from equisep.progress import Progress, silent
 from equisep.results import Note, Reading, reading_named
+from equisep.separation.group_sums import class_sums
 from equisep.shapes import Float64, Int
 from equisep.taps import (
     Activation,
@@ -229,9 +230,11 @@ class _Sums:
         others = logits.scatter(1, labels[:, None], -torch.inf).amax(dim=1)
         self.counts += torch.bincount(labels, minlength=classes)
         self.hits += torch.bincount(labels[logits.argmax(dim=1) == labels], minlength=classes)
-        self.margins.index_add_(0, labels, own - others)
-        self.sums.index_add_(0, labels, rows)
-        self.squares.index_add_(0, labels, rows.square().sum(dim=1))
+        self.sums += class_sums(rows, labels, classes=classes)
+        both = torch.stack([own - others, rows.square().sum(dim=1)], dim=1)
+        margins, squares = class_sums(both, labels, classes=classes).T
+        self.margins += margins
+        self.squares += squares
 
     def finished(self, notes: tuple[Note, ...]) -> ClassifierInputs:
         """The sums as arrays."""

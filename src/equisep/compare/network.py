@@ -182,10 +182,10 @@ def _minority(minority: Numbers | None, counts: Int[np.ndarray, " k"]) -> Bool[n
     advice = f"Pass class numbers from 0 to {len(counts) - 1}."
     chosen = np.zeros(len(counts), dtype=bool)
     for entry in checked_list(minority, "Minority classes", advice):
-        place = 0 if entry == 0 else checked_count(entry, "A minority class", advice)
-        if place >= len(counts):
-            raise InputError(f"A minority class must be one of {len(counts)}; found {place}. {advice}")
-        chosen[place] = True
+        label = 0 if entry == 0 else checked_count(entry, "A minority class", advice)
+        if label >= len(counts):
+            raise InputError(f"A minority class must be one of {len(counts)}; found {label}. {advice}")
+        chosen[label] = True
     return chosen
 
 

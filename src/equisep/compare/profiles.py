@@ -165,7 +165,7 @@ def _grains(profile: Profile) -> dict[str | None, _Grain]:
     for grain, names in choice.sites.items():
         law = profile.laws.get(grain)
         if grain != named and law is not None and all(name in known for name in names):
-            sites = tuple(replace(known[name], index=begins + place) for place, name in enumerate(names))
+            sites = tuple(replace(known[name], index=begins + position) for position, name in enumerate(names))
             held[grain] = _Grain(grain, sites, law, None)  # depth is counted in the sites that are reported
     return held
 

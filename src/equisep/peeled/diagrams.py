@@ -67,7 +67,7 @@ class CosineCurve:
 class PhaseDiagram:
     """Which state is the optimum, over R (columns) and either E_H or the share k_A/K of majority classes (rows).
 
-    `states[row, column]` is a place in `STATES`. `collapse` and `vanishing` are R* and R₀ of each row by root finding, NaN
+    `states[row, column]` is an index in `STATES`. `collapse` and `vanishing` are R* and R₀ of each row by root finding, NaN
     where there is none: a minority of one class does not collapse, and most never vanish.
     """
 
@@ -121,7 +121,7 @@ def cosine_curves(
         raise InputError("A cosine diagram needs at least one pair of energies; found none. Pass [(E_W, E_H)].")
     solutions = solve_reduced([_two_groups(limits, ratio) for limits in found for ratio in xs], throw=False)
     return tuple(
-        _curve(limits, xs, solutions[len(xs) * place : len(xs) * (place + 1)]) for place, limits in enumerate(found)
+        _curve(limits, xs, solutions[len(xs) * index : len(xs) * (index + 1)]) for index, limits in enumerate(found)
     )
 
 

@@ -118,7 +118,7 @@ class Problem:
         """Groups as they are: k_g classes of weight ω_g each, in this order, joined or not."""
         advice = "Pass the number of classes of each group, [5, 5] say."
         entries = checked_list(group_sizes, "Group sizes", advice)
-        counts = tuple(checked_count(size, f"The size of group {place}", advice) for place, size in enumerate(entries))
+        counts = tuple(checked_count(size, f"The size of group {index}", advice) for index, size in enumerate(entries))
         omegas = checked_weights(weights, "Group weights", "The weight of group", count=len(counts))
         return cls(counts, omegas, *_energies(feature_energy, weight_energy))
 
@@ -205,7 +205,7 @@ def checked_sizes(sizes: Any) -> tuple[int, ...]:
     """Class sizes n_k, one a class."""
     advice = "Pass the number of samples of each class, [500, 500, 50] say."
     entries = checked_list(sizes, "Class sizes", advice)
-    return tuple(checked_count(size, f"The size of class {place}", advice) for place, size in enumerate(entries))
+    return tuple(checked_count(size, f"The size of class {index}", advice) for index, size in enumerate(entries))
 
 
 def checked_weights(weights: Any, what: str, one: str, *, count: int | None = None) -> tuple[float, ...]:
@@ -214,7 +214,7 @@ def checked_weights(weights: Any, what: str, one: str, *, count: int | None = No
     entries = checked_list(weights, what, advice)
     if count is not None and len(entries) != count:
         raise InputError(f"{what} must be {count} numbers, one for each; found {len(entries)}. {advice}")
-    return tuple(checked_positive(entry, f"{one} {place}", advice) for place, entry in enumerate(entries))
+    return tuple(checked_positive(entry, f"{one} {index}", advice) for index, entry in enumerate(entries))
 
 
 def checked_class_count(classes: int) -> None:

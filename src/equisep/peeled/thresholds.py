@@ -177,7 +177,7 @@ def bracketed_roots(
     """A root of each function between `low` and `high`, to rounding or `within` (Chandrupatla 1997).
 
     Inverse quadratic interpolation where that is safe, halving elsewhere: never slower than halving by more than a
-    factor. `function(x, rows)` is called with the places of those functions alone that are not finished.
+    factor. `function(x, rows)` is called with the rows of those functions alone that are not finished.
     """
     rows = np.arange(len(low))
     a, b = high.astype(np.float64), low.astype(np.float64)

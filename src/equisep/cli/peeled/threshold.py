@@ -170,9 +170,9 @@ def _by_class(
 ) -> list[dict[str, Any]]:
     factors = numbers(loss_weights, flag="--loss-weights") or [1.0] * len(counts)
     rows = []
-    for place, (group, count, factor) in enumerate(zip(problem.class_groups, counts, factors, strict=True)):
+    for k, (group, count, factor) in enumerate(zip(problem.class_groups, counts, factors, strict=True)):
         found = {name: value for name, value in groups[group].items() if name not in ("group", "classes")}
-        row = {"class": place, "size": count, "loss_weight": factor, **found}
+        row = {"class": k, "size": count, "loss_weight": factor, **found}
         if "factor" in found:
             row["least_loss_weight"] = None if found["factor"] is None else factor * found["factor"]
         rows.append(row)
@@ -198,5 +198,5 @@ def _decay_rescue(sizes: str | None, loss_weights: str | None, decay: dict[str, 
     if counts is None:
         raise InputError("Weight decay needs class sizes; found none. Pass `--sizes`, or majority and minority.")
     found = weight_decay_rescue(counts, loss_weights=numbers(loss_weights, flag="--loss-weights"), mean=mean, **decay)
-    rows = [{"class": place, **encode(one, nonfinite="text")} for place, one in enumerate(found)]
+    rows = [{"class": k, **encode(one, nonfinite="text")} for k, one in enumerate(found)]
     return {"collapsed": [row["class"] for row in rows if row["collapsed"]], "mean": mean, **decay, "classes": rows}

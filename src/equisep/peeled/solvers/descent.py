@@ -57,8 +57,8 @@ def descend(
     x ← Π(x − t∇f(x)), t the Barzilai–Borwein length ⟨s, s⟩/⟨s, y⟩ or ⟨s, y⟩/⟨y, y⟩ in turn, shortened until f is below
     the largest of its last ten values. A start that is done costs nothing more.
     """
-    places = torch.arange(len(x), device=x.device)
-    out = Descent(torch.empty_like(x), x.new_empty(len(x)), x.new_empty(len(x)), torch.empty_like(places))
+    rows = torch.arange(len(x), device=x.device)
+    out = Descent(torch.empty_like(x), x.new_empty(len(x)), x.new_empty(len(x)), torch.empty_like(rows))
     values, gradient = objective(x)
     step = reach * norm(x) / norm(gradient).clamp(min=1e-300)
     recent = values.unsqueeze(0).expand(MEMORY, -1).clone()
@@ -66,12 +66,12 @@ def descend(
         if iteration % CHECKS == 0 or iteration == max_iterations:
             stationarity = stationarity_of(x, gradient, project=project, reach=reach)
             over = ~(stationarity > tolerance) | (iteration == max_iterations)
-            done = places[over]
+            done = rows[over]
             out.x[done], out.values[done], out.stationarity[done] = x[over], values[over], stationarity[over]
             out.iterations[done] = iteration
-            places, x, values, gradient, step = (each[~over] for each in (places, x, values, gradient, step))
+            rows, x, values, gradient, step = (each[~over] for each in (rows, x, values, gradient, step))
             recent = recent[:, ~over]
-            if len(places) == 0:
+            if len(rows) == 0:
                 break
         new_x, new_values, new_gradient = _lower(x, gradient, step, recent.amax(dim=0), objective, project)
         moved, turned = new_x - x, new_gradient - gradient

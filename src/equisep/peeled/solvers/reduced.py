@@ -42,14 +42,14 @@ def solve_reduced(
     """
     solutions: dict[int, Solution] = {}
     for groups in sorted({problem.groups for problem in problems}):
-        places = [place for place, problem in enumerate(problems) if problem.groups == groups]
-        batch = Batch.of([problems[place] for place in places])
-        start = None if near is None else stacked([near[place] for place in places])
+        indices = [index for index, problem in enumerate(problems) if problem.groups == groups]
+        batch = Batch.of([problems[index] for index in indices])
+        start = None if near is None else stacked([near[index] for index in indices])
         s, M, gap, iterations = solve_batch(batch, start=start)
-        for row, place in enumerate(places):
+        for row, index in enumerate(indices):
             certificate = gap.certificate(row)
-            solutions[place] = Solution(
-                problem=problems[place],
+            solutions[index] = Solution(
+                problem=problems[index],
                 value=float(gap.value[row]),
                 result=verdict(float(gap.value[row]), certificate, tolerance),
                 certificate=certificate,
@@ -57,7 +57,7 @@ def solve_reduced(
                 iterations=iterations,
                 form=ReducedForm(s[row], M[row]),
             )
-    return [solutions[place].or_raise(throw=throw) for place in range(len(problems))]
+    return [solutions[index].or_raise(throw=throw) for index in range(len(problems))]
 
 
 def solve_general(problems: Sequence[Problem], *, tolerance: float = TOLERANCE, throw: bool = True) -> list[Solution]:
@@ -65,10 +65,10 @@ def solve_general(problems: Sequence[Problem], *, tolerance: float = TOLERANCE, 
 
     The certificate is of the K×K logits as they stand, by other code than the solver's own.
     """
-    for place, problem in enumerate(problems):
+    for index, problem in enumerate(problems):
         if problem.classes > DENSE_LIMIT:
             raise InputError(
-                f"The general solver holds K×K logits and takes at most {DENSE_LIMIT} classes; problem {place} has "
+                f"The general solver holds K×K logits and takes at most {DENSE_LIMIT} classes; problem {index} has "
                 f"{problem.classes}. Use the reduced solver, whose cost does not depend on the number of classes."
             )
     alone = [

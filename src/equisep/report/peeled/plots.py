@@ -47,9 +47,9 @@ def plot_cosines(curves: Sequence[CosineCurve], *, features: bool = True) -> Fig
     ordered = sorted(curves, key=_energies)
     panels = [(energies, list(group)) for energies, group in groupby(ordered, key=_energies)]
     figure = Figure(figsize=(5.2 * len(panels) + 0.3, 5.0), layout="constrained")
-    for place, (energies, group) in enumerate(panels):
-        axes = figure.add_subplot(1, len(panels), place + 1)
-        _prepare_cosines(axes, group, first=place == 0)
+    for panel, (energies, group) in enumerate(panels):
+        axes = figure.add_subplot(1, len(panels), panel + 1)
+        _prepare_cosines(axes, group, first=panel == 0)
         axes.set_title(_energy_words(*energies), fontsize="medium")
         for index, curve in enumerate(group):
             _draw_cosine(axes, curve, LINE_COLORS[index % len(LINE_COLORS)], features=features)
@@ -78,8 +78,8 @@ def plot_phases(diagram: PhaseDiagram, ax: Axes | None = None, *, title: str | N
         _plain_log_ticks(axes, which)
     handles: list[Patch | Line2D] = [
         Patch(facecolor=STATE_COLORS[state], edgecolor="0.4", linewidth=0.5, label=state)
-        for place, state in enumerate(STATES)
-        if (diagram.states == place).any()
+        for code, state in enumerate(STATES)
+        if (diagram.states == code).any()
     ]
     lines = (
         (diagram.collapse, diagram.rows, "-", "$R^*$: collapsed from\nhere on (root finding)"),
@@ -93,8 +93,8 @@ def plot_phases(diagram: PhaseDiagram, ax: Axes | None = None, *, title: str | N
         "feature energy $E_H$ (mean squared norm)" if diagram.kind == "energy" else "share of majority classes $k_A/K$"
     )
     axes.set_title(_phase_title(diagram) if title is None else title, fontsize="medium")
-    place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
-    axes.legend(handles=handles, fontsize="small", frameon=False, **place)
+    beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
+    axes.legend(handles=handles, fontsize="small", frameon=False, **beside)
     return axes
 
 

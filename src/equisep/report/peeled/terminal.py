@@ -75,16 +75,16 @@ def _group_table(solution: Solution, glyphs: Glyphs) -> RenderableType:
     problem, geometry, margin = solution.problem, solution.geometry, group_margins(solution)
     rows: list[Row] = [
         [
-            str(problem.group_sizes[place]),
-            number(problem.weights[place], 3),
+            str(problem.group_sizes[group]),
+            number(problem.weights[group], 3),
             state_word(state),
-            number(margin[place], 3),
-            number(geometry.classifier_norms[place], 3),
-            number(geometry.feature_norms[place], 3),
-            number(geometry.classifier_cosines[place][place], 3, missing=glyphs.missing),
-            number(geometry.feature_cosines[place][place], 3, missing=glyphs.missing),
+            number(margin[group], 3),
+            number(geometry.classifier_norms[group], 3),
+            number(geometry.feature_norms[group], 3),
+            number(geometry.classifier_cosines[group][group], 3, missing=glyphs.missing),
+            number(geometry.feature_cosines[group][group], 3, missing=glyphs.missing),
         ]
-        for place, state in enumerate(group_states(solution))
+        for group, state in enumerate(group_states(solution))
     ]
     titles = (
         "classes",
@@ -207,19 +207,19 @@ def _curve_table(curves: Sequence[CosineCurve], glyphs: Glyphs) -> RenderableTyp
 
 
 def _phase_blocks(diagram: PhaseDiagram, glyphs: Glyphs) -> Iterable[RenderableType]:
-    counts = {state: int((diagram.states == place).sum()) for place, state in enumerate(STATES)}
+    counts = {state: int((diagram.states == k).sum()) for k, state in enumerate(STATES)}
     yield Text(
         f"{diagram.states.size} points: " + ", ".join(f"{n} {state}" for state, n in counts.items()), style="bold"
     )
     step = max(1, len(diagram.rows) // 10)
     rows: list[Row] = [
         [
-            number(diagram.feature_energies[place]),
-            f"{diagram.majorities[place]} + {diagram.minorities[place]}",
-            shown(diagram.collapse[place], glyphs),
-            shown(diagram.vanishing[place], glyphs),
+            number(diagram.feature_energies[k]),
+            f"{diagram.majorities[k]} + {diagram.minorities[k]}",
+            shown(diagram.collapse[k], glyphs),
+            shown(diagram.vanishing[k], glyphs),
         ]
-        for place in range(0, len(diagram.rows), step)
+        for k in range(0, len(diagram.rows), step)
     ]
     yield table_of(("E_H", "classes", "collapsed\nfrom R", "vanished\nfrom R"), rows, glyphs)
     yield from _skipped(step, "row")
@@ -234,16 +234,16 @@ def _tail_blocks(tail: LongTail, glyphs: Glyphs) -> Iterable[RenderableType]:
     step = max(1, len(tail.sizes) // 20)
     rows: list[Row] = [
         [
-            str(place),
-            str(tail.sizes[place]),
-            state_word(found.states[place]),
-            number(found.classifier_norms[place]),
-            number(found.feature_norms[place]),
-            shown(found.nearest_cosines[place], glyphs),
-            number(found.margins[place], 3),
-            number(found.losses[place], 3),
+            str(k),
+            str(tail.sizes[k]),
+            state_word(found.states[k]),
+            number(found.classifier_norms[k]),
+            number(found.feature_norms[k]),
+            shown(found.nearest_cosines[k], glyphs),
+            number(found.margins[k], 3),
+            number(found.losses[k], 3),
         ]
-        for place in range(0, len(tail.sizes), step)
+        for k in range(0, len(tail.sizes), step)
     ]
     titles = ("class", "samples", "state", "classifier\nnorm", "feature\nnorm", "nearest\ncosine", "margin", "loss")
     yield table_of(titles, rows, glyphs, left=("state",))
