@@ -142,7 +142,8 @@ def test_fields_of_the_other_kind_are_refused_where_they_are_asked_for_and_left_
     with pytest.raises(InputError, match=r"^A cell that is trained has no field `ratios`, which solved problems have"):
         Cell(kind="train", ratios=(1.0,))
     # `--set dtype=float64` of version 0.1 went to all cells of all figures
-    assert Cell.from_dict({"kind": "solve", "problem": "qnorm", "dtype": "float64"}) == Solve(problem="qnorm")
+    former = {"kind": "solve", "problem": "qnorm", "dtype": "float64", "modes": ["eval"]}
+    assert Cell.from_dict(former) == Solve(problem="qnorm")
 
 
 def test_stages_are_there_where_the_kind_says_so() -> None:

@@ -117,7 +117,8 @@ def test_an_interrupt_exits_with_130_and_keeps_finished_cells(whole: dict[str, s
     assert "Stopped. What was saved stays." in complaint and "Traceback" not in complaint and not said
     kept = contents(place)
     assert len(kept) == 5 and kept.items() <= whole.items()
-    assert Store.open(place, create=False).planned(FIGURE.id, "smoke") == len(whole)
+    manifest = Store.open(place, create=False).manifest(FIGURE.id, "smoke")
+    assert manifest is not None and len(manifest.entries) == len(whole)
     run_figure(FIGURE, store=place, scale="smoke")
     assert contents(place) == whole
 

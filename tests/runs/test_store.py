@@ -542,7 +542,7 @@ def test_stores_are_joined_by_copying(tmp_path: Path) -> None:
 
 def test_manifests_are_joined(tmp_path: Path) -> None:
     store, made = filled(tmp_path, cells=3)
-    assert store.manifest("he2023/fig1", "paper") is None and store.planned("he2023/fig1", "paper") == 0
+    assert store.manifest("he2023/fig1", "paper") is None
     assert store.entries("he2023/fig1", "paper") == [] and store.figures() == []
     store.add_manifest("he2023/fig1", "paper", [("adam-8", made[0]), ("adam-8", made[1])], {"seeds": 2, "tf32": False})
     store.add_manifest("he2023/fig1", "paper", [("adam-8", made[1]), ("sgd-8", made[1])], {"seeds": 3})
@@ -552,7 +552,6 @@ def test_manifests_are_joined(tmp_path: Path) -> None:
     found = store.manifest("he2023/fig1", "paper")
     assert found is not None and found.settings == {"seeds": 3, "tf32": False}
     assert found.entries == (("adam-8", made[0]), ("adam-8", made[1]), ("sgd-8", made[1]), ("sgd-8", Cell()))
-    assert store.planned("he2023/fig1", "paper") == 4
     entries = store.entries("he2023/fig1", "paper")
     assert [(entry.series, entry.cell) for entry in entries] == list(found.entries[:3])
     assert all(entry.outcome == OUTCOME and entry.provenance == MADE for entry in entries)

@@ -64,9 +64,9 @@ class Cell:
         for name in content:
             if name not in field_defaults():
                 _refuse_unknown({name: None}, own)
-        given = {name: value for name, value in content.items() if name in (*field_names(own), "modes")}
-        if "modes" in given:
-            modes = given.pop("modes")
+        given = {name: value for name, value in content.items() if name in field_names(own)}
+        if own is Training and "modes" in content:
+            modes = content["modes"]
             given["readings"] = [former_reading(mode) for mode in modes] if isinstance(modes, list) else modes
         cell = decode(own, given, where=where)
         assert isinstance(cell, Cell)

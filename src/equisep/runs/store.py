@@ -144,11 +144,6 @@ class Store:
                 f"The manifest `{path}` is damaged: {error}. Run the figure again; its finished cells are kept."
             ) from error
 
-    def planned(self, figure: str, scale: str) -> int:
-        """How many cells were asked for, over all series."""
-        manifest = self.manifest(figure, scale)
-        return 0 if manifest is None else len(manifest.entries)
-
     def entries(self, figure: str, scale: str) -> list[Entry]:
         """The finished cells of a figure at a scale, series by series."""
         manifest = self.manifest(figure, scale)
