@@ -92,7 +92,7 @@ def test_ncc_accuracy_refuses_train_of_another_width() -> None:
 
 def test_effective_depth_is_the_first_layer_from_which_on_all_stay_separated() -> None:
     assert effective_depth([1.0, 0.5, 0.99, 1.0, 1.0]) == 2
-    assert effective_depth([1.0, 0.5, 0.99, 1.0, 1.0], epsilon=0) == 3
+    assert effective_depth([1.0, 0.5, 0.99, 1.0, 1.0], epsilon=0.0) == 3
     assert effective_depth([1.0, 1.0, 0.98, 1.0, 1.0]) == 3
     assert effective_depth([1.0, 1.0, 1.0, 0.98]) is None
     assert effective_depth([1.0, None, 1.0]) == 2

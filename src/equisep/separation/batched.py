@@ -55,10 +55,11 @@ def read_stacked(
     """All metrics of one site that need no other data; a member with NaN or Inf in its features gets NaN."""
     finite = features.isfinite().flatten(1).all(dim=1)
     x = as_float64(torch.where(finite[:, None, None], features, 0))  # m n d
-    shift = x[:, :1].clone()  # so that no common offset costs digits
+    shift = x[:, :1].clone()
+    x -= shift  # so that no common offset costs digits; x is a copy
     y = labels.to(x.device)
     one_hot = torch.nn.functional.one_hot(y, classes).to(torch.float64)  # m n k
-    centers, residuals = _centers(x - shift, one_hot, finite.to(x.device), shift=shift)
+    centers, residuals = _centers(x, one_hot, finite.to(x.device), shift=shift)
     squares = one_hot.mT @ (residuals @ centers.directions).square()  # m k r
     n = centers.counts.clamp(min=1).to(torch.float64)  # m k
     weights = PAPER.weights(centers.counts)
