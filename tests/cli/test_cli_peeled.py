@@ -292,6 +292,14 @@ def test_a_network_is_read_as_the_library_reads_it(place: Path) -> None:
     assert centered["feature_energy"] < content["feature_energy"] and centered["test_accuracy"] is None
 
 
+def test_the_reading_is_asked_for_and_told(place: Path) -> None:
+    assert found(*READ, "--no-test", "--reading", "mixed", folder=place)["reading"] == "mixed"
+    former = equisep("peeled", *READ, "--no-test", "--mode", "batch", "--json", folder=place)
+    assert json.loads(former.stdout)["reading"] == "mixed" and "is now `--reading mixed`" in former.stderr
+    wrong = equisep("peeled", *READ, "--no-test", "--reading", "evl", folder=place)
+    assert wrong.returncode == 2 and "Did you mean `eval`?" in wrong.stderr
+
+
 def test_a_network_in_words(place: Path) -> None:
     done = equisep("peeled", *READ, "--minority", "3,4", "--loss-weights", ",".join(["1"] * 10), folder=place)
     assert done.returncode == 0

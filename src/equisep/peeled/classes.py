@@ -10,6 +10,7 @@ import numpy as np
 
 from equisep.errors import InputError
 from equisep.files import encode
+from equisep.peeled.geometry import GroupGeometry
 from equisep.peeled.solution import COLLAPSED, ReducedForm, Solution
 from equisep.peeled.solvers.batch import Batch, margins, softmax
 from equisep.shapes import Float64
@@ -84,11 +85,17 @@ def group_states(solution: Solution) -> tuple[State, ...]:
     geometry = solution.geometry
     none = 0.0 if isinstance(solution.form, ReducedForm) else COLLAPSED * float(np.abs(solution.Z).max())
     return tuple(
-        State.VANISHED if gone else State.COLLAPSED if joined else State.TOLD_APART if margin > none else State.LOST
-        for gone, joined, margin in zip(
-            geometry.vanished, geometry.collapsed, group_margins(solution).tolist(), strict=True
-        )
+        state_of(geometry, group, margin, none=none) for group, margin in enumerate(group_margins(solution).tolist())
     )
+
+
+def state_of(geometry: GroupGeometry, group: int, margin: float, *, none: float = 0.0) -> State:
+    """The word for one group, whose margin counts where it is above `none`."""
+    if geometry.vanished[group]:
+        return State.VANISHED
+    if geometry.collapsed[group]:
+        return State.COLLAPSED
+    return State.TOLD_APART if margin > none else State.LOST
 
 
 def predict_classes(solution: Solution) -> ClassPrediction:

@@ -15,7 +15,8 @@ import numpy as np
 
 from equisep.errors import InputError
 from equisep.files import encode
-from equisep.peeled.classes import State, group_states
+from equisep.peeled.classes import State, state_of
+from equisep.peeled.geometry import GroupGeometry
 from equisep.peeled.problem import (
     Number,
     Numbers,
@@ -27,8 +28,9 @@ from equisep.peeled.problem import (
     checked_list,
     checked_ratio,
 )
-from equisep.peeled.solution import Result, Solution
-from equisep.peeled.solvers.reduced import solve_reduced
+from equisep.peeled.solution import Result, Solution, form_of
+from equisep.peeled.solvers.batch import Batch, margins
+from equisep.peeled.solvers.reduced import solve_reduced, stacked
 from equisep.peeled.thresholds import Thresholds, thresholds_of, vanishing_ratio
 from equisep.shapes import Float64, Int
 
@@ -177,7 +179,7 @@ def _two_groups(limits: Thresholds, ratio: float) -> Problem:
 
 
 def _curve(limits: Thresholds, ratios: Float64[np.ndarray, " n"], solutions: Sequence[Solution]) -> CosineCurve:
-    shown = [solution.geometry if solution.result is Result.SOLVED else None for solution in solutions]
+    shown, states = _minority(solutions)
     # None becomes NaN
     classifiers = np.array([None if g is None else g.classifier_cosines[1][1] for g in shown], dtype=np.float64)
     features = np.array([None if g is None else g.feature_cosines[1][1] for g in shown], dtype=np.float64)
@@ -186,7 +188,7 @@ def _curve(limits: Thresholds, ratios: Float64[np.ndarray, " n"], solutions: Seq
         ratios=ratios,
         classifier_cosines=classifiers,
         feature_cosines=features,
-        states=tuple(_minority_state(solution) for solution in solutions),
+        states=tuple(states),
         relative_gaps=np.array([solution.certificate.relative_gap for solution in solutions]),
     )
 
@@ -198,7 +200,7 @@ def _phases(
     weight_energy: float,
 ) -> PhaseDiagram:
     solutions = solve_reduced([_two_groups(limits, ratio) for limits in rows for ratio in ratios], throw=False)
-    codes = np.array([STATES.index(_minority_state(solution)) for solution in solutions], dtype=np.int64)
+    codes = np.array([STATES.index(state) for state in _minority(solutions)[1]], dtype=np.int64)
     return PhaseDiagram(
         kind=kind,
         majorities=np.array([limits.majority for limits in rows]),
@@ -212,8 +214,13 @@ def _phases(
     )
 
 
-def _minority_state(solution: Solution) -> State:
-    return group_states(solution)[1] if solution.result is Result.SOLVED else State.UNSOLVED
+def _minority(solutions: Sequence[Solution]) -> tuple[list[GroupGeometry | None], list[State]]:
+    """The geometry of each point, none where it was not solved, and the state of its minority; all margins at once."""
+    s, M = stacked([form_of(solution) for solution in solutions])
+    margin = margins(Batch.of([solution.problem for solution in solutions]), s, M)[:, 1].tolist()
+    shown = [solution.geometry if solution.result is Result.SOLVED else None for solution in solutions]
+    states = [State.UNSOLVED if g is None else state_of(g, 1, own) for g, own in zip(shown, margin, strict=True)]
+    return shown, states
 
 
 def _finite_ratios(ratios: Numbers) -> Float64[np.ndarray, " n"]:

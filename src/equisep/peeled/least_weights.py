@@ -19,7 +19,7 @@ import numpy as np
 from equisep.errors import NumericalError
 from equisep.peeled.classes import group_margins
 from equisep.peeled.problem import Problem
-from equisep.peeled.solution import ReducedForm, Solution
+from equisep.peeled.solution import ReducedForm, Solution, form_of
 from equisep.peeled.solvers.batch import Batch, gradient, margins, softmax
 from equisep.peeled.solvers.reduced import TOLERANCE, solve_batch, solve_reduced
 from equisep.peeled.thresholds import falling_roots, log_collapse_ratios, vanishing_ratio
@@ -188,12 +188,6 @@ def _exchanged(root: MarginRoot, group: int) -> ReducedForm:
     order = np.arange(len(root.form.s))
     order[[root.group, group]] = order[[group, root.group]]
     return ReducedForm(root.form.s[order], root.form.M[np.ix_(order, order)])
-
-
-def form_of(solution: Solution) -> ReducedForm:
-    """What the reduced solver found."""
-    assert isinstance(solution.form, ReducedForm)  # what the reduced solver returns
-    return solution.form
 
 
 def _no_least_weight(group: int, gap: float) -> NumericalError:

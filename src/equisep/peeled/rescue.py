@@ -16,13 +16,12 @@ from equisep.peeled.least_weights import (
     Guess,
     MarginRoot,
     collapse,
-    form_of,
     margin_roots,
     reweighted,
     vanishing_weights,
 )
 from equisep.peeled.problem import Problem
-from equisep.peeled.solution import ReducedForm, Solution
+from equisep.peeled.solution import ReducedForm, Solution, form_of
 from equisep.peeled.solvers.batch import Batch, softmax
 from equisep.peeled.solvers.reduced import solve_reduced
 from equisep.peeled.solvers.sphere import together

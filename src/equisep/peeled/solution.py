@@ -162,6 +162,12 @@ class Solution:
             )
 
 
+def form_of(solution: Solution) -> ReducedForm:
+    """What the reduced solver found."""
+    assert isinstance(solution.form, ReducedForm)  # no other solver was asked
+    return solution.form
+
+
 def dense_gap(
     weights: Float64[np.ndarray, " k"], Z: Float64[np.ndarray, "k k"], tau: float
 ) -> tuple[float, Certificate]:

@@ -36,7 +36,7 @@ def solve_reference(
         )
     found: list[Solution] = []
     # where Clarabel gives up early, the same loss in another unit often takes it to the end
-    for unit in (1.0, float(problem.class_weights.sum())):
+    for unit in (1.0, float(problem.class_weights.sum())) if precision is not None else (1.0,):
         iterations, Z = _solve(problem, precision, unit)
         spent = float(np.linalg.svd(Z, compute_uv=False).sum())
         Z = Z * min(1.0, problem.budget / spent) if spent > 0 else Z
