@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import torch
 from equisep.data import PREPARATIONS, load_data, prepare, prepare_split, randomize_labels
 from equisep.errors import DataError, InputError
 from equisep.figures.cell import Cell
-from equisep.runs.cell_data import at_hand, dataset_of, fitted, material_of, sample_of, substitute_for
+from equisep.runs.cell_data import _local, at_hand, dataset_of, fitted, material_of, sample_of, substitute_for
 
 SMALL = Cell(data="embedded-10x10", per_class=7, test_per_class=5)
 DATA = load_data("embedded-10x10")
@@ -22,18 +23,23 @@ def drawn(cell: Cell, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
     return prepare_split(DATA, cell.preparation, per_class=cell.per_class, sizes=cell.sizes, seed=seed)
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_remembered() -> Iterator[None]:
+    for cached in (dataset_of, at_hand, _local):
+        cached.cache_clear()
+    yield
+    for cached in (dataset_of, at_hand, _local):
+        cached.cache_clear()
+
+
 @pytest.fixture
-def color_folder(tmp_path: Path) -> Iterator[str]:
+def color_folder(tmp_path: Path) -> str:
     """A small set of color images, as a user's npz."""
     chance = np.random.default_rng(0)
     images = chance.integers(0, 256, size=(40, 8, 8, 3), dtype=np.uint8)
     labels = np.arange(40) % 4
     np.savez(tmp_path / "colors.npz", x_train=images, y_train=labels, x_test=images[:8], y_test=labels[:8])
-    for cached in (dataset_of, at_hand):
-        cached.cache_clear()
-    yield str(tmp_path)
-    for cached in (dataset_of, at_hand):
-        cached.cache_clear()
+    return str(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -174,9 +180,22 @@ def test_whether_data_are_at_hand_asks_no_network(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(load, "fetched_contents", refused)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("EQUISEP_DATA", raising=False)
-    at_hand.cache_clear()
     assert at_hand("embedded-10x10") and not at_hand("cifar10") and not at_hand("mnist")
-    at_hand.cache_clear()
+
+
+def test_a_data_set_is_loaded_and_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it is there and what it holds were two readings of the same files."""
+    from equisep.runs import cell_data
+
+    loaded: list[str] = []
+
+    def load(name: str, **options: Any) -> Any:
+        loaded.append(name)
+        return load_data(name, **options)
+
+    monkeypatch.setattr(cell_data, "load_data", load)
+    assert at_hand("embedded-10x10") and dataset_of("embedded-10x10") is dataset_of("embedded-10x10")
+    assert at_hand("embedded-10x10") and loaded == ["embedded-10x10"]
 
 
 @pytest.mark.parametrize(

@@ -19,16 +19,8 @@ from equisep.figures.evidence import Entry, gather
 from equisep.figures.figure import Figure, Panel, Series
 from equisep.figures.outcome import Curves, Outcome
 from equisep.figures.quantities import quantity
-from equisep.runs.record import (
-    COLUMNS,
-    find_results,
-    pack,
-    read_record,
-    recorded_evidence,
-    rounded,
-    unpack,
-    write_record,
-)
+from equisep.runs.packing import COLUMNS, pack, rounded, unpack
+from equisep.runs.record import find_results, read_record, recorded_evidence, write_record
 
 RATES = (0.1, 0.01, 0.001)
 MADE = {"equisep": "0.1.0", "device": "NVIDIA H200", "flags": {"tf32": False}, "data": "sha256:" + "0" * 64}

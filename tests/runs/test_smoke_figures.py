@@ -58,10 +58,10 @@ def clean_clone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]
         patch.setenv("HF_HUB_OFFLINE", "1")
         patch.setattr(load, "fetched_contents", refused)
         patch.setattr(download, "fetched_contents", refused)
-        for cached in (material.at_hand, material.dataset_of, material._test_of):
+        for cached in (material.at_hand, material.dataset_of, material._local, material._test_of):
             cached.cache_clear()
         yield asked
-    for cached in (material.at_hand, material.dataset_of, material._test_of):
+    for cached in (material.at_hand, material.dataset_of, material._local, material._test_of):
         cached.cache_clear()
 
 

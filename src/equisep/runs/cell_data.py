@@ -119,18 +119,24 @@ def _drawn(cell: Training, dataset: Dataset, known: list[int], *, more: int) -> 
 
 @lru_cache(maxsize=4)
 def dataset_of(name: str, data_dir: str | None = None) -> Dataset:
-    """The data set, loaded once a process."""
-    return load_data(name, data_dir=data_dir)
+    """The data set, loaded once per process."""
+    local = _local(name, data_dir)
+    return load_data(name, data_dir=data_dir) if local is None else local
 
 
 @lru_cache(maxsize=32)
 def at_hand(name: str, data_dir: str | None = None) -> bool:
     """Whether a data set can be had without the network."""
+    return _local(name, data_dir) is not None
+
+
+@lru_cache(maxsize=4)
+def _local(name: str, data_dir: str | None) -> Dataset | None:
+    """The data set as it lies here, its checksums tested once for both questions; None where it does not."""
     try:
-        load_data(name, data_dir=data_dir, download=False)
+        return load_data(name, data_dir=data_dir, download=False)
     except DataError:
-        return False
-    return True
+        return None
 
 
 def substitute_for(cell: Training) -> str:

@@ -10,6 +10,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from equisep.data import named_preparation
+from equisep.data.official.sources import SOURCES
 from equisep.figures.cell import Cell, Training
 from equisep.figures.figure import Figure
 from equisep.runs.plan import Asked, asked_cells, groups_of, runner_of
@@ -17,11 +18,8 @@ from equisep.runs.runners.cells import shape_of
 from equisep.runs.runners.encoders import CLASSES as TEXT_CLASSES
 from equisep.runs.runners.networks import network_of
 
-# samples a class of data sets whose whole training split is used
-WHOLE = {"cifar100": 500, "stl10": 500, "svhn": 7000, "cifar10": 5000, "mnist": 6000, "fashion-mnist": 6000}
 MOMENTS = {"adam": 2, "adamw": 2, "momentum": 1, "sgd": 0}
-CLASSES = 10
-MORE_CLASSES = {"cifar100": 100}
+CLASSES, PER_CLASS = 10, 500  # of a data set that is nobody's official one
 SET_UP = 0.5  # seconds that any group takes: its data, its networks, what is stored
 
 
@@ -95,15 +93,12 @@ def samples_of(cell: Training) -> int:
     """How many samples an epoch has."""
     if cell.sizes is not None:
         return sum(cell.sizes) + (0 if cell.second_read else cell.second * len(cell.sizes))
-    classes = len(cell.classes) if cell.classes is not None else _classes_of(cell)
-    return classes * ((cell.per_class or WHOLE.get(cell.data, 500)) + (0 if cell.second_read else cell.second))
-
-
-def _classes_of(cell: Training) -> int:
-    """The classes of a cell's data set: two kinds of sentences, or of images as many as the paper's set has."""
-    if runner_of(cell) == "encoders":
-        return TEXT_CLASSES
-    return MORE_CLASSES.get(cell.data, CLASSES)
+    source = SOURCES.get(cell.data)
+    known = TEXT_CLASSES if runner_of(cell) == "encoders" else CLASSES if source is None else source.classes
+    classes = known if cell.classes is None else len(cell.classes)
+    whole = PER_CLASS * classes if source is None else source.samples[0] * classes // known
+    drawn = whole if cell.per_class is None else cell.per_class * classes
+    return drawn + (0 if cell.second_read else cell.second * classes)
 
 
 @lru_cache(maxsize=256)
