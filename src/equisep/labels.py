@@ -132,8 +132,8 @@ def check_two_classes(counts: Int[Tensor, " k"], *, asked: str, names: Int[Tenso
     present = counts.nonzero().flatten()
     if present.numel() < 2:
         label = int(present[0] if names is None else names[present[0]]) if present.numel() else None
-        found = "there are no samples" if label is None else f"all {int(counts.sum())} labels are {label}"
-        raise LabelError(f"{asked} needs at least 2 classes; {found}. Check the labels.")
+        seen = "there are no samples" if label is None else f"all {int(counts.sum())} labels are {label}"
+        raise LabelError(f"{asked} needs at least 2 classes; {seen}. Check the labels.")
 
 
 def distinct(labels: Int[Tensor, " n"], *, asked: str) -> tuple[Int[Tensor, " n"], int]:

@@ -215,7 +215,7 @@ def test_attention_and_parametrized_layers_are_found() -> None:
 
     assert resolve_sites(Attending(), "layers") == ("input", "attention", "linear")
     profile = measure(Attending(), (X, Y), sites="layers")
-    assert [site.name for site in profile.sites] == ["input", "attention", "linear"]
+    assert [site.name for site in profile.sites] == ["input", "attention", "linear", "head:in"]
     assert measure(Attending(), (X, Y), sites="**").sites[-1].name == "head"
 
 

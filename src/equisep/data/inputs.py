@@ -34,7 +34,7 @@ class Inputs:
     @property
     def tensors(self) -> dict[str, Tensor]:
         """All tensors, those in order under their number."""
-        both = {**{str(place): value for place, value in enumerate(self.args)}, **self.kwargs}
+        both = {**{str(position): value for position, value in enumerate(self.args)}, **self.kwargs}
         return {name: value for name, value in both.items() if isinstance(value, Tensor)}
 
     @property

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from equisep.data.dataset import ARRAYS, Dataset, checked_dataset
 from equisep.data.npz import load_npz
-from equisep.data.official.archives import Contents, find_contents, places
+from equisep.data.official.archives import Contents, find_contents, folders_of
 from equisep.data.official.download import UnfetchedError, cache_folder, cached_contents, fetched_contents
 from equisep.data.official.sources import FASHION_NAMES, SOURCES, OfficialFile, Source
 from equisep.errors import DataError, did_you_mean
@@ -76,8 +76,8 @@ def _load_official(source: Source, folders: Sequence[Path], *, download: bool, p
         whole = [c for c in contents if c is not None]
         if len(whole) == len(contents):
             return _dataset(source, whole, where=str(folder), downloaded=False)
-        for place in places(source, folder):
-            packed = place / f"{source.name}.npz"
+        for inside in folders_of(source, folder):
+            packed = inside / f"{source.name}.npz"
             if packed.is_file():
                 return load_npz(
                     packed, name=source.name, source="folder", classes=source.classes, class_names=source.class_names
@@ -100,7 +100,7 @@ def _gather(
         except UnfetchedError as error:
             reason = f"it could not be downloaded from {file.url} ({error})"
     cache = cache_folder(source)
-    looked = ", ".join(f"`{place}`" for place in (*folders, cache) if place is not None) or "no folder"
+    looked = ", ".join(f"`{folder}`" for folder in (*folders, cache) if folder is not None) or "no folder"
     raise DataError(
         f"`{source.name}` needs the file `{file.name}`; it was looked for in {looked}, and {reason}. Get it with "
         f"`curl -LO {file.url}`, put it into a folder and give that folder as `--data-dir` or {FOLDER_VARIABLE}."
@@ -116,11 +116,11 @@ def _dataset(source: Source, contents: Sequence[Contents], *, where: str, downlo
     arrays = source.read(parts)
     if doubt is not None:
         raise doubt
-    found = (len(arrays["x_train"]), len(arrays["x_test"]))
-    if found != source.samples:
+    counts = (len(arrays["x_train"]), len(arrays["x_test"]))
+    if counts != source.samples:
         raise DataError(
             f"`{source.name}` has {source.samples[0]} training and {source.samples[1]} test samples; the files in "
-            f"`{where}` hold {found[0]} and {found[1]}. Replace them; a part of it goes into an .npz file of your own."
+            f"`{where}` hold {counts[0]} and {counts[1]}. Replace them; a part of it goes into an .npz file of your own."
         )
     return checked_dataset(
         arrays,

@@ -78,9 +78,9 @@ def _content(source: Path) -> Any:
 
 def _state_dict(content: Any, source: Path) -> dict[str, Tensor]:
     while isinstance(content, Mapping) and (
-        found := next((key for key in WRAPPERS if isinstance(content.get(key), Mapping)), None)
+        wrapper := next((key for key in WRAPPERS if isinstance(content.get(key), Mapping)), None)
     ):
-        content = content[found]
+        content = content[wrapper]
     plain = isinstance(content, Mapping) and all(isinstance(key, str) for key in content)
     if not plain or not all(isinstance(value, Tensor) for value in content.values()):
         raise ModelError(f"`{source}` holds no state dict (names to tensors) but a {type(content).__name__}.")

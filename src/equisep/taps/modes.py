@@ -71,7 +71,7 @@ def random_state_kept(*owners: Any) -> Iterator[None]:
 
 def _generators(owners: tuple[Any, ...]) -> list[torch.Generator]:
     batched = [getattr(owner, "batch_sampler", None) for owner in owners]
-    samplers = [getattr(place, "sampler", None) for place in (*owners, *batched)]
-    places = (*owners, *batched, *samplers)
-    found = [getattr(place, "generator", None) for place in places]
-    return [generator for generator in found if isinstance(generator, torch.Generator)]
+    samplers = [getattr(owner, "sampler", None) for owner in (*owners, *batched)]
+    everyone = (*owners, *batched, *samplers)
+    generators = [getattr(owner, "generator", None) for owner in everyone]
+    return [generator for generator in generators if isinstance(generator, torch.Generator)]

@@ -19,7 +19,7 @@ def first_tensor(value: Any) -> Tensor | None:
     """
     if isinstance(value, Tensor):
         return value
-    return next((found for entry in _entries(value) if (found := first_tensor(entry)) is not None), None)
+    return next((tensor for entry in _entries(value) if (tensor := first_tensor(entry)) is not None), None)
 
 
 def _entries(value: Any) -> Iterable[Any]:
@@ -34,9 +34,9 @@ def _entries(value: Any) -> Iterable[Any]:
 
 def scores_of(output: Any) -> Tensor | None:
     """The class scores, b × K: the output itself, or its entry `logits`; None where there are none."""
-    found = output
+    scores = output
     if isinstance(output, Mapping):
-        found = output.get(SCORES)
+        scores = output.get(SCORES)
     elif not isinstance(output, Tensor):
-        found = getattr(output, SCORES, None)
-    return found if isinstance(found, Tensor) and found.ndim == 2 and found.shape[1] >= 2 else None
+        scores = getattr(output, SCORES, None)
+    return scores if isinstance(scores, Tensor) and scores.ndim == 2 and scores.shape[1] >= 2 else None

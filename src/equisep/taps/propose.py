@@ -34,11 +34,11 @@ def propose_layers(
     if activations and not _functional(leaves, activations, weighted, blocks=blocks, calls=calls):
         return tuple(activations), []
     linear = [name for name in weighted if isinstance(leaves[name], nn.Linear)]
-    found = [name for name in weighted if not (linear and name == linear[-1])] or weighted
+    layers = [name for name in weighted if not (linear and name == linear[-1])] or weighted
     if calls is None:
-        return tuple(found), []
+        return tuple(layers), []
     normalized = {call.after for call in calls if call.after is not None and "norm" in call.kind.lower()}
-    kept = tuple(name for name in found if name not in normalized)
+    kept = tuple(name for name in layers if name not in normalized)
     text = (
         f"`{model}` has no activation modules behind most of its layers (it calls them as functions, or has none): its layers "
         "are read after their weights and normalization. Name other sites, or read `blocks`."
@@ -58,13 +58,13 @@ def _leaves(modules: Mapping[str, nn.Module]) -> dict[str, nn.Module]:
 
 
 def _activations(leaves: Mapping[str, nn.Module]) -> list[str]:
-    found = [
+    activations = [
         name
         for name, module in leaves.items()
         if isinstance(module, _ACTIVATIONS) or _ACTIVATION_NAME.search(type(module).__name__)
     ]
-    plain = [name for name in found if not isinstance(leaves[name], _GATES)]
-    return plain or found
+    plain = [name for name in activations if not isinstance(leaves[name], _GATES)]
+    return plain or activations
 
 
 def _functional(

@@ -86,12 +86,12 @@ class Reduction:
         """The rows of one batch of features, b × …."""
         if self.function is not None:
             try:
-                found = self.function(x)
+                rows = self.function(x)
             except Exception as error:  # whatever a user's function raises
                 raise SiteError(
                     f"The reduction `{self.name}` could not take what site `{site}` gives, shape {tuple(x.shape)}: {error}"
                 ) from error
-            return Rows(_checked(found, x, name=self.name, site=site))
+            return Rows(_checked(rows, x, name=self.name, site=site))
         if x.ndim < 2:
             x = x.reshape(-1, 1)
         if self.name == "flatten" or self.components is not None:
@@ -121,10 +121,10 @@ def _of_sequence(name: str, x: Shaped[Tensor, "b t d"], mask: Bool[Tensor, "b t"
         return Rows(x[mask], mask.nonzero()[:, 0])
     if mask is None:
         return Rows(x[:, 0] if name == "first" else x[:, -1])
-    place = mask.to(torch.uint8).argmax(dim=1)  # argmax finds the first of equal entries
+    token = mask.to(torch.uint8).argmax(dim=1)  # argmax finds the first of equal entries
     if name == "last":
-        place = mask.shape[1] - 1 - mask.flip(1).to(torch.uint8).argmax(dim=1)
-    return Rows(x[torch.arange(len(x), device=x.device), place])
+        token = mask.shape[1] - 1 - mask.flip(1).to(torch.uint8).argmax(dim=1)
+    return Rows(x[torch.arange(len(x), device=x.device), token])
 
 
 def _mean(x: Tensor, *, dim: int) -> Tensor:
@@ -149,17 +149,17 @@ def _fitting(mask: Bool[Tensor, "b s"] | None, x: Shaped[Tensor, "a t d"], *, si
 
 
 def _unfit(name: str, needed: str, x: Tensor, site: str) -> UnfitError:
-    found = f"vectors of {x.shape[1]} features" if x.ndim == 2 else f"features of shape {tuple(x.shape)}"
+    given = f"vectors of {x.shape[1]} features" if x.ndim == 2 else f"features of shape {tuple(x.shape)}"
     return UnfitError(
-        f"`{name}` needs {needed}; site `{site}` gives {found}. Choose other sites, or another reduction."
+        f"`{name}` needs {needed}; site `{site}` gives {given}. Choose other sites, or another reduction."
     )
 
 
 def _checked(rows: Any, x: Tensor, *, name: str, site: str) -> Shaped[Tensor, "b d"]:
     if not isinstance(rows, Tensor) or rows.ndim != 2 or len(rows) != len(x):
-        found = f"shape {tuple(rows.shape)}" if isinstance(rows, Tensor) else type(rows).__name__
+        given = f"shape {tuple(rows.shape)}" if isinstance(rows, Tensor) else type(rows).__name__
         raise SiteError(
-            f"The reduction `{name}` should give one row a sample, {len(x)} × d; at site `{site}` it gave {found}."
+            f"The reduction `{name}` should give one row a sample, {len(x)} × d; at site `{site}` it gave {given}."
         )
     return rows
 

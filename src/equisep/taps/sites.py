@@ -80,10 +80,10 @@ def choose(model: nn.Module, sites: Sites = "auto") -> Choice:
     chosen: dict[str, None] = {INPUT: None}
     named = set()
     for entry in entries:
-        found = _matches(model, entry, known) if isinstance(entry, str) else _selected(model, entry, known)
-        chosen.update(dict.fromkeys(found))
+        names = _matches(model, entry, known) if isinstance(entry, str) else _selected(model, entry, known)
+        chosen.update(dict.fromkeys(names))
         if isinstance(entry, str) and not _is_glob(entry):
-            named.update(found)
+            named.update(names)
     if len(chosen) == 1:
         raise SiteError(f"No site was asked for. Name modules of `{type(inner(model)).__name__}`, or use `auto`.")
     return Choice(tuple(chosen), frozenset(named) - {INPUT})
@@ -99,8 +99,8 @@ def grains_of(model: nn.Module, calls: Sequence[Call] | None = None) -> Grains:
     blocks = declared.get("blocks", ()) or propose_blocks(core)
     layers = declared.get("layers", ())
     if not layers:
-        layers, found = propose_layers(modules, blocks=blocks, calls=calls, model=type(core).__name__)
-        notes += found
+        layers, remarks = propose_layers(modules, blocks=blocks, calls=calls, model=type(core).__name__)
+        notes += remarks
     if not layers and not blocks:
         raise SiteError(f"`{type(core).__name__}` has no module whose output could be read. Name the sites.")
     return Grains(layers=layers or blocks, blocks=blocks or layers, notes=tuple(notes))
@@ -110,7 +110,7 @@ def _declared(
     model: nn.Module, declared: Mapping[Any, Any], known: Mapping[str, nn.Module]
 ) -> dict[str, tuple[str, ...]]:
     """The sites that a model declares, by grain, every entry of which must be found."""
-    found: dict[str, tuple[str, ...]] = {}
+    grains: dict[str, tuple[str, ...]] = {}
     for grain in ("layers", "blocks"):
         entries = declared.get(grain) or ()
         if (
@@ -122,8 +122,8 @@ def _declared(
                 f"`sites[{grain!r}]` of `{type(inner(model)).__name__}` should list names of its modules; found {entries!r}."
             )
         names = [name for entry in entries if entry not in GRAINS for name in _matches(model, entry, known)]
-        found[grain] = tuple(dict.fromkeys(names))
-    return found
+        grains[grain] = tuple(dict.fromkeys(names))
+    return grains
 
 
 def declares_sites(model: nn.Module) -> bool:
@@ -160,15 +160,15 @@ def _words(site: Any) -> str:
 
 def _selected(model: nn.Module, site: Any, known: Mapping[str, nn.Module]) -> list[str]:
     if isinstance(site, type):
-        found = [name for name, module in known.items() if isinstance(module, site)]
+        selected = [name for name, module in known.items() if isinstance(module, site)]
     else:
-        found = [name for name, module in known.items() if site(name, module)]
-    if not found:
+        selected = [name for name, module in known.items() if site(name, module)]
+    if not selected:
         raise SiteError(
             f"The {_words(site)} selects none of the {len(known)} modules of `{type(inner(model)).__name__}`. "
             "`equisep sites` lists them."
         )
-    return found
+    return selected
 
 
 def _matches(model: nn.Module, pattern: str, known: Mapping[str, nn.Module]) -> list[str]:
@@ -200,13 +200,13 @@ def _modules(model: nn.Module, pattern: str, known: Mapping[str, nn.Module]) -> 
     kind = type(inner(model)).__name__
     if _is_glob(pattern):
         expression = _glob(pattern)
-        found = [name for name in known if expression.fullmatch(name)]
-        if not found:
+        matching = [name for name in known if expression.fullmatch(name)]
+        if not matching:
             raise SiteError(
                 f"The glob `{pattern}` matches none of the {len(known)} modules of `{kind}`. "
                 "`equisep sites` lists them; `*` stands for one part of a name, `**` for any number."
             )
-        return found
+        return matching
     if not pattern.strip():
         raise SiteError(
             f"An empty name is no site. Name modules of `{kind}`, or use `auto`; `equisep sites` lists them."

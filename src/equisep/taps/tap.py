@@ -72,8 +72,8 @@ def tap(
     reading = reading_named(reading, mode=mode)
     names, how = checked_tap(model, sites, calls=calls, reduction=reduction)
 
-    def give(found: Activation) -> None:
-        consume(found.site, found.rows.features)
+    def give(activation: Activation) -> None:
+        consume(activation.site, activation.rows.features)
 
     def raw_input(site: str, error: UnfitError) -> bool:
         return site == INPUT  # nobody asked for it
@@ -230,30 +230,30 @@ class _Listener:
 
     def read(self, output: Any, *, site: str, waits: bool = False) -> None:
         """Hand on what a site gave, or let it wait until the forward pass ends."""
-        found = first_tensor(output)
-        same = None if found is None else self.same_as(found)
+        tensor = first_tensor(output)
+        same = None if tensor is None else self.same_as(tensor)
         try:
-            rows = self.rows(output, found, site=site)
+            rows = self.rows(output, tensor, site=site)
         except UnfitError as error:
             if self.spare is not None and self.spare(site, error):
                 return
             raise
-        assert found is not None
+        assert tensor is not None
         if waits:
             self.waiting.pop(site, None)  # its latest call stands last
-            self.waiting[site] = Activation(site, Rows(rows.features.clone(), rows.owners), len(found), None)
+            self.waiting[site] = Activation(site, Rows(rows.features.clone(), rows.owners), len(tensor), None)
             return
-        self.latest = None if found.is_inference() else (site, found, found._version)
-        self.give(Activation(site, rows, len(found), same))
+        self.latest = None if tensor.is_inference() else (site, tensor, tensor._version)
+        self.give(Activation(site, rows, len(tensor), same))
 
-    def rows(self, output: Any, found: Tensor | None, *, site: str) -> Rows:
+    def rows(self, output: Any, tensor: Tensor | None, *, site: str) -> Rows:
         """The rows of what a site gave, or why there are none."""
-        if found is None or found.ndim == 0:
-            what = "a single number" if found is not None else f"no tensor but {type(output).__name__}"
+        if tensor is None or tensor.ndim == 0:
+            what = "a single number" if tensor is not None else f"no tensor but {type(output).__name__}"
             raise UnfitError(f"Site `{site}` gives {what}. Choose another site.")
-        if found.is_complex():
+        if tensor.is_complex():
             raise UnfitError(f"Site `{site}` gives complex numbers. Choose another site.")
-        return self.reduction(found.detach(), site=site, mask=self.mask)
+        return self.reduction(tensor.detach(), site=site, mask=self.mask)
 
     def same_as(self, output: Tensor) -> str | None:
         """The site before this one, where it gave this very tensor and nothing has written to it since."""
@@ -264,8 +264,8 @@ class _Listener:
     def flush(self) -> None:
         """Hand on what waited."""
         waiting, self.waiting = self.waiting, {}
-        for found in waiting.values():
-            self.give(found)
+        for activation in waiting.values():
+            self.give(activation)
 
     def forget(self) -> None:
         """Drop what a forward pass left that did not come to its end."""

@@ -65,14 +65,14 @@ def aliases(model: nn.Module) -> dict[str, str]:
 def scripted_at(model: nn.Module, name: str) -> str | None:
     """The scripted module that `name` is, or lies inside, if it does."""
     module = inner(model)
-    place: list[str] = []
+    path: list[str] = []
     for part in name.split("."):
         child = getattr(module, part, None)
         if not isinstance(child, nn.Module):
             return None
-        module, place = inner(child), [*place, part]
+        module, path = inner(child), [*path, part]
         if isinstance(module, torch.jit.ScriptModule):
-            return ".".join(place)
+            return ".".join(path)
     return None
 
 

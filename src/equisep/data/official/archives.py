@@ -24,10 +24,10 @@ class Contents:
     doubt: DataError | None = None
 
 
-def places(source: Source, folder: Path) -> Iterator[Path]:
+def folders_of(source: Source, folder: Path) -> Iterator[Path]:
     """The folders under `folder` where files of `source` may lie; its own subfolder first.
 
-    MNIST and Fashion-MNIST use the same file names, so the more specific place must win.
+    MNIST and Fashion-MNIST use the same file names, so the more specific folder must win.
     """
     for inner in (source.name, *source.folders, "."):
         if (folder / inner).is_dir():
@@ -37,11 +37,11 @@ def places(source: Source, folder: Path) -> Iterator[Path]:
 def find_contents(source: Source, file: OfficialFile, folders: Iterable[Path]) -> Contents | None:
     """The content of `file` from the first of `folders` that has it, packed or unpacked; `None` where none has it."""
     for folder in folders:
-        for place in places(source, folder):
-            packed = place / file.name
+        for inside in folders_of(source, folder):
+            packed = inside / file.name
             if packed.is_file():
                 return packed_contents(file, packed)
-            loose = _loose_paths(file, place)
+            loose = _loose_paths(file, inside)
             if loose is not None:
                 return _loose_contents(file, loose)
     return None
@@ -49,19 +49,19 @@ def find_contents(source: Source, file: OfficialFile, folders: Iterable[Path]) -
 
 def packed_contents(file: OfficialFile, path: Path) -> Contents:
     """The parts of the published file at `path`, checked against its published MD5."""
-    found = md5_of_file(path)
+    actual = md5_of_file(path)
     if file.name.endswith(".tar.gz"):
         parts = _tar_parts(file, path)
     elif file.name.endswith(".gz"):
         parts = {file.parts[0]: _gz_part(path)}
     else:
         parts = {file.parts[0]: Part(_read_bytes(path), str(path))}
-    if found == file.md5:
+    if actual == file.md5:
         return Contents(parts)
     # another gzip header (Debian's copies carry one) is no other data
     if file.plain_md5 is not None and _md5(parts[file.parts[0]].content) == file.plain_md5:
         return Contents(parts)
-    return Contents(parts, doubt=wrong_checksum(file, path, expected=file.md5, found=found))
+    return Contents(parts, doubt=wrong_checksum(file, path, expected=file.md5, actual=actual))
 
 
 def md5_of_file(path: Path) -> str:
@@ -76,25 +76,25 @@ def md5_of_file(path: Path) -> str:
     return digest.hexdigest()
 
 
-def wrong_checksum(file: OfficialFile, path: Path | str, *, expected: str, found: str) -> DataError:
+def wrong_checksum(file: OfficialFile, path: Path | str, *, expected: str, actual: str) -> DataError:
     """The error for a file that is not the published one; says whose it is where that is known."""
-    owners = [s.name for s in SOURCES.values() if any(found in (f.md5, f.plain_md5) for f in s.files)]
+    owners = [s.name for s in SOURCES.values() if any(actual in (f.md5, f.plain_md5) for f in s.files)]
     if owners:
         advice = f"It is the file of `{owners[0]}`: keep each data set in a subfolder of its own name."
     else:
         advice = f"It is incomplete or altered: remove it and download it again from {file.url}."
-    return DataError(f"`{path}` should have the MD5 {expected}; it has {found}. {advice}")
+    return DataError(f"`{path}` should have the MD5 {expected}; it has {actual}. {advice}")
 
 
 def _md5(content: bytes) -> str:
     return hashlib.md5(content, usedforsecurity=False).hexdigest()
 
 
-def _loose_paths(file: OfficialFile, place: Path) -> dict[str, Path] | None:
-    """The unpacked parts of `file` in `place`, in their folder or without it, where all are there."""
+def _loose_paths(file: OfficialFile, folder: Path) -> dict[str, Path] | None:
+    """The unpacked parts of `file` in `folder`, in their folder or without it, where all are there."""
     for candidates in (
-        {part: place / part for part in file.parts},
-        {part: place / Path(part).name for part in file.parts},
+        {part: folder / part for part in file.parts},
+        {part: folder / Path(part).name for part in file.parts},
     ):
         if all(path.is_file() for path in candidates.values()):
             return candidates
@@ -106,10 +106,10 @@ def _loose_contents(file: OfficialFile, paths: dict[str, Path]) -> Contents:
     if file.plain_md5 is None:  # no published sum of the members: the reader's structure checks must do
         return Contents(parts)
     part = parts[file.parts[0]]
-    found = _md5(part.content)
-    if found == file.plain_md5:
+    actual = _md5(part.content)
+    if actual == file.plain_md5:
         return Contents(parts)
-    return Contents(parts, doubt=wrong_checksum(file, part.where, expected=file.plain_md5, found=found))
+    return Contents(parts, doubt=wrong_checksum(file, part.where, expected=file.plain_md5, actual=actual))
 
 
 def _read_bytes(path: Path) -> bytes:

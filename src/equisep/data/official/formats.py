@@ -77,8 +77,8 @@ def read_stl10_labels(content: bytes, *, where: str) -> Labels:
     """Labels of an STL-10 binary file: 1 … 10 there, 0 … 9 here."""
     labels = np.frombuffer(content, dtype=np.uint8).astype(np.int64)
     if not labels.size or labels.min() < 1 or labels.max() > 10:
-        found = f"{labels.min()} to {labels.max()}" if labels.size else "none"
-        raise DataError(f"`{where}` should hold STL-10 labels from 1 to 10; found {found}. {_AGAIN}")
+        seen = f"{labels.min()} to {labels.max()}" if labels.size else "none"
+        raise DataError(f"`{where}` should hold STL-10 labels from 1 to 10; found {seen}. {_AGAIN}")
     return labels - 1
 
 

@@ -112,8 +112,8 @@ def check_sizes(network: str, *, width_multiplier: float = 1.0, **sizes: int) ->
     """Refuse sizes below 1 and a width multiplier that is no positive number."""
     if not all(isinstance(size, int) and size >= 1 for size in sizes.values()):
         *first, last = sizes
-        found = ", ".join(f"{name}={value}" for name, value in sizes.items())
-        raise InputError(f"`{network}` needs {', '.join(first)} and {last} of at least 1; found {found}.")
+        given = ", ".join(f"{name}={value}" for name, value in sizes.items())
+        raise InputError(f"`{network}` needs {', '.join(first)} and {last} of at least 1; found {given}.")
     if not isinstance(width_multiplier, int | float) or not (math.isfinite(width_multiplier) and width_multiplier > 0):
         raise InputError(f"`{network}` needs a positive width_multiplier; found {width_multiplier}.")
 
