@@ -93,8 +93,9 @@ def test_calls_by_name(place: Path, calls: str, names: list[str]) -> None:
 def test_auto_reports_both_grains(place: Path) -> None:
     words = (*MEASURE, "--model", "resnet20,colors=1", "--channels", "gray")
     content = json.loads(equisep(*words, folder=place).stdout)
-    assert set(content["grains"]["bic"]) == {"layers", "blocks"}
-    assert content["settings"]["grain"] == content["grains"]["chosen"]
+    assert set(content["grains"]["sites"]) == {"layers", "blocks"}
+    assert content["settings"]["grain"] == content["grains"]["chosen"] == "blocks"
+    assert content["grains"]["reason"]
     assert content["laws"]["layers"]["r"] is not None and content["laws"]["blocks"]["r"] is not None
     assert any("Both grains were measured" in note["text"] for note in content["notes"])
 

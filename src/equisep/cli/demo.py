@@ -144,7 +144,7 @@ def _trained_and_measured(
     chosen = _chosen(tried)
     network = ensemble.network(chosen)
     torch.save(network.state_dict(), folder / "model.pt")  # before measuring: nothing trained is lost on an error
-    train_batches = Batches(x, y)
+    train_batches = Batches(x, y, class_names=dataset.class_names)
     profile = measure(
         network.to(device), train_batches, Batches(*test), reading=reading, seed=recipes[chosen].seed, name=f"Fnn-{depth}",
         progress=progress,
@@ -158,8 +158,7 @@ def _trained_and_measured(
             "rate_chosen_by": "most negative r after the last epoch" if len(tried) > 1 else "given",
         },
     }
-    settings = {**profile.settings, **encode(record)}
-    profile = replace(profile, settings=settings, class_names=dataset.class_names or None)
+    profile = replace(profile, settings={**profile.settings, **encode(record)})
     profile.save(folder / "profile.json")
     return profile
 

@@ -157,6 +157,7 @@ def measure(
 
     from equisep.devices import usable_device
     from equisep.measuring import measure as measure_model
+    from equisep.measuring.notes import Notes
     from equisep.models import loaded_model, loading_words
     from equisep.report.plots import plot_law, save_figure
 
@@ -185,9 +186,8 @@ def measure(
         with _rescued(out_file, quiet=quiet), redirect_stdout(sys.stderr):
             profile = measure_model(loaded.model, source.train, source.test, **given, progress=progress)
     settings = {**profile.settings, "data": source.record, "model": model, "checkpoint": checkpoint and str(checkpoint)}
-    profile = replace(
-        profile, settings=encode(settings), notes=(*loaded.notes, *source.notes, *profile.notes, *_split_notes(split))
-    )
+    notes = Notes((*loaded.notes, *source.notes, *profile.notes, *_split_notes(split)))
+    profile = replace(profile, settings=encode(settings), notes=notes.ranked())
     if out_file is not None:
         saved(profile.save(out_file), "profile", quiet=quiet)
     if plot is not None:
