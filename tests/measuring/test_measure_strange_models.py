@@ -288,6 +288,15 @@ def test_components_do_not_turn_rounding_into_separation() -> None:
     assert components["0"].fuzziness is None
 
 
+def test_components_of_wide_features_have_a_chance_level() -> None:
+    """As many random labelings are drawn as the narrow components take, not the wide features."""
+    torch.manual_seed(0)
+    x, y = torch.randn(60, 3000), torch.arange(60) % 3
+    model = nn.Sequential(nn.Linear(3000, 3))
+    profile = measure(model, (x, y), sites=["0"], reduction="pca=5")
+    assert None not in profile.curve("null") and profile.sites[0].fuzziness_interval is not None
+
+
 def test_few_samples_of_many_classes_are_kept() -> None:
     """Sums of many classes would take more memory than the features themselves."""
     torch.manual_seed(0)

@@ -52,7 +52,8 @@ class Plan:
     def _relabelings(self, index: int) -> int:
         if not self.options.wants("null"):
             return 0
-        return RELABELINGS if self.width_at(index) <= NARROW else 1
+        wide = min(self.probe.dims[index], self.reduction.components or self.probe.dims[index])
+        return RELABELINGS if wide <= NARROW else 1
 
     def task(self, index: int) -> SiteTask:
         """What is asked of one site: it depends on the site and the options, never on the memory budget."""
