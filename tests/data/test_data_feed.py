@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset, TensorDataset
 
-from equisep.data import Batches, class_names_of, load_data
+from equisep.data import Batches, class_names_of, load_data, prepare_split
 from equisep.data.feed import Feed
 from equisep.data.official.sources import SOURCES
 from equisep.errors import DataError, InputError
@@ -163,6 +163,17 @@ def test_what_makes_loaders_is_answered_with_the_right_call(method: str) -> None
     assert sentence(module, what="test") == (
         f"The test data should be batches; found the SimpleNamespace that makes them. Pass `….{method}()`."
     )
+
+
+def test_a_stored_data_set_is_answered_with_what_to_write() -> None:
+    data = load_data("embedded-10x10")
+    assert sentence(data) == (
+        "The training data are the data set `embedded-10x10` as stored. Draw and prepare a split of it: "
+        "`Batches(*prepare_split(data), class_names=data.class_names)`."
+    )
+    ready = feed(Batches(*prepare_split(data, per_class=3), class_names=data.class_names))
+    assert ready.class_names == data.class_names
+    assert len(list(ready)) == 1
 
 
 def test_frames_are_arrays() -> None:

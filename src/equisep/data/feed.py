@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from equisep.data.batches import Batches
+from equisep.data.dataset import Dataset as StoredDataset
 from equisep.data.dataset import class_names_of
 from equisep.data.inputs import Inputs, without_labels
 from equisep.errors import DataError, EquisepError, InputError, LabelError
@@ -200,6 +201,11 @@ def _refuse_no_batches(data: Any, *, what: str) -> None:
             raise DataError(
                 f"The {what} data should be batches; found the {kind} that makes them. Pass `….{loader}()`."
             )
+    if isinstance(data, StoredDataset):
+        raise DataError(
+            f"The {what} data are the data set `{data.name}` as stored. Draw and prepare a split of it: "
+            "`Batches(*prepare_split(data), class_names=data.class_names)`."
+        )
     if isinstance(data, Tensor | numpy.ndarray) or hasattr(data, "to_numpy"):
         raise DataError(
             f"The {what} data are one array of shape {tuple(data.shape)}: samples without labels, or labels alone. "
