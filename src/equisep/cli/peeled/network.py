@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, cast
+from typing import Annotated
 
 import typer
 
@@ -26,6 +26,7 @@ from equisep.cli.options import (
 )
 from equisep.cli.peeled.inputs import numbers
 from equisep.errors import InputError, NumericalError
+from equisep.results import reading_named
 
 
 @reported
@@ -78,7 +79,7 @@ def network(
     drawn = _whole(sizes, flag="--sizes")
     trained, chosen = _whole(trained_sizes, flag="--trained-sizes"), _whole(minority, flag="--minority")
     factors = numbers(loss_weights, flag="--loss-weights")
-    how = cast("Any", asked_reading(reading, mode) or "eval")  # any other word is refused where it is read
+    how = reading_named(asked_reading(reading, mode) or "eval")
     preparation = preparation_of(prepare, resize=resize, channels=channels, normalize=normalize)
     say(loading_words(model, checkpoint=checkpoint), quiet=quiet)
     torch.manual_seed(seed)  # a factory draws its weights from it
