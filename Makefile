@@ -6,10 +6,10 @@ PIP    := $(BIN)/python -m pip install --disable-pip-version-check -q -c constra
 SPEC   := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test smoke check bench clean
+.PHONY: help demo install test test-fast smoke check bench clean
 
 help:  ## show the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 $(VENV)/.made:
 	@echo "equisep: making a virtual environment in $(VENV)"
@@ -35,6 +35,11 @@ install: $(VENV)/.dev  ## set up everything for development
 test: $(VENV)/.dev check  ## checks, then all tests
 	@echo "equisep: running the tests"
 	@$(BIN)/python -m pytest $(ARGS)
+
+FAST := $(addprefix tests/,test_house.py separation law results taps peeled compare figures report properties measuring/test_measure_numbers.py measuring/test_measure_defaults.py)
+test-fast: $(VENV)/.dev  ## what guards the numbers and the house, for daily work
+	@echo "equisep: running the fast tests"
+	@$(BIN)/python -m pytest $(FAST) -m "not smoke and not slow" $(ARGS)
 
 smoke: $(VENV)/.dev  ## every figure of the papers at smoke scale, which the tests run one of for each runner
 	@echo "equisep: running all figures at smoke scale"

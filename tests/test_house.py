@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -35,6 +36,7 @@ RANK = {name: rank for rank, names in enumerate(RANKS) for name in names}
 NO_TORCH = ("errors", "progress", "files", "results", "law", "findings", "figures", "report")
 # methods that import what they need when called: a profile draws and tabulates itself
 EXCEPTIONS = {("results", "report"): {"plot", "to_frame", "__rich_console__", "_repr_html_"}}
+MOST_FILES = 18  # of a folder, its face included
 FRAMEWORKS = (
     "torch",
     "numpy",
@@ -75,15 +77,33 @@ def imports(tree: ast.AST) -> Iterator[tuple[str, str]]:
     yield from visit(tree, "")
 
 
-@pytest.mark.parametrize(("top", "path"), [pytest.param(t, p, id=str(p.relative_to(SOURCE))) for t, p in modules()])
-def test_imports_point_down_only(top: str, path: Path) -> None:
-    for name, inside in imports(ast.parse(path.read_text(encoding="utf-8"))):
-        if not name.startswith("equisep."):
-            continue
-        other = name.split(".")[1]
-        if other == top or inside in EXCEPTIONS.get((top, other), set()):
-            continue
-        assert RANK[other] < RANK[top], f"{path.name} imports {name}, which stands above it or beside it"
+def test_imports_point_down_only() -> None:
+    wrong = []
+    for top, path in modules():
+        for name, inside in imports(ast.parse(path.read_text(encoding="utf-8"))):
+            if not name.startswith("equisep."):
+                continue
+            other, *rest = name.split(".")[1:]
+            if other == top or inside in EXCEPTIONS.get((top, other), set()):
+                continue
+            if RANK[other] >= RANK[top]:
+                wrong.append(f"{path.relative_to(SOURCE)} imports {name}, which stands above it or beside it")
+            if any(part.startswith("_") for part in rest):
+                wrong.append(f"{path.relative_to(SOURCE)} imports {name}, which is {other}'s own")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_order_names_every_folder_and_no_other() -> None:
+    """Folders of issues to come stand in the order before they stand in the house."""
+    tops = {top for top, _ in modules()}
+    assert tops <= RANK.keys()
+    assert RANK.keys() - tops <= {"findings", "tracking", "distributed"}
+
+
+def test_no_folder_is_crowded() -> None:
+    folders = {path.parent for _, path in modules()}
+    crowded = {str(folder): count for folder in folders if (count := len(list(folder.glob("*.py")))) > MOST_FILES}
+    assert not crowded
 
 
 def names_under(top: str) -> list[str]:
@@ -167,9 +187,18 @@ assert callable(equisep.measure) and callable(equisep.fuzziness)
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@pytest.mark.parametrize("path", [pytest.param(p, id=str(p.relative_to(SOURCE))) for _, p in modules()])
-def test_every_module_says_what_it_knows(path: Path) -> None:
-    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+def test_every_module_says_what_it_knows() -> None:
+    silent = [path for _, path in modules() if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))]
+    assert not silent
+
+
+def test_the_page_on_architecture_names_files_that_exist() -> None:
+    page = (REPO / "docs" / "architecture.md").read_text(encoding="utf-8")
+    for name in re.findall(r"`((?:[a-z_]+/)+[a-z_0-9]+\.py)`", page):
+        base = REPO if name.startswith("tests/") else SOURCE
+        assert (base / name).is_file(), name
+    for name in re.findall(r"`((?:[a-z_]+/)+)`", page):
+        assert (SOURCE / name).is_dir() or (REPO / name).is_dir(), name
 
 
 def test_the_version_is_told_once() -> None:
