@@ -310,8 +310,8 @@ def test_bad_settings_are_one_sentence(text: str, words: str) -> None:
             f"`--seeds` was {'9' * 20}; a number from 1 to 10,000 is needed.",
         ),
         (("run", "he2023/fig1", "--seeds", "9" * 20, "--plan"), "a number from 1 to 10,000 is needed."),
-        (("run", "he2023/fig1", "--data-dir", "nowhere", "--plan"), "`--data-dir nowhere` is no folder."),
-        (("run", "he2023/fig1", "--data-dir", "nowhere", "--scale", "smoke"), "`--data-dir nowhere` is no folder."),
+        (("run", "he2023/fig1", "--data-dir", "nowhere", "--plan"), "'nowhere' does not exist"),
+        (("run", "he2023/fig1", "--data-dir", "nowhere", "--scale", "smoke"), "'nowhere' does not exist"),
         (
             ("run", "he2023/fig1", "he2023/fig2", "--draw", "fig.pdf"),
             "`--draw fig.pdf` names one file, and 2 figures are drawn. Name a folder for them, or run one figure.",

@@ -67,7 +67,7 @@ def pack(
         line = {
             "series": entry.series,
             "cell": _difference(cell, base),
-            "made": made.place({name: value for name, value in made_by.items() if name not in owned}),
+            "made": made.index_of({name: value for name, value in made_by.items() if name not in owned}),
             "own": {name: _short(value, DIGITS) for name, value in made_by.items() if name in owned},
             "readings": _columns(entry.outcome.readings, ways, sites),
             **{name: value for name, value in plain(entry.outcome).items() if name != "readings"},
@@ -96,14 +96,14 @@ def pack(
 
 def unpack(content: Mapping[str, Any]) -> list[Entry]:
     """The entries that `pack` packed."""
-    found = []
+    entries = []
     for line in content["entries"]:
         outcome = {name: value for name, value in line.items() if name in ("numbers", "arrays", "diverged", "notes")}
         points = {
             site: [list(row) for row in zip(*columns, strict=True)] for site, columns in line.get("points", {}).items()
         }
         readings = _rows(line.get("readings", {}), content["ways"], content["sites"])
-        found.append(
+        entries.append(
             Entry(
                 line["series"],
                 Cell.from_dict({**content["base"], **line.get("cell", {})}),
@@ -111,7 +111,7 @@ def unpack(content: Mapping[str, Any]) -> list[Entry]:
                 {**content["made"][line["made"]], **line.get("own", {})},
             )
         )
-    return found
+    return entries
 
 
 def rounded(outcome: Outcome) -> Outcome:
@@ -135,10 +135,10 @@ def _short(value: Any, digits: int | None) -> Any:
 
 def _slimmed(entries: Sequence[Entry], figure: Figure, scale: str) -> list[Entry]:
     """Entries that were not chosen without what only chosen ones are asked for."""
-    found = gather(figure, entries, scale=scale).series.values()
-    chosen = {id(entry) for one in found for entry in one.chosen.values()}
-    best = {id(entry) for one in found for entry in one.best.values()}
-    drawn = {id(one.chosen[min(one.chosen)]) for one in found if one.chosen}
+    gathered = gather(figure, entries, scale=scale).series.values()
+    chosen = {id(entry) for one in gathered for entry in one.chosen.values()}
+    best = {id(entry) for one in gathered for entry in one.best.values()}
+    drawn = {id(one.chosen[min(one.chosen)]) for one in gathered if one.chosen}
     slim = []
     for entry in entries:
         outcome = entry.outcome
@@ -179,17 +179,17 @@ def _owned(provenances: Sequence[Mapping[str, Any]]) -> set[str]:
     for provenance in provenances:
         for name, value in provenance.items():
             values.setdefault(name, set()).add(json_text(value))
-    return {"wall_s"} | {name for name, found in values.items() if len(found) > max(8, len(provenances) // 4)}
+    return {"wall_s"} | {name for name, taken in values.items() if len(taken) > max(8, len(provenances) // 4)}
 
 
 class _Table:
-    """Rows, each once, by their place."""
+    """Rows, each once, by their index."""
 
     def __init__(self) -> None:
         self.rows: list[Any] = []
         self._places: dict[str, int] = {}
 
-    def place(self, row: Any) -> int:
+    def index_of(self, row: Any) -> int:
         text = json_text(row)
         if text not in self._places:
             self._places[text] = len(self.rows)
@@ -203,8 +203,8 @@ def _columns(readings: Sequence[Curves], ways: _Table, sites: _Table) -> dict[st
     for reading in readings:
         columns["epoch"].append(reading.epoch)
         read = (reading.reading, reading.grain, reading.reduction, reading.weighting)
-        way = [*read, sites.place(list(reading.sites))]
-        columns["way"].append(ways.place(way))
+        way = [*read, sites.index_of(list(reading.sites))]
+        columns["way"].append(ways.index_of(way))
         for name in COLUMNS:
             columns[name].append(plain(getattr(reading, name)))
     return {name: column for name, column in columns.items() if any(value != NOTHING.get(name) for value in column)}
@@ -213,9 +213,9 @@ def _columns(readings: Sequence[Curves], ways: _Table, sites: _Table) -> dict[st
 def _rows(columns: Mapping[str, list[Any]], ways: Sequence[Any], sites: Sequence[Any]) -> list[dict[str, Any]]:
     names: Iterable[str] = [name for name in columns if name != "way"]
     rows = []
-    for place, way in enumerate(columns.get("way", [])):
+    for index, way in enumerate(columns.get("way", [])):
         *read, site = ways[way]
-        row = {name: columns[name][place] for name in names}
+        row = {name: columns[name][index] for name in names}
         way_read = dict(zip(WAY, [former_reading(read[0]), *read[1:]], strict=False))
         rows.append({**row, **way_read, "sites": sites[site]})
     return rows

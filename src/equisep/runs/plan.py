@@ -85,21 +85,21 @@ def planned_cells(
 ) -> tuple[Planned, ...]:
     """Every cell of a figure: series × rates × seeds; of a figure that chooses by short runs, those at `rates` alone."""
     seeds = seeds_at(figure, asked.scale, asked.seeds)
-    found: list[Planned] = []
+    planned: list[Planned] = []
     for series in figure.series:
         tried = rates_at(figure, series, asked.scale) if rates is None else rates(series)
         own = figure.cells(series, seeds=seeds, rates=tried)
-        found.extend(Planned(series.name, asked.cell(cell, figure)) for cell in own)
-    return tuple(found)
+        planned.extend(Planned(series.name, asked.cell(cell, figure)) for cell in own)
+    return tuple(planned)
 
 
 def short_cells(figure: Figure, asked: Asked) -> tuple[Planned, ...]:
     """The short runs that choose a rate: every rate with one seed, for a share of the epochs."""
-    found: list[Planned] = []
+    planned: list[Planned] = []
     for series in figure.series:
         tried = figure.cells(series, seeds=(0,), rates=rates_at(figure, series, asked.scale))
-        found.extend(Planned(series.name, _short(asked.cell(cell, figure), figure)) for cell in tried)
-    return tuple(found)
+        planned.extend(Planned(series.name, _short(asked.cell(cell, figure), figure)) for cell in tried)
+    return tuple(planned)
 
 
 def _short(cell: Cell, figure: Figure) -> Cell:
@@ -174,13 +174,13 @@ def _together(cell: Cell) -> Any:
 
 def parse_stand_ins(texts: Sequence[str]) -> dict[str, str]:
     """`NAME=OTHER` for each data set that another stands in for."""
-    found = {}
+    stand_ins = {}
     for text in texts:
         name, equals, other = text.partition("=")
         if not equals or not name or not other:
             raise InputError(f"A stand-in is written NAME=OTHER, such as cifar10=cifar10_7k; found `{text}`.")
-        found[name] = other
-    return found
+        stand_ins[name] = other
+    return stand_ins
 
 
 def check_scale(scale: str) -> str:

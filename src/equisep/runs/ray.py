@@ -61,11 +61,11 @@ def run_groups_on_ray(
                 "Add a machine with one, or pass `device='cpu'`."
             )
         # the worker sees only the GPU that Ray gave it, which is its first
-        place = "cuda" if gpu else device
+        given = "cuda" if gpu else device
         folder = None if data_dir is None else str(Path(data_dir).absolute())
         task = ray.remote(num_cpus=1, num_gpus=int(gpu), max_retries=RETRIES)(run_text)
         pending = {
-            task.remote(runner, json_text([cell.to_dict() for cell in group]), place, folder): len(group)
+            task.remote(runner, json_text([cell.to_dict() for cell in group]), given, folder): len(group)
             for group in groups
         }
         _collect(ray, pending, on_done, progress)
@@ -83,11 +83,11 @@ def _collect(ray: Any, pending: dict[Any, int], on_done: Callable[[Finished], No
             if not ready:
                 break
             for reference in ready:
-                found = _result(ray, reference, cells=pending.pop(reference))
-                if isinstance(found, Exception):
-                    failure = failure or found
+                result = _result(ray, reference, cells=pending.pop(reference))
+                if isinstance(result, Exception):
+                    failure = failure or result
                     continue
-                on_done(found)
+                on_done(result)
                 progress("groups on Ray", total - len(pending), total)
     finally:
         for reference in pending:
@@ -123,10 +123,10 @@ def run_text(runner: str, cells: str, device: str | None, data_dir: str | None) 
     run_group = getattr(importlib.import_module(module), name)
     group = [Cell.from_dict(content) for content in json.loads(cells)]
     try:
-        found = run_group(group, device=device, data_dir=data_dir, progress=silent)
+        results = run_group(group, device=device, data_dir=data_dir, progress=silent)
     except EquisepError as error:
         return json_text({"error": type(error).__name__, "text": str(error)})
-    return json_text({"done": [[cell.to_dict(), outcome, made] for cell, outcome, made in found]})
+    return json_text({"done": [[cell.to_dict(), outcome, made] for cell, outcome, made in results]})
 
 
 def _ray() -> Any:
@@ -194,13 +194,13 @@ def _reach(address: str) -> None:
         raise InputError(f"`{address}` is no address of a Ray cluster. Write `ray`, `ray://host:port` or `host:port`.")
     try:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=REACH_S) as asking:
-            found = None if os.environ.get("RAY_USE_TLS") == "1" else _first_frame(asking)
+            frame = None if os.environ.get("RAY_USE_TLS") == "1" else _first_frame(asking)
     except (OSError, OverflowError) as error:
         raise InputError(
             f"No Ray cluster answers at `{address}` ({getattr(error, 'strerror', None) or error}). Start one there with "
             "`ray start --head`, or pass `ray` for one on this machine."
         ) from error
-    if found not in (None, SETTINGS):
+    if frame not in (None, SETTINGS):
         raise InputError(
             f"What answers at `{address}` is no Ray cluster. `ray start --head` names the address of one; a client's port, "
             "10001 by default, is written `ray://host:port`."

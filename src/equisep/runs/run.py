@@ -67,8 +67,8 @@ def run_figure(
     if figure.choose == "short runs":
         planned = short_cells(figure, asked)
         _execute(figure, planned, held, asked, device=device, on=on, data_dir=data_dir, progress=progress)
-        found = gather(figure, held.entries(figure.id, scale), scale=scale)
-        rates = _chosen(figure, scale, planned, found)
+        short = gather(figure, held.entries(figure.id, scale), scale=scale)
+        rates = _chosen(figure, scale, planned, short)
     whole = planned_cells(figure, asked, rates=rates)
     _execute(figure, whole, held, asked, device=device, on=on, data_dir=data_dir, progress=progress)
     return evidence_of(figure, held, scale)
@@ -161,7 +161,7 @@ def _flags(flag: str, settings: Mapping[str, Any]) -> str:
 
 
 def _chosen(
-    figure: Figure, scale: str, planned: Sequence[Planned], found: Evidence
+    figure: Figure, scale: str, planned: Sequence[Planned], short: Evidence
 ) -> Callable[[Series], Sequence[float]]:
     """The rate of each series that its short runs chose."""
     from equisep.figures.evidence import chosen_rate
@@ -169,7 +169,7 @@ def _chosen(
     keys = {plan.cell.key for plan in planned}
 
     def rates(series: Series) -> Sequence[float]:
-        entries = [entry for entry in found.series[series.name].entries if entry.cell.key in keys]
+        entries = [entry for entry in short.series[series.name].entries if entry.cell.key in keys]
         by_rate = {entry.training.rate: {entry.training.seed: entry} for entry in entries}
         return (chosen_rate(by_rate),) if by_rate else rates_at(figure, series, scale)[:1]
 
@@ -214,7 +214,7 @@ def _commit() -> dict[str, str]:
     try:
         # `-dirty`: what ran was not what the commit holds
         asked = ("describe", "--always", "--exclude=*", "--abbrev=12", "--dirty")
-        found = subprocess.run(["git", *asked], cwd=here, capture_output=True, text=True, check=True, timeout=10)
+        told = subprocess.run(["git", *asked], cwd=here, capture_output=True, text=True, check=True, timeout=10)
     except (OSError, subprocess.SubprocessError):
         return {}
-    return {"commit": found.stdout.strip()}
+    return {"commit": told.stdout.strip()}

@@ -48,7 +48,7 @@ Strict = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FigureResult:
     """The evidence of a figure, its verdicts, and whether it is the committed record's."""
 
     evidence: Evidence
@@ -91,7 +91,7 @@ def say_notes(store: Store | None, *, quiet: bool) -> None:
         say(note, quiet=quiet)
 
 
-def found_of(figure: Figure, store: Store | None, *, scale: str) -> Found:
+def result_of(figure: Figure, store: Store | None, *, scale: str) -> FigureResult:
     """What the store has of a figure at a scale, else what the record has, else nothing."""
     from equisep.figures.evidence import gather
     from equisep.runs.plan import check_scale
@@ -108,14 +108,14 @@ def found_of(figure: Figure, store: Store | None, *, scale: str) -> Found:
     return judged(gather(figure, (), scale=scale))
 
 
-def judged(evidence: Evidence, *, recorded: bool = False) -> Found:
+def judged(evidence: Evidence, *, recorded: bool = False) -> FigureResult:
     """Evidence with its verdicts."""
     from equisep.figures.judge import judge
 
-    return Found(evidence, judge(evidence), recorded)
+    return FigureResult(evidence, judge(evidence), recorded)
 
 
-def _recorded(figure: Figure) -> Found | None:
+def _recorded(figure: Figure) -> FigureResult | None:
     from equisep.runs.record import find_results, recorded_evidence
 
     folder = find_results()
@@ -140,13 +140,13 @@ def draw_target(path: Path | None, figures: Sequence[Figure]) -> Callable[[Figur
     return lambda figure: path
 
 
-def print_found(found: Found, *, markdown: bool = False) -> None:
+def print_result(result: FigureResult, *, markdown: bool = False) -> None:
     """The figure as text, or as Markdown."""
     from equisep.report.figures.markdown import figure_markdown
     from equisep.report.figures.tables import render_figure
 
     if markdown:
-        text = figure_markdown(found.evidence, found.verdicts, recorded=found.recorded)
+        text = figure_markdown(result.evidence, result.verdicts, recorded=result.recorded)
         out.print(text, markup=False, highlight=False, soft_wrap=True, end="")
     else:
-        out.print(render_figure(found.evidence, found.verdicts, recorded=found.recorded))
+        out.print(render_figure(result.evidence, result.verdicts, recorded=result.recorded))

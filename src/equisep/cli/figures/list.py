@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from equisep.cli.console import out, print_json, reported
-from equisep.cli.figures.common import FigureFile, Found, ReadStore, found_of, known_figures, open_store, say_notes
+from equisep.cli.figures.common import (
+    FigureFile,
+    FigureResult,
+    ReadStore,
+    known_figures,
+    open_store,
+    result_of,
+    say_notes,
+)
 from equisep.cli.options import Json, Quiet
 
 
@@ -13,19 +21,19 @@ def list_figures(file: FigureFile = None, store: ReadStore = None, json: Json = 
     from equisep.report.figures.list import list_json, list_rows, render_list
 
     held = open_store(store)
-    found = []
+    results = []
     for figure in known_figures(file, quiet=quiet):
-        paper = found_of(figure, held, scale="paper")
-        smoke = found_of(figure, held, scale="smoke") if held is not None and not paper.evidence.done else None
-        found.append(_better(paper, smoke))
+        paper = result_of(figure, held, scale="paper")
+        smoke = result_of(figure, held, scale="smoke") if held is not None and not paper.evidence.done else None
+        results.append(_better(paper, smoke))
     say_notes(held, quiet=quiet)
-    rows = list_rows((each.evidence, each.verdicts, each.recorded) for each in found)
+    rows = list_rows((each.evidence, each.verdicts, each.recorded) for each in results)
     if json:
         print_json(list_json(rows))
     else:
         out.print(render_list(rows))
 
 
-def _better(paper: Found, smoke: Found | None) -> Found:
+def _better(paper: FigureResult, smoke: FigureResult | None) -> FigureResult:
     """A run at smoke scale is shown only where there is nothing else."""
     return smoke if smoke is not None and smoke.evidence.done else paper

@@ -13,13 +13,13 @@ from equisep.cli.console import out, print_json, progress_bars, reported, saved,
 from equisep.cli.figures.common import (
     STORE,
     FigureFile,
-    Found,
+    FigureResult,
     Scale,
     Strict,
     draw_target,
     judged,
     known_figures,
-    print_found,
+    print_result,
     say_notes,
 )
 from equisep.cli.options import DataFolder, Device, Json, Quiet
@@ -74,21 +74,20 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Run what is missing of figures, and show every claim with its verdict; the same command goes on where it stopped."""
-    from equisep.cli.figures.settings import cell_changes, check_data_folder, check_place, check_stand_ins
+    from equisep.cli.figures.settings import cell_changes, check_place, check_stand_ins
     from equisep.runs.plan import check_scale, parse_stand_ins
     from equisep.runs.store import Store
 
     known = known_figures(file, quiet=quiet) if everything or ids else ()
     figures = _figures(ids or [], known, everything=everything)
     check_scale(scale)
-    check_data_folder(data_dir)
     stand_ins = parse_stand_ins(data or [])
     check_stand_ins(stand_ins, known)
     asked: dict[str, Any] = {
         "scale": scale, "seeds": seeds, "data": stand_ins, "changes": cell_changes(settings or []),
     }  # fmt: skip
-    place = check_place(on)
-    if place == "local":
+    runs_on = check_place(on)
+    if runs_on == "local":
         from equisep.devices import usable_device  # torch, which a cluster of workers has for itself
 
         usable_device(device, asked="--device")
@@ -97,20 +96,20 @@ def run(
         return
     target = draw_target(draw, figures)
     held = Store.open(store)
-    where = {"store": held, "device": device, "on": place, "data_dir": None if data_dir is None else str(data_dir)}
+    where = {"store": held, "device": device, "on": runs_on, "data_dir": None if data_dir is None else str(data_dir)}
     try:
         with progress_bars(quiet=quiet) as progress:
-            found, failed = _run_all(
+            results, failed = _run_all(
                 figures, {**asked, **where}, draw=target, quiet=quiet, show=not json, progress=progress
             )
     finally:
         say_notes(held, quiet=quiet)
     if json:
-        content = [each.json() for each in found]
+        content = [each.json() for each in results]
         print_json(content[0] if len(figures) == 1 and content else content)
     if failed:
         raise InputError(f"{len(failed)} of {len(figures)} figures were not run: {', '.join(failed)}. See above.")
-    if strict and any(each.failed for each in found):
+    if strict and any(each.failed for each in results):
         raise typer.Exit(1)
 
 
@@ -132,11 +131,11 @@ def _run_all(
     quiet: bool,
     show: bool,
     progress: Progress,
-) -> tuple[list[Found], list[str]]:
+) -> tuple[list[FigureResult], list[str]]:
     """Every figure in turn; among several, one that cannot be run does not keep the others from it."""
     from equisep.runs.run import run_figure
 
-    found, failed = [], []
+    results, failed = [], []
     for figure in figures:
         if len(figures) > 1:
             say(f"{figure.id}: {figure.title}", quiet=quiet)
@@ -148,14 +147,14 @@ def _run_all(
             say(f"{figure.id}: {error}")
             failed.append(figure.id)
             continue
-        found.append(made)
+        results.append(made)
         if draw is not None:
             from equisep.report.figures.draw import save_drawn
 
             saved(save_drawn(made.evidence, draw(figure)), figure.id, quiet=quiet)
         if show:
-            print_found(made)
-    return found, failed
+            print_result(made)
+    return results, failed
 
 
 def _show_plans(

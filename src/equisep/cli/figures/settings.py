@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
-from pathlib import Path
 from typing import Any, get_args
 
 from equisep.errors import InputError, ProfileError, did_you_mean
@@ -80,14 +79,6 @@ def check_stand_ins(stand_ins: Mapping[str, str], figures: Iterable[Figure]) -> 
                 f"`--data {name}={other}`: no figure trains on `{name}`.{did_you_mean(name, known)} They train on "
                 f"{', '.join(known)}."
             )
-
-
-def check_data_folder(folder: Path | None) -> None:
-    """Refuse a folder of data that is not there: at smoke scale, and for a plan, nothing else would miss it."""
-    if folder is not None and not folder.is_dir():
-        raise InputError(
-            f"`--data-dir {folder}` is no folder. Name the one that holds the data files, or leave it out."
-        )
 
 
 def check_place(on: str) -> str:

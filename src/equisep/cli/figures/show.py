@@ -14,10 +14,10 @@ from equisep.cli.figures.common import (
     Scale,
     Strict,
     draw_target,
-    found_of,
     known_figures,
     open_store,
-    print_found,
+    print_result,
+    result_of,
     say_notes,
 )
 from equisep.cli.options import Json, Quiet
@@ -46,15 +46,15 @@ def show(
     figure = named(id, known_figures(file, quiet=quiet))
     target = draw_target(draw, [figure])
     held = open_store(store)
-    found = found_of(figure, held, scale=scale)
+    result = result_of(figure, held, scale=scale)
     say_notes(held, quiet=quiet)
     if json:
-        print_json(found.json())
+        print_json(result.json())
     else:
-        print_found(found, markdown=markdown)
+        print_result(result, markdown=markdown)
     if target is not None:
         from equisep.report.figures.draw import save_drawn
 
-        saved(save_drawn(found.evidence, target(figure)), "figure", quiet=quiet)
-    if strict and found.failed:
+        saved(save_drawn(result.evidence, target(figure)), "figure", quiet=quiet)
+    if strict and result.failed:
         raise typer.Exit(1)

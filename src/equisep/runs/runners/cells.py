@@ -51,21 +51,21 @@ def recipe_of(cell: Training) -> Recipe:
 
 def weighed(cell: Training, network: nn.Module, x: Tensor, y: Tensor) -> tuple[Curves, ...]:
     """D after the last epoch under the weightings beside `sample`, in every reading of the cell."""
-    found = []
+    curves = []
     for weighting in cell.weightings:
         for reading in cast("tuple[Reading, ...]", cell.readings) if weighting != "sample" else ():
             profile = measure(
                 network, Batches(x, y), reading=reading, sites=cell.grains[0], weighting=cast("Any", weighting),
                 reduction=cell.reductions[0], metrics=["fuzziness"], intervals="none", coordinates=0,
             )  # fmt: skip
-            found.append(
+            curves.append(
                 Curves(
                     epoch=last_epoch(cell), reading=reading, grain=cell.grains[0], reduction=cell.reductions[0],
                     weighting=weighting, sites=tuple(site.name for site in profile.sites),
                     fuzziness=tuple(site.fuzziness for site in profile.sites),
                 )
             )  # fmt: skip
-    return tuple(found)
+    return tuple(curves)
 
 
 def last_epoch(cell: Training) -> int:
@@ -84,8 +84,8 @@ def coordinates_of(cell: Training, network: nn.Module, x: Tensor, y: Tensor) -> 
     )  # fmt: skip
     return {
         site.name: tuple(
-            (float(a), float(b), float(label)) for (a, b), label in zip(found.points, found.labels, strict=True)
+            (float(a), float(b), float(label)) for (a, b), label in zip(drawn.points, drawn.labels, strict=True)
         )
         for site in profile.sites
-        if (found := site.coordinates) is not None
+        if (drawn := site.coordinates) is not None
     }

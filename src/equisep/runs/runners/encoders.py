@@ -49,17 +49,19 @@ def run_cells(
     cells: Sequence[Training], *, device: str | None = None, data_dir: str | None = None, progress: Progress = silent
 ) -> tuple[list[Outcome], dict[str, Any]]:
     """The outcomes of cells, one encoder after the other."""
-    place = usable_device(device, asked="equisep figures run")
+    torch_device = usable_device(device, asked="equisep figures run")
     outcomes, checksum = [], ""
     for cell in cells:
-        model = _model(cell).to(place, dtype_of(cell))
+        model = _model(cell).to(torch_device, dtype_of(cell))
         texts = _seeded(cell) if cell.data == SEEDED else _sentences(cell, data_dir)
         with precision(tf32=cell.tf32):
-            loss = _fine_tuned(model, texts, cell, place, progress)
-            outcomes.append(Outcome(readings=tuple(_readings(model, texts, cell, place)), numbers={"final_loss": loss}))
+            loss = _fine_tuned(model, texts, cell, torch_device, progress)
+            outcomes.append(
+                Outcome(readings=tuple(_readings(model, texts, cell, torch_device)), numbers={"final_loss": loss})
+            )
         checksum = texts.checksum
     return outcomes, {
-        **provenance(place, dtype_of(cells[0])), "data": checksum, "engine": "single", "tf32": cells[0].tf32,
+        **provenance(torch_device, dtype_of(cells[0])), "data": checksum, "engine": "single", "tf32": cells[0].tf32,
     }  # fmt: skip
 
 
@@ -139,20 +141,22 @@ def _seeded_rows(per_class: int, *, seed: int) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(tokens.astype(np.int64)), torch.from_numpy(labels.astype(np.int64))
 
 
-def _fine_tuned(model: nn.Module, texts: Texts, cell: Training, place: torch.device, progress: Progress) -> float:
+def _fine_tuned(
+    model: nn.Module, texts: Texts, cell: Training, torch_device: torch.device, progress: Progress
+) -> float:
     """AdamW with a linear decay of the rate, all weights; the mean loss of the last epoch."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=cell.rate, weight_decay=cell.weight_decay)
     steps = cell.epochs * len(texts.shuffled(0))
     schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, total_iters=max(1, steps))
     model.train()
     mean = float("nan")
-    with torch.random.fork_rng(devices=[place] if place.type == "cuda" else []):
+    with torch.random.fork_rng(devices=[torch_device] if torch_device.type == "cuda" else []):
         torch.manual_seed(cell.seed)  # of dropout
         for epoch in range(cell.epochs):
             total, seen = 0.0, 0
             for inputs, y in texts.shuffled(cell.seed + epoch):
-                scores = model(**{name: value.to(place) for name, value in inputs.items()}).logits
-                loss = nn.functional.cross_entropy(scores, y.to(place))
+                scores = model(**{name: value.to(torch_device) for name, value in inputs.items()}).logits
+                loss = nn.functional.cross_entropy(scores, y.to(torch_device))
                 optimizer.zero_grad()
                 loss.backward()
                 optimizer.step()
@@ -164,7 +168,7 @@ def _fine_tuned(model: nn.Module, texts: Texts, cell: Training, place: torch.dev
     return mean
 
 
-def _readings(model: nn.Module, texts: Texts, cell: Training, place: torch.device) -> Iterator[Curves]:
+def _readings(model: nn.Module, texts: Texts, cell: Training, torch_device: torch.device) -> Iterator[Curves]:
     stem = str(getattr(model, "base_model_prefix", "bert"))
     for reading in cast("tuple[Reading, ...]", cell.readings):
         for reduction in cell.reductions:

@@ -34,10 +34,10 @@ def run_cells(
     ensemble = _trained(cells, material, device=device, data_dir=data_dir, progress=progress)
     outcomes = [_outcome(each, ensemble, index, material) for index, each in enumerate(cells)]
     if cell.noise:
-        found = _under_noise(cells, ensemble, material, device=device)
+        under_noise = _under_noise(cells, ensemble, material, device=device)
         outcomes = [
             replace(outcome, arrays={**outcome.arrays, **arrays}, numbers={**outcome.numbers, **numbers})
-            for outcome, (arrays, numbers) in zip(outcomes, found, strict=True)
+            for outcome, (arrays, numbers) in zip(outcomes, under_noise, strict=True)
         ]
     made = {**ensemble.provenance, "data": material.checksum, "engine": ensemble.settings["engine"], "tf32": cell.tf32}
     return outcomes, made
@@ -204,9 +204,9 @@ def _under_noise(
             for _ in range(cell.noise_draws):
                 starts.append(_noisy(ensemble.weights(index), level, chance))
                 owners.append(index)
-    found: list[tuple[dict[str, Curve], dict[str, float | None]]] = [({}, {}) for _ in cells]
+    under_noise: list[tuple[dict[str, Curve], dict[str, float | None]]] = [({}, {}) for _ in cells]
     if not starts:
-        return found
+        return under_noise
     shape = ensemble.members[0].shape
     recipe = replace(recipe_of(cell), epochs=0)
     pairs = [_seen(each, rows, labels, first) for each, rows, labels, first in _zipped(cells, material)]
@@ -220,16 +220,16 @@ def _under_noise(
     clean = ensemble.reading(reading=cell.readings[0]).fuzziness
     assert curves is not None and clean is not None
     noisy = (curves[:, -1] / curves[:, 0]).reshape(len(sound), len(cell.noise), cell.noise_draws)
-    for place, index in enumerate(sound):
+    for row, index in enumerate(sound):
         ratio = clean[index, -1] / clean[index, 0]
-        change = np.abs(noisy[place] / ratio - 1).mean(axis=1)
+        change = np.abs(noisy[row] / ratio - 1).mean(axis=1)
         least = (clean.shape[1] - 1) * ratio ** (-1 / (clean.shape[1] - 1))
         middle = change[len(cell.noise) // 2]
-        found[index] = (
+        under_noise[index] = (
             {"noise": cell.noise, "noise_change": tuple(_plain(value) for value in change)},
             {"change": _plain(middle), "change_matched": _plain(middle / least)},
         )
-    return found
+    return under_noise
 
 
 def _noisy(weights: Mapping[str, Tensor], level: float, chance: torch.Generator) -> Start:

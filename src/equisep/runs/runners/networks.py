@@ -40,16 +40,16 @@ def run_cells(
     cells: Sequence[Training], *, device: str | None = None, data_dir: str | None = None, progress: Progress = silent
 ) -> tuple[list[Outcome], dict[str, Any]]:
     """The outcomes of cells, one network after the other."""
-    place = usable_device(device, asked="equisep figures run")
+    torch_device = usable_device(device, asked="equisep figures run")
     outcomes = []
     checksum = ""
     for cell in cells:
         _refuse_side_by_side_only(cell)
         material = material_of([cell], data_dir=data_dir)
-        x, y = (part.to(place) for part in material.of(0))
-        x_test, y_test = (part.to(place) for part in material.test)
+        x, y = (part.to(torch_device) for part in material.of(0))
+        x_test, y_test = (part.to(torch_device) for part in material.test)
         dtype = dtype_of(cell)
-        network = network_of(cell, x, classes=material.classes).to(place, dtype)
+        network = network_of(cell, x, classes=material.classes).to(torch_device, dtype)
         reader = _Reader(cell, network, (x.to(dtype), y), (x_test.to(dtype), y_test))
         with precision(tf32=cell.tf32):
             loss, diverged = _trained(cell, network, x.to(dtype), y, reader, progress)
@@ -58,18 +58,18 @@ def run_cells(
                 reader.curves += weighed(cell, network, x.to(dtype), y)
             outcomes.append(_outcome(cell, reader, loss, diverged, classes=material.classes))
         checksum = material.checksum
-    made = {**provenance(place, dtype_of(cells[0])), "data": checksum, "engine": "single", "tf32": cells[0].tf32}
+    made = {**provenance(torch_device, dtype_of(cells[0])), "data": checksum, "engine": "single", "tf32": cells[0].tf32}
     return outcomes, made
 
 
 def _refuse_side_by_side_only(cell: Training) -> None:
     """What only feed-forward networks on plain images can do, as they train side by side."""
     asked = {"stages": cell.stages is not None, "noise on weights": bool(cell.noise), "`second_read`": cell.second_read}
-    found = [name for name, wanted in asked.items() if wanted]
-    if found:
+    refused = [name for name, wanted in asked.items() if wanted]
+    if refused:
         what = f"`{cell.network}`{' on augmented images' if cell.augment else ''}"
         raise InputError(
-            f"{what} trains by itself, where {' and '.join(found)} cannot be had. Use `fnn` without augmentation."
+            f"{what} trains by itself, where {' and '.join(refused)} cannot be had. Use `fnn` without augmentation."
         )
 
 
