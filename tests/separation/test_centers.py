@@ -135,3 +135,17 @@ def test_labels_on_tensors_of_any_integer_type_are_accepted() -> None:
     scene = blobs(11, [10, 10], 4)
     for dtype in (torch.uint8, torch.int16, torch.int32, torch.int64, torch.bool):
         assert ncc_accuracy(scene.x, torch.tensor(scene.y).to(dtype)) == ncc_accuracy(*scene)
+
+
+def test_cdnv_of_tight_classes_far_out_keeps_its_digits() -> None:
+    """Off by 10⁻⁴ before: the means themselves were rounded far from the origin."""
+    rng = np.random.default_rng(12)
+    y = np.arange(300) % 4
+    x = 1e6 + rng.normal(size=(4, 10))[y] + 1e-8 * rng.normal(size=(300, 10))
+    close(cdnv(x, y), plain.cdnv(x - x[0], y))  # the difference is exact
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_classes_that_have_collapsed_have_cdnv_zero(offset: float) -> None:
+    y = np.arange(30) % 3
+    assert cdnv(np.random.default_rng(13).normal(size=(3, 5))[y] + offset, y) == 0

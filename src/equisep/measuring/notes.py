@@ -108,7 +108,10 @@ def note_sites(notes: Notes, readings: Sequence[SiteReading], sites: Sequence[Si
     for reading, site in zip(readings, sites, strict=True):
         space = site.spread.subspace
         if space.rank == 0:
-            text = "All class means coincide to rounding: nothing separates the classes, D does not exist."
+            text = (
+                f"All class means coincide to the rounding of the features (below {space.cut:.2g}): D does not exist. Features "
+                "that are all alike, or far from zero beside their spread, hold no digits of their classes."
+            )
             notes.add("no-separation", text, site=reading.name)
         elif space.rank < space.full_rank:
             text = (
