@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from equisep.data.inputs import Inputs
-from equisep.errors import FeatureError, InputError, ModelError, SiteError, did_you_mean
+from equisep.errors import FeatureError, InputError, ModelError, SiteError
+from equisep.measuring.classifier import number_of_classes, with_classifier, with_classifier_input
 from equisep.measuring.forward import Calling, run_model
 from equisep.measuring.notes import Notes
 from equisep.measuring.options import Options
@@ -21,9 +22,7 @@ from equisep.taps import (
     GRAINS,
     INPUT,
     Activation,
-    Call,
     Choice,
-    Grains,
     Reduction,
     Sites,
     UnfitError,
@@ -131,7 +130,7 @@ def _probe(model: nn.Module, inputs: Inputs, sites: Sites, reduction: Reduction,
             stack.callback(module.register_forward_pre_hook(scout.watch(name)).remove)
         output = run_model(inner(model), inputs, calling, what="the first batch")
     names, unreached = scout.reached(found=options.sites in GRAINS)
-    classes, owner = _classes(model, output, options)
+    classes, owner = number_of_classes(model, output, options)
     scores = scores_of(output)
     seen = Probe(
         names=names,
@@ -148,7 +147,7 @@ def _probe(model: nn.Module, inputs: Inputs, sites: Sites, reduction: Reduction,
         grains=scout.reported(grains),
         notes=(*notes, *unreached),
     )
-    return _with_classifier(_with_grain(seen, model), model, linear, scout.fed, reduction, options)
+    return with_classifier(_with_grain(seen, model), model, linear, scout.fed, reduction, options)
 
 
 def _with_grain(seen: Probe, model: nn.Module) -> Probe:
@@ -210,31 +209,12 @@ def _choice(
     if not declares_sites(model):
         with reading_mode(model, options.reading), eager(), recorded_calls(model) as calls:
             output = run_model(inner(model), inputs, calling, what="the first batch")
-    grains = _with_classifier_input(grains_of(model, calls), model, calls or (), output)
+    grains = with_classifier_input(grains_of(model, calls), model, calls or (), output)
     notes = blocks_note(model, grains) if sites == "blocks" else ()
     if sites != "blocks" or notes:
         notes += grains.notes
     both = {"layers": grains.layers, "blocks": grains.blocks}
     return Choice((INPUT, *grains.at(sites))), both if sites == "auto" else {sites: both[sites]}, notes
-
-
-def _with_classifier_input(grains: Grains, model: nn.Module, calls: Sequence[Call], output: Any) -> Grains:
-    """The grains with what the classifier is given as their last site, where activations are functions.
-
-    Then no module gives what the classifier reads: `F.relu(self.fc1(x))` is the output of none.
-    """
-    scores = scores_of(output)
-    if scores is None or not any(note.code == "functional" for note in grains.notes):
-        return grains
-    modules = site_modules(model)
-    for call in reversed(calls):
-        layer = modules.get(call.module)
-        if isinstance(layer, nn.Linear) and layer.out_features == scores.shape[1]:
-            if call.after is not None and call.after in (*grains.layers, *grains.blocks):
-                return grains  # a site is read as it is
-            last = (call.given_site,)
-            return replace(grains, layers=(*grains.layers, *last), blocks=(*grains.blocks, *last))
-    return grains
 
 
 class _Scout:
@@ -379,68 +359,3 @@ def check_batch(model: nn.Module, size: int, options: Options, *, index: int, wh
             f"The reading `mixed` needs at least 2 samples per batch; batch {index} of the {what} data holds 1. "
             "Use another batch size, or `drop_last=True`."
         )
-
-
-def _classes(model: nn.Module, output: Any, options: Options) -> tuple[int, str]:
-    if options.classes is not None:
-        return options.classes, f"`classes={options.classes}`"
-    kind, scores = type(inner(model)).__name__, scores_of(output)
-    if scores is not None:
-        return scores.shape[1], f"`{kind}` has {scores.shape[1]} outputs"
-    found = type(output).__name__
-    if isinstance(output, Tensor):
-        found = f"shape ({', '.join(map(str, ('b', *output.shape[1:])))})" if output.ndim else "a single number"
-    raise InputError(
-        f"`measure` could not tell the number of classes: `{kind}` returns {found}, not b × K. Pass `classes=K`."
-    )
-
-
-def _with_classifier(
-    seen: Probe,
-    model: nn.Module,
-    linear: Mapping[str, nn.Linear],
-    fed: Mapping[str, str | None],
-    reduction: Reduction,
-    options: Options,
-) -> Probe:
-    """The probe with the layer that gives the class scores, and the site that it reads."""
-    asked = options.classifier
-    if asked is not None:
-        _check_classifier(seen, model, linear, fed, asked)
-    # the last of them: an earlier layer that happens to be K wide is no classifier
-    last = next((layer for layer in reversed(list(fed)) if linear[layer].out_features == seen.classes), None)
-    name = asked or last
-    reads = None if name is None else fed[name]
-    if name is None or reads is None or reads == INPUT:
-        return seen
-    if reduction.components is not None:
-        if asked is not None:
-            raise InputError(
-                f"`{reduction.name}` changes the features that the classifier `{asked}` reads. Leave one out."
-            )
-        return seen
-    return replace(seen, classifier=name, reads=reads)
-
-
-def _check_classifier(
-    seen: Probe, model: nn.Module, linear: Mapping[str, nn.Linear], fed: Mapping[str, str | None], asked: str
-) -> None:
-    """Raise unless the layer that the user named gives the class scores from a last site."""
-    if asked not in linear:
-        modules = site_modules(model)
-        found = f"it is a {type(modules[asked]).__name__}" if asked in modules else "there is no such module"
-        raise SiteError(f"The classifier `{asked}` should be an nn.Linear; {found}.{did_you_mean(asked, linear)}")
-    last, layer = seen.sites[-1], linear[asked]
-    lasts = {seen.sites[seen.index_of(sites[-1])] for sites in seen.grains.values()}
-    width = seen.dims[seen.sites.index(last)]
-    if fed.get(asked) in lasts and layer.out_features == seen.classes:
-        return
-    if (layer.in_features, layer.out_features) != (width, seen.classes):
-        raise InputError(
-            f"The classifier `{asked}` maps {layer.in_features} → {layer.out_features}, but the last site "
-            f"`{last}` has {width} features and there are {seen.classes} classes."
-        )
-    raise InputError(
-        f"The classifier `{asked}` does not read the last site `{last}`: it is given something else. "
-        "NC3 and NC4 exist only at the site it reads; add that module to `sites`, or leave `classifier=` out."
-    )
