@@ -1,10 +1,14 @@
-"""Progress: bars on a terminal, a plain line now and then elsewhere, nothing when quiet or quick."""
+"""Progress and remarks: bars and wrapped lines on a terminal, plain lines elsewhere, nothing when quiet or quick."""
 
 from __future__ import annotations
 
+import contextlib
 import io
+import re
+from collections.abc import Callable
 
 import pytest
+import typer
 from rich.console import Console
 
 from equisep.cli import console
@@ -65,3 +69,23 @@ def test_on_a_terminal_a_bar_after_two_seconds(clock: list[float], monkeypatch: 
         progress("training", 300, 600)
     assert "training" in text.getvalue()
     assert "300/600" in text.getvalue()
+
+
+LONG = "`--model nets:Net` could not run the first batch of the training data, which has numbers of another shape."
+
+
+@pytest.mark.parametrize("speak", [console.say, lambda text: console.fail(text, code=2)])
+def test_a_terminal_breaks_lines_between_words(speak: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    text = io.StringIO()
+    terminal = Console(file=text, force_terminal=True, width=40, no_color=True)
+    monkeypatch.setattr(console, "err", terminal)
+    with contextlib.suppress(typer.Exit):
+        speak(LONG)
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", text.getvalue()).splitlines()
+    assert max(map(len, lines)) <= 40
+    assert " ".join(" ".join(lines).split()).endswith(LONG)
+
+
+def test_a_file_gets_whole_lines(stderr: io.StringIO) -> None:
+    console.say(LONG * 2)
+    assert stderr.getvalue() == LONG * 2 + "\n"

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from report_profiles import bare_profile, coordinates, full_profile, without_intervals, zero_profile
 
 from equisep.errors import InputError
-from equisep.report.plots import plot_law, save_figure
+from equisep.report.plots import CLASS_COLORS, plot_law, save_figure
 from equisep.report.site_plots import plot_sites
 from equisep.results import Interval, Profile
 
@@ -336,3 +336,29 @@ def test_pyplot_in_use_knows_the_picture_but_not_the_saved_one(tmp_path) -> None
 def test_without_pyplot_or_a_session_nothing_global_is_touched(tmp_path) -> None:
     onto = "from matplotlib.figure import Figure; profile.plot(Figure().add_subplot())"
     assert session(tmp_path, before=IPYTHON.format(shell="None"), after=onto) == ["0 False"]
+
+
+# Machado, Oliveira & Fernandes (2009), full strength, on linear RGB
+BLINDNESS = {
+    "normal": np.eye(3),
+    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+}
+
+
+def lab(color: str, seen: np.ndarray) -> np.ndarray:
+    """CIELAB (D65) of a color as someone sees it."""
+    rgb = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+    xyz = to_xyz @ np.clip(seen @ linear, 0, 1) / [0.9505, 1.0, 1.089]
+    x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("kind", BLINDNESS)
+def test_class_colors_differ_to_any_eye(kind: str) -> None:
+    """Two of them, #CC6677 and #777777, were one color to a protanope (distance 1.5)."""
+    points = [lab(color, np.asarray(BLINDNESS[kind])) for color in CLASS_COLORS]
+    distances = [np.linalg.norm(a - b) for i, a in enumerate(points) for b in points[:i]]
+    assert min(distances) > 10

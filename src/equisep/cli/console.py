@@ -82,15 +82,15 @@ def in_options(text: str, options: Mapping[str, str]) -> str:
     names = "|".join(map(re.escape, options))
     if not names:
         return text
-    text = re.sub(r"`memory=(\d+)` bytes", lambda found: f"`memory={int(found[1]) / 2**30:.3g}` GiB", text)
+    text = re.sub(r"`memory=(\d+)` bytes", lambda match: f"`memory={int(match[1]) / 2**30:.3g}` GiB", text)
 
-    def given(found: re.Match[str]) -> str:
-        value = found[2].strip("'\"")
-        return f"{options[found[1]]} {value}".strip()
+    def given(match: re.Match[str]) -> str:
+        value = match[2].strip("'\"")
+        return f"{options[match[1]]} {value}".strip()
 
     text = re.sub(rf"(?<![\w-])({names})=('[^']*'|\"[^\"]*\"|[^\s`,;)]*[^\s`,;.)]|)", given, text)
     named = rf"(^|[.:] |\b(?:larger|smaller|[Pp]ass|Set|[Ww]ith|[Ww]ithout|to) )`({names})`"
-    return re.sub(named, lambda found: f"{found[1]}`{options[found[2]]}`", text)
+    return re.sub(named, lambda match: f"{match[1]}`{options[match[2]]}`", text)
 
 
 def fail(message: str, *, code: int) -> NoReturn:

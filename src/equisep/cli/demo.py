@@ -88,14 +88,14 @@ def demo(
     if depth > MOST_DEPTH:
         raise InputError(f"`--depth` takes 1 to {MOST_DEPTH} layers; found {depth}.")
     sample = Sample(per_class=SMOKE_PER_CLASS if smoke else PER_CLASS, seed=seed if data_seed is None else data_seed)
-    place = usable_device(device, asked="--device")
+    where = usable_device(device, asked="--device")
     _refuse_overwriting(usable_folder(folder, flag="--out"), force=force)
     with progress_bars(quiet=quiet) as progress:
         say(f"Fashion-MNIST at 10×10, {sample.per_class} samples per class.", quiet=quiet)
         rates = ", ".join(f"{each.rate:g}" for each in recipes)
         together = " side by side" if len(recipes) > 1 else ""
         say(f"FNN of {depth} layers, Adam at {rates}{together}, {recipes[0].epochs} epochs.", quiet=quiet)
-        profile = _trained_and_measured(depth, recipes, sample, how, place, folder, progress)
+        profile = _trained_and_measured(depth, recipes, sample, how, where, folder, progress)
     _draw(profile, folder)
     if json:
         print_json(profile.to_dict())
@@ -137,18 +137,29 @@ def _trained_and_measured(
     test = prepare_split(dataset, preparation, split="test")
     shape = Shape.deep(depth, inputs=x[0].numel(), classes=dataset.classes)
     ensemble = train_ensemble(
-        [Member(recipe, shape, data_seed=sample.seed) for recipe in recipes], x, y, test=test,
-        watch=Watch(reading=reading), device=device, workers=WORKERS, progress=progress,
-    )  # fmt: skip
+        [Member(recipe, shape, data_seed=sample.seed) for recipe in recipes],
+        x,
+        y,
+        test=test,
+        watch=Watch(reading=reading),
+        device=device,
+        workers=WORKERS,
+        progress=progress,
+    )
     tried = _tried(ensemble)
     chosen = _chosen(tried)
     network = ensemble.network(chosen)
     torch.save(network.state_dict(), folder / "model.pt")  # before measuring: nothing trained is lost on an error
     train_batches = Batches(x, y, class_names=dataset.class_names)
     profile = measure(
-        network.to(device), train_batches, Batches(*test), reading=reading, seed=recipes[chosen].seed, name=f"Fnn-{depth}",
+        network.to(device),
+        train_batches,
+        Batches(*test),
+        reading=reading,
+        seed=recipes[chosen].seed,
+        name=f"Fnn-{depth}",
         progress=progress,
-    )  # fmt: skip
+    )
     record: dict[str, Any] = {
         "data": data_record(dataset, preparation, split="train", batch_size=train_batches.batch_size, **asdict(sample)),
         "training": {

@@ -170,11 +170,20 @@ def measure(
     usable_file(out_file, flag="--out", endings=(".json",))
     usable_file(plot, flag="--plot", endings=PICTURES)
     options: dict[str, Any] = {
-        "sites": asked_sites(sites) if sites else None, "calls": calls, "reduction": reduction,
+        "sites": asked_sites(sites) if sites else None,
+        "calls": calls,
+        "reduction": reduction,
         "reading": asked_reading(reading, mode),
-        "weighting": weighting, "classes": classes, "classifier": classifier, "epsilon": epsilon, "intervals": intervals,
-        "memory": None if memory is None else int(memory * 2**30), "seed": seed, "coordinates": coordinates, "device": device,
-    }  # fmt: skip
+        "weighting": weighting,
+        "classes": classes,
+        "classifier": classifier,
+        "epsilon": epsilon,
+        "intervals": intervals,
+        "memory": None if memory is None else int(memory * 2**30),
+        "seed": seed,
+        "coordinates": coordinates,
+        "device": device,
+    }
     say(loading_words(model, checkpoint=checkpoint), quiet=quiet)
     torch.manual_seed(seed)  # a factory draws its weights from it
     with redirect_stdout(sys.stderr):  # what the user's code prints is no result

@@ -153,7 +153,7 @@ def _said(text: str, meaning: str) -> str:
 
 def _marked(text: str) -> str:
     """Escaped text in which `backticks` have become code."""
-    return re.sub(r"`([^`]+)`", lambda found: _CODE.format(found[1]), escape(one_line(text)))
+    return re.sub(r"`([^`]+)`", lambda match: _CODE.format(match[1]), escape(one_line(text)))
 
 
 def _paragraph(text: str) -> str:
