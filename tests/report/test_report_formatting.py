@@ -8,6 +8,7 @@ import pytest
 from report_profiles import bare_profile, full_profile
 
 from equisep.law import fit_law
+from equisep.report.columns import work_shares
 from equisep.report.formatting import (
     correlation,
     data_words,
@@ -137,3 +138,17 @@ def test_names_keep_what_tells_them_apart() -> None:
     assert shortened_names(["a.b.longlonglong1", "a.b.longlonglong2"], 6) == ["lo…ng1", "lo…ng2"]
     assert shortened("equisep.models:Fnn", 11) == "equis…s:Fnn"
     assert shortened_names([], 6) == []
+    names = [f"encoder.layers.{i}.activation_function" for i in range(12)]
+    for width in (8, 10, 14, 22):
+        short = shortened_names(names, width)
+        assert len(set(short)) == len(names)
+        assert max(map(len, short)) <= width
+    assert shortened_names(names, 14)[3] == "…3.act…unction"
+
+
+def test_a_fall_of_nothing_has_no_shares() -> None:
+    assert work_shares(fit_law([8.0, 4.0, 1.0])) == pytest.approx((1 / 3, 2 / 3))
+    assert work_shares(fit_law([26.7, 24.4, 28.2, 25.6, 25.4, 26.1])) is None
+    assert work_shares(fit_law([1.0, 2.0, 4.0])) is None
+    assert work_shares(fit_law([2.0, 2.0, 2.0])) is None
+    assert work_shares(LawFit(curve=())) is None

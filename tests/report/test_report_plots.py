@@ -268,7 +268,7 @@ def test_each_layers_share_of_the_work() -> None:
     assert len(shared.get_legend().get_texts()) == 2
     with pytest.raises(InputError, match="no `load` to draw"):
         plot_law(bare_profile(), metric="load")
-    with pytest.raises(InputError, match="D does not fall from the first layer to the last"):
+    with pytest.raises(InputError, match="D rises, or rises again by much"):
         plot_law(full_profile(rho=1.3), metric="load")
 
 

@@ -36,10 +36,11 @@ class Column:
 def work_shares(law: LawFit) -> tuple[float, ...] | None:
     """Which share of the whole fall of ln D each layer takes: (ln D_{l−1} − ln D_l) / (ln D_0 − ln D_L), which sum to 1.
 
-    None where there are no loads, or where D does not fall as a whole.
+    None where there are no loads, or where D rises again by more than a third of its falls: a fall of nothing has no shares.
     """
     total = sum(law.loads)
-    return tuple(load / total for load in law.loads) if law.loads and total > 0 else None
+    falls = law.loads and total >= 0.5 * sum(map(abs, law.loads)) > 0
+    return tuple(load / total for load in law.loads) if falls else None
 
 
 def _over_sites(path: str, profile: Profile) -> Values:

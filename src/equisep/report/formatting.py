@@ -217,6 +217,8 @@ def shortened_names(names: Sequence[str], width: int, mark: str = UNICODE.ellips
 
     >>> shortened_names(["input", "model.layers.0.mlp.relu", "model.layers.1.mlp.relu"], 10)
     ['input', '…0.mlp…', '…1.mlp…']
+    >>> shortened_names(["model.layers.0.feed_forward", "model.layers.1.feed_forward"], 12)
+    ['…0.fe…orward', '…1.fe…orward']
     """
     long = [name.split(".") for name in names if len(name) > width]
     head = _shared(long)
@@ -224,11 +226,11 @@ def shortened_names(names: Sequence[str], width: int, mark: str = UNICODE.ellips
     return [name if len(name) <= width else _cut(name.split("."), head, tail, width, mark) for name in names]
 
 
-def shortened(text: str, width: int, mark: str = UNICODE.ellipsis) -> str:
-    """A text of at most `width` characters, cut in its middle where it is longer."""
+def shortened(text: str, width: int, mark: str = UNICODE.ellipsis, *, front: int = 0) -> str:
+    """A text of at most `width` characters, cut in its middle where it is longer, behind at least `front` characters."""
     if len(text) <= width:
         return text
-    behind = width // 2
+    behind = max(0, min(width // 2, width - front - len(mark)))
     return text[: width - behind - len(mark)] + mark + text[len(text) - behind :]
 
 
@@ -240,11 +242,15 @@ def _shared(lists: Sequence[Sequence[str]]) -> int:
 
 
 def _cut(parts: Sequence[str], head: int, tail: int, width: int, mark: str) -> str:
-    """A name without its shared beginning, and without as many shared parts at its end as it takes; never half a part."""
+    """A name without its shared beginning, and without shared parts at its end, or cut behind what tells it apart."""
     before = mark if head else ""
+    whole = before + ".".join(parts[head:])
+    apart = before + ".".join(parts[head : len(parts) - tail])
     for dropped in range(tail + 1):
-        kept = ".".join(parts[head : len(parts) - dropped])
-        text = before + kept + (mark if dropped else "")
-        if kept and len(text) <= width:
+        kept = before + ".".join(parts[head : len(parts) - dropped])
+        text = kept + (mark if dropped else "")
+        if width // 2 < len(text) <= width:
             return text
+    if len(apart) + 2 < width:
+        return shortened(whole, width, mark, front=len(apart) + 1)
     return shortened(".".join(parts[head : len(parts) - tail]) or ".".join(parts), width, mark)

@@ -84,7 +84,7 @@ def plot_law(
         raise InputError(f"No curve `{metric}`.{did_you_mean(str(metric), METRICS)} Known: {', '.join(METRICS)}.")
     if metric == "load" and profile.law.loads and work_shares(profile.law) is None:
         raise InputError(
-            "`plot_law` has no share of the work to draw: D does not fall from the first layer to the last."
+            "`plot_law` has no share of the work to draw: D rises, or rises again by much, from layer to layer."
         )
     if not _holds(profile, metric):
         raise InputError(f"`plot_law` has no `{metric}` to draw: the profile holds none. Measure with that metric.")
