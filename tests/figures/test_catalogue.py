@@ -13,6 +13,7 @@ from equisep.figures.catalogue import all_figures, figure_of
 from equisep.figures.evidence import gather
 from equisep.figures.figure import Figure
 from equisep.figures.judge import judge
+from equisep.figures.papers import PAPERS
 from equisep.figures.quantities import Query
 from equisep.figures.rules import check_claims
 
@@ -143,3 +144,13 @@ assert not [name for name in sys.modules if name.startswith("equisep.figures.pap
 assert equisep.figures.all_figures() and "equisep.figures.papers.he2023" in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_belongs_to_one_paper_is_of_series_that_its_figure_has() -> None:
+    for figure in all_figures():
+        assert figure.id.partition("/")[0] in PAPERS
+        bound = figure.bound
+        joined = [] if bound is None else [name for depths in bound.joined.values() for name in depths.values()]
+        for name in (*figure.code_rates, *joined, *(() if bound is None else (bound.first,))):
+            assert [series.name for series in figure.named(name)] == [name]
+    assert figure_of("he2023/fig1").code_rates and figure_of("galanti2022/bound").bound

@@ -14,6 +14,7 @@ from equisep.errors import InputError
 from equisep.figures.cell import trainings
 from equisep.figures.figure import Figure
 from equisep.figures.judge import FEW, WORDS, Verdict, judge
+from equisep.figures.papers import PAPERS, STAND_INS
 from equisep.figures.quantities import FITTED
 from equisep.figures.rules import ALIKE, FUZZY_R, LAW_R
 from equisep.report.figures.cells import provenance_line, stand_in_lines, version_words
@@ -30,14 +31,6 @@ from equisep.report.figures.missing_laws import law_parts, rate_parts
 from equisep.report.figures.summary import LIBRARIES, SeriesSummary, Summary, summarize
 from equisep.report.formatting import TWO_SLOPES_GAIN, duration, percent, size
 from equisep.runs.record import recorded_evidence
-
-PAPERS = {
-    "he2023": "He & Su, A law of data separation in deep learning",
-    "fang2021": "Fang, He, Long & Su, Layer-Peeled Model",
-    "galanti2022": "Galanti & Galanti, On the implicit bias towards depth minimization",
-}
-# what stands in for a data set of a paper in the record, in words
-STAND_INS = {"cifar10_7k": "a subset of CIFAR-10 with 500 training and 200 test images a class"}
 
 _MOST = 4  # series named in a sentence
 
