@@ -170,8 +170,8 @@ def test_a_law_that_was_not_found_is_told_seed_by_seed_in_both_modes() -> None:
     outcomes = [read_both_ways(r, -0.995) for r in (-0.98, -0.97, -0.992)]
     text = told(evidence(figure(LAW), {"a": outcomes}))
     assert text.startswith("**Not held: The law holds.** What differs, seed by seed at the chosen rate:")
-    assert "`a` at the rate 0.001: 1 of 3 seeds by themselves show a law." in text
-    assert "In eval reading instead of mixed, the mean r is -0.9950: a law." in text
+    assert "`a` at the rate 0.001: 1 of 3 seeds by themselves meet the rule." in text
+    assert "In eval reading instead of mixed, the mean r is -0.9950: between a law and none." in text
     assert "at its own best rate" not in text and "another rate" not in text  # there is one alone
     assert re.search(r"Two slopes .*fit.* \(BIC gain ", text)
     # a bow: its ends lie above the line, its middle below
@@ -190,7 +190,7 @@ def test_rates_that_suit_single_seeds_are_told_as_optimistic() -> None:
         return told(gather(made, [Entry("a", cell, read_both_ways(r, r)) for cell, r in cells], scale="paper"))
 
     text = told_of({1e-3: (-0.98, -0.98, -0.98), 3e-3: (-0.995, -0.96, -0.96)})
-    assert "With each seed at its own best rate (optimistic), the mean r is -0.9850: a fuzzy law." in text
+    assert "With each seed at its own best rate (optimistic), the mean r is -0.9850: between a law and none." in text
     assert re.search(r"\| 0 \| -0\.9800 .* \| -0\.9950 \| 0\.003 \|", text)
     assert "No seed does better at another rate." in told_of({1e-3: (-0.98,) * 3, 3e-3: (-0.96,) * 3})
 

@@ -13,7 +13,7 @@ from equisep.figures.claim_parts import Comparison, comparisons_of
 from equisep.figures.evidence import Evidence, SeriesEvidence
 from equisep.figures.figure import Claim, Figure
 from equisep.figures.quantities import Query, span_of, was_read
-from equisep.figures.rules import LAWS, check_claims, law_words, margin, meets, quantities_of, rule_words, series_of
+from equisep.figures.rules import LAWS, check_claims, claimed_law, margin, meets, quantities_of, rule_words, series_of
 from equisep.law import seed_interval
 from equisep.results import Interval
 
@@ -155,7 +155,7 @@ def _part(claim: Claim, comparison: Comparison) -> Part:
     )
     if claim.rule in LAWS:
         rho = part.beside["rho"]
-        part = replace(part, found=law_words(part.mean, rho))
+        part = replace(part, found=claimed_law(part.mean, rho))
         if (
             part.mean is None and lost > part.diverged
         ):  # D is constant, or not finite: either way no line goes through it

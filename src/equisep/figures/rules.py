@@ -122,8 +122,11 @@ def margin(claim: Claim, mean: float) -> float:
     return abs(mean) if claim.rule == "differ" else min(mean - floor, ceiling - mean)
 
 
-def law_words(r: float | None, rho: float | None) -> str:
-    """The catalogue's words for a mean r and ρ; nothing where there is neither an r nor a ρ ≥ 1."""
+def claimed_law(r: float | None, rho: float | None) -> str:
+    """Which rule of a law a mean r and ρ meet; nothing where there is neither an r nor a ρ ≥ 1.
+
+    By the bounds that the claims of the catalogue are declared by; the word for a curve is `results.law_verdict`.
+    """
     if rho is not None and rho >= 1:
         return "no law"
     if r is None:

@@ -13,7 +13,7 @@ from equisep.figures.quantities import Query
 _SIGNS = {"r": "r", "rho": "ρ"}
 
 
-def law_words(found: SeriesEvidence, asked: Query) -> str:
+def law_numbers(found: SeriesEvidence, asked: Query) -> str:
     """`r = −0.997, ρ = 0.818`: means over seeds, to the digits that papers print; empty where there is no law."""
     parts = []
     for name, sign in _SIGNS.items():

@@ -13,7 +13,7 @@ from equisep.figures.evidence import Entry, Evidence, SeriesEvidence
 from equisep.figures.figure import Panel, Series
 from equisep.figures.outcome import Curve
 from equisep.figures.quantities import Query, curve, law_of, quantity
-from equisep.report.figures.annotations import law_words, paper_words, printed_of, site_marks
+from equisep.report.figures.annotations import law_numbers, paper_words, printed_of, site_marks
 from equisep.report.figures.labels import common_label, own_labels, way_words
 from equisep.results import LawFit
 
@@ -94,7 +94,7 @@ def _over_sites(evidence: Evidence, panel: Panel) -> Iterable[Line]:
             index=index,
             x=tuple(float(start + site) for site in range(length)),
             samples=tuple(_existing(_at(values, site) for values in curves) for site in range(length)),
-            words=law_words(found, asked) if lawful else "",
+            words=law_numbers(found, asked) if lawful else "",
             paper=paper_words(evidence, found.series, asked) if lawful else "",
             lawful=lawful,
             start=start,

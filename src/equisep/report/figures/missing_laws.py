@@ -10,12 +10,14 @@ from equisep.figures.claim_parts import Operand, comparisons_of
 from equisep.figures.evidence import Entry, Evidence, SeriesEvidence, gather
 from equisep.figures.judge import Verdict, judge
 from equisep.figures.quantities import FITTED, Query, curve, law_of, quantity_words
-from equisep.figures.rules import LAWS, law_words
+from equisep.figures.rules import LAWS, claimed_law
 from equisep.report.figures.markdown import escaped, markdown_table
 from equisep.report.formatting import TWO_SLOPES_GAIN, correlation, number, percent
+from equisep.results import law_verdict
 
 _RULES = (*LAWS, "at least", "at most")  # that ask for an r of each series by itself
 _NONE = "–"
+_VERDICTS = {"law": "a law", "between": "between a law and none", "no law": "no law", "undetermined": "undetermined"}
 
 
 def law_parts(evidence: Evidence, verdicts: Sequence[Verdict]) -> Iterator[str]:
@@ -98,9 +100,9 @@ def _differences(operand: Operand, rule: str) -> Iterator[str]:
         return
     rho = found.values(asked.renamed("rho"))
     if rule in LAWS:
-        meeting = sum(law_words(r, rho.get(seed)) == rule for seed, r in own.items())
+        meeting = sum(claimed_law(r, rho.get(seed)) == rule for seed, r in own.items())
         if len(own) > 1:
-            yield f"{meeting} of {len(own)} seeds by themselves show {_article(rule)}."
+            yield f"{meeting} of {len(own)} seeds by themselves meet the rule."
         yield from _other_readings(found, asked, own)
     bend = _mean(found.values(asked.renamed("bend")))
     if bend is not None:
@@ -114,10 +116,12 @@ def _differences(operand: Operand, rule: str) -> Iterator[str]:
 
 def _other_readings(found: SeriesEvidence, asked: Query, own: Mapping[int, float]) -> Iterator[str]:
     """The same in eval reading, and with each seed at the rate that suits it best."""
+    sites = min(len(_curve(entry, asked)) for entry in found.chosen.values())
 
     def words(r: Mapping[int, float], rho: Mapping[int, float]) -> str:
         mean = _mean(r)
-        return f"the mean r is {correlation(mean)}: {_article(law_words(mean, _mean(rho)))}."
+        verdict = law_verdict(mean, _mean(rho), sites=sites)
+        return f"the mean r is {correlation(mean)}: {_VERDICTS[verdict]}."
 
     first = next(iter(found.chosen.values())).outcome.readings[0].reading
     eval_r, eval_rho = (found.values(asked.renamed(name, reading="eval")) for name in ("r", "rho"))
@@ -209,10 +213,6 @@ def _weightings(evidence: Evidence) -> str:
 
 def _curve(entry: Entry, asked: Query) -> tuple[float | None, ...]:
     return curve(entry.outcome, asked.renamed(asked.ways.get("of", "fuzziness")))
-
-
-def _article(word: str) -> str:
-    return word if word.startswith("no ") else f"a {word}"
 
 
 def _mean(values: Mapping[int, float]) -> float | None:

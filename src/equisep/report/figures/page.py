@@ -30,6 +30,8 @@ from equisep.report.figures.markdown import (
 from equisep.report.figures.missing_laws import law_parts, rate_parts
 from equisep.report.figures.summary import LIBRARIES, SeriesSummary, Summary, summarize
 from equisep.report.formatting import TWO_SLOPES_GAIN, duration, percent, size
+from equisep.results.records import LAW_R as PAPER_LAW_R
+from equisep.results.records import NO_LAW_R
 from equisep.runs.record import recorded_evidence
 
 _MOST = 4  # series named in a sentence
@@ -142,7 +144,9 @@ def _head(found: Sequence[Recorded]) -> Iterator[str]:
     yield _made_words(run)
     yield (
         f"**How claims are judged.** By rule, never by eye. A *law* is a mean r over seeds of {LAW_R:g} or less, a *fuzzy law* "
-        f"of {FUZZY_R:g} or less, both with ρ < 1. A comparison holds where the paired 95 % interval over seeds excludes zero, "
+        f"of {FUZZY_R:g} or less, both with ρ < 1. Beside claims the words go by He & Su's own numbers: *a law* for r of "
+        f"{PAPER_LAW_R:g} or less, *no law* for r above {NO_LAW_R:g} or ρ ≥ 1, between a law and none otherwise. "
+        "A comparison holds where the paired 95 % interval over seeds excludes zero, "
         f"*alike* and *near* where it lies within ±{100 * ALIKE:g} %. With fewer than {FEW} seeds a claim is *indicated* at "
         "best. Every part of a claim has to meet the rule: *ours* is the part that does so the least. Where several learning "
         "rates were tried, one is chosen for all seeds, by the mean r; *r optimistic* lets each seed choose for itself. "
