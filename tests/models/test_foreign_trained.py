@@ -64,10 +64,10 @@ def test_a_published_resnet_is_profiled_by_layer_and_by_block(name: str) -> None
 @pytest.mark.parametrize("grain", ["layers", "blocks"])
 @pytest.mark.parametrize("name", RESNETS)
 def test_a_published_resnet_follows_the_law_loosely(name: str, grain: str) -> None:
-    """A finding, not the papers': D falls more than a hundredfold at r ≤ −0.95, short of the −0.99 of their own networks."""
+    """A finding, not the papers': D falls more than a hundredfold at r ≤ −0.95, short of the −0.996 that He & Su call a law."""
     curve = resnet_profile(name).laws[grain].curve[1:]
     law = equisep.fit_law(curve)
-    assert law.verdict == "fuzzy law", law.r
+    assert law.fuzzy and law.verdict != "law", law.r
     assert curve[0] / curve[-1] > 100
 
 
