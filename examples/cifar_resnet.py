@@ -55,8 +55,8 @@ def main(words: Sequence[str] | None = None) -> equisep.Profile:
         # the mean of a raw picture is its color: what a network begins with, but no layer of it
         print(f"  without the raw input: {summary(equisep.fit_law(law.curve[1:]))}")
         print("  D: " + " ".join(f"{value:.3g}" for value in law.curve))
-    if profile.grains is not None and profile.grains.gain is not None:
-        print(f"The law is followed better by {profile.grains.chosen}, by {profile.grains.gain:.1f} in BIC.")
+    if profile.grains is not None:
+        print(f"Reported are the {profile.grains.chosen}: {profile.grains.reason}.")
     if asked.out is not None:
         profile.save(asked.out)
     return profile

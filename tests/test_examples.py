@@ -57,8 +57,11 @@ def test_cifar_resnet(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
     profile = example("cifar_resnet").main(words.split())
     assert {grain: len(profile.laws[grain].curve) for grain in ("layers", "blocks")} == {"layers": 20, "blocks": 10}
     said = capsys.readouterr().out
-    assert "% of 50 test images wrong in `eval` mode; published: 8.27 % of 10,000" in said
-    assert "blocks: 10 sites, rho " in said and "The law is followed better by " in said
+    assert "% of 50 test images wrong in the reading `eval`; published: 8.27 % of 10,000" in said
+    assert (
+        "blocks: 10 sites, rho " in said
+        and "Reported are the blocks: `BasicBlock` repeats 9 times in sequence." in said
+    )
     assert Profile.load(tmp_path / "p.json").law == profile.law
 
 
