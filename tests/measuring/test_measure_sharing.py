@@ -87,9 +87,9 @@ def test_nor_where_not_even_the_sums_fit(memory: int) -> None:
     same(profile, WHOLE)
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 400])
+@pytest.mark.parametrize("size", [2, 7, 400])
 def test_nor_on_the_size_of_batches(size: int) -> None:
-    """Labels permuted inside batches were no null: 0.13 for 359 in batches of one."""
+    """Labels permuted inside batches were no null: 17.8 for 359 in batches of two."""
     for memory in (None, 0):
         same(measure(network(), batches(DATA, size), memory=memory), WHOLE, rel=1e-5)  # float32 forward passes
 
