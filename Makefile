@@ -36,7 +36,7 @@ test: $(VENV)/.dev check  ## checks, then all tests
 	@echo "equisep: running the tests"
 	@$(BIN)/python -m pytest $(ARGS)
 
-FAST := $(addprefix tests/,test_house.py separation law results taps peeled compare figures report properties measuring/test_measure_numbers.py measuring/test_measure_defaults.py)
+FAST := $(addprefix tests/,test_house.py separation law results taps peeled compare figures properties measuring/test_measure_numbers.py measuring/test_measure_defaults.py)
 test-fast: $(VENV)/.dev  ## what guards the numbers and the house, for daily work
 	@echo "equisep: running the fast tests"
 	@$(BIN)/python -m pytest $(FAST) -m "not smoke and not slow" $(ARGS)

@@ -66,6 +66,18 @@ def test_the_bootstrap_of_features_that_do_not_fit_is_refused() -> None:
         measure(network(), LARGE, intervals="bootstrap", memory=1000)
 
 
+def test_sums_by_fold_that_are_too_large_are_left_out_with_a_note_whatever_the_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("equisep.measuring.plan.STATE_BYTES", 8 * 16 * 4 * 8)  # the input has 8 features, a layer 9
+    for memory in (None, 0):
+        profile = measure(network(), LARGE, memory=memory)
+        assert profile.law.intervals == {} and None not in profile.curve("null")
+        assert note(profile, "no-intervals").startswith(
+            "Intervals were left out: the sums of 10 folds of 4 classes take"
+        )
+
+
 def test_too_few_samples_for_folds_are_a_note() -> None:
     profile = measure(network(), batches(samples([5, 5, 5, 4]), 19), intervals="jackknife")
     assert profile.law.intervals == {}

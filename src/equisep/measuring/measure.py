@@ -148,7 +148,10 @@ def measure(
         notes.extend(note for each in feeds for note in each.notes.values())
         notes.extend(wrapper_notes(model))
         note_tf32(notes, model, where, dtype)
-        sizes = {f"batch_sizes{end}": sorted(each.batch_sizes, reverse=True) for each, end in zip(feeds, ("", "_test"))}  # noqa: B905
+        sizes = {
+            f"batch_sizes{end}": sorted(each.batch_sizes, reverse=True)
+            for each, end in zip(feeds, ("", "_test"), strict=False)
+        }
         profile = replace(
             profile,
             settings={**profile.settings, **sizes},

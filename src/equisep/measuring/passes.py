@@ -16,7 +16,7 @@ from equisep.measuring.forward import exact_arithmetic
 from equisep.measuring.memory import Memory, TwoPassSite, assignments, read_once
 from equisep.measuring.notes import Notes
 from equisep.measuring.options import FOLDS
-from equisep.measuring.plan import Plan
+from equisep.measuring.plan import STATE_BYTES, Plan
 from equisep.measuring.reading import Read, read
 from equisep.progress import Progress
 from equisep.separation import Assignments, SiteStatistics, TestSite, TestStatistics, TrainSite
@@ -63,6 +63,13 @@ def training_passes(plan: Plan, feed: Feed, *, notes: Notes, progress: Progress)
     sites = passes.sites
     if not steady:  # what depends on the order of the samples: also where features were kept, so that curves are whole
         sites = tuple(replace(site, chance=None, replicates=None) for site in sites)
+    large = [plan.probe.sites[index] for index in plan.sites if plan.folds and not plan.task(index).folds]
+    if large:
+        text = (
+            f"Intervals were left out: the sums of {FOLDS} folds of {plan.probe.classes} classes take more than "
+            f"{STATE_BYTES:,} bytes at {len(large)} sites (`{large[0]}`, say). Fewer features, by a reduction, would do."
+        )
+        notes.add("no-intervals", text)
     few = plan.folds > 0 and passes.read.n < 2 * FOLDS
     if few:
         notes.add("no-intervals", f"Intervals were left out: {FOLDS} folds of {passes.read.n} samples are too small.")
