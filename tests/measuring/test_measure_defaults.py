@@ -147,14 +147,43 @@ def test_a_different_class_mix_of_training_and_test_data_is_noted() -> None:
     assert "class-mix" not in codes(measure(network(), (X, Y), (X, Y), **CHEAP))
 
 
-def test_a_first_site_without_d_is_left_out_of_the_law_with_a_note() -> None:
-    """The first token's embedding is the same for every sentence: the law was refused whole."""
+class Late(nn.Module):
+    """The first token is the same in every sentence: its embedding has no D, what attends to the others has."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.mix, self.act = nn.Embedding(20, 6), Mix(), nn.ReLU()
+        self.layer, self.head = nn.Linear(6, 6), nn.Linear(6, 2)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return self.head(self.act(self.layer(self.mix(self.embed(ids)))).mean(dim=1))
+
+
+class Mix(nn.Module):
+    def forward(self, h: Tensor) -> Tensor:
+        return h + h.mean(dim=1, keepdim=True)
+
+
+def test_a_first_site_without_d_is_left_out_of_the_law_with_a_note() -> None:
+    """The law was refused whole; now its line, its loads and its curve stand at the sites that have D."""
+    torch.manual_seed(0)
+    ids, y = torch.randint(1, 20, (60, 5)), torch.arange(60) % 2
+    ids[:, 0] = 1
+    profile = measure(Late(), (ids, y), sites=["embed", "mix", "layer", "act"], reduction="first")
+    assert profile.sites[0].fuzziness is None
+    assert profile.law.curve == profile.curve()[1:] and profile.law.rho is not None
+    assert "the law is that of the sites after them" in note(profile, "late-curve")
+    assert profile.to_frame()["load"].tolist()[2:] == pytest.approx(list(profile.law.loads))
+    lines = [line.get_xdata() for line in profile.plot().lines if line.get_linewidth() == 1.4]
+    assert [list(ends) for ends in lines] == [[2, 4]]
+
+
+def test_a_site_without_d_after_others_leaves_no_law() -> None:
     class Zero(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
             return torch.zeros_like(x)
 
-    class Late(nn.Module):
+    class Gap(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.zero, self.net = Zero(), network()
@@ -162,15 +191,9 @@ def test_a_first_site_without_d_is_left_out_of_the_law_with_a_note() -> None:
         def forward(self, x: Tensor) -> Tensor:
             return self.net(x + self.zero(x))
 
-    profile = measure(Late(), (X, Y), sites=["zero", "net.blocks.*"])
-    whole = measure(network(), (X, Y), sites=["blocks.*"])
-    assert profile.sites[0].name == "input" and profile.law.curve == ()  # the gap is after the input
+    profile = measure(Gap(), (X, Y), sites=["zero", "net.blocks.*"])
+    assert profile.law.curve == ()
     assert note(profile, "no-curve").startswith("No law")
-    tokens = measure(
-        Tokens(), (torch.ones(40, 3, dtype=torch.int64), torch.arange(40) % 2), sites=["embed"], reduction="first"
-    )
-    assert tokens.law.curve == ()
-    assert whole.law.curve == whole.curve()
 
 
 @pytest.mark.parametrize("value", [1e300, 1e-300, 1e160, 1e-170])

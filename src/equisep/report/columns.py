@@ -53,8 +53,9 @@ def _over_sites(path: str, profile: Profile) -> Values:
 def _after_first(of: Callable[[LawFit], Sequence[float] | None], profile: Profile) -> Values:
     """Numbers of the steps between sites, each at the site where the step ends."""
     steps = of(profile.law) or ()
-    whole = len(steps) == len(profile.sites) - 1
-    return [None, *steps] if whole else [None] * len(profile.sites)
+    before = profile.begin() + 1  # sites before the first step of the law
+    whole = len(steps) == len(profile.sites) - before
+    return [*[None] * before, *steps] if whole else [None] * len(profile.sites)
 
 
 def _field(name: str, title: str, words: str, *, of: str = "", cell: Cell = number) -> Column:

@@ -207,7 +207,8 @@ def _draw_metric(
     if name == "training data" and metric.endswith("_test"):
         name = "test data"
     _draw_curve(axes, profile, metric, label=plain_text(name) + _law_words(law, full=alone), color=color, bars=bars)
-    _draw_line(axes, law, color, first=profile.sites[0].index)
+    if law is not None:
+        _draw_line(axes, law, color, first=profile.sites[profile.begin(metric)].index)
 
 
 def _draw_curve(
@@ -232,9 +233,9 @@ def _draw_curve(
         axes.plot(zeros, [0.015] * len(zeros), color=color, **style)
 
 
-def _draw_line(axes: Axes, law: LawFit | None, color: str, *, first: int) -> None:
+def _draw_line(axes: Axes, law: LawFit, color: str, *, first: int) -> None:
     """The fitted line, which counts from the first site of the curve."""
-    if law is None or law.rho is None or law.intercept is None or len(law.curve) < 2:
+    if law.rho is None or law.intercept is None or len(law.curve) < 2:
         return
     ends = (0, len(law.curve) - 1)
     fitted = [math.exp(law.intercept + step * math.log(law.rho)) for step in ends]

@@ -123,12 +123,13 @@ def _profile_blocks(profile: Profile, glyphs: Glyphs, width: int) -> Iterable[Re
         yield Text(words, style="dim")
     yield _law_heading(profile.law)
     yield from _site_table(profile, glyphs, width)
-    first = profile.sites[0].index if profile.sites else 0
+    begin = profile.begin()
+    first = profile.sites[begin].index if profile.sites else 0
     more = [*_other_laws(profile, glyphs)]
     rows = [*_law_rows(profile.law, glyphs, passed=passed_words(profile), first=first), *more]
     if rows:
         yield Padding(Group(Text("The law in numbers", style="bold"), _grid(rows)), (1, 0, 0, 0))
-    curve = profile.curve("fuzziness")
+    curve = profile.curve("fuzziness")[begin:]
     if any(value for value in curve):
         drawing = render_curve(curve, profile.law, min(width, 100) - 2, 14, ascii=glyphs is ASCII, first=first)
         title = f"D by {passed_words(profile).removesuffix('s')}, on a logarithmic axis"

@@ -71,6 +71,11 @@ class Profile:
             raise InputError(f"No curve `{metric}`.{did_you_mean(metric, CURVES)} Known: {', '.join(CURVES)}.")
         return tuple(getattr(reading, metric) for reading in self.sites)
 
+    def begin(self, metric: str = "fuzziness") -> int:
+        """Where a curve begins among the sites: the law leaves out first sites without D."""
+        values = self.curve(metric)
+        return next((step for step, value in enumerate(values) if value is not None), 0)
+
     def save(self, path: str | Path) -> Path:
         """Write versioned JSON; a reader never sees half a file."""
         from equisep.results.codec import save_profile
