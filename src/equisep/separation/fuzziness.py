@@ -41,7 +41,9 @@ def fuzziness(
     """D = Tr(SSw SSb⁺) of features x (n × …, flattened) with integer labels y; tensors or arrays.
 
     Invariant to translation, rotation, a common scale, the order of samples and the names of classes. D is that of the
-    numbers as given, float32 as well as float64, at any offset. The options are those of `equisep.separation.Convention`.
+    numbers as given, except that directions in which class means differ by no more than the rounding of these numbers leaves
+    of a mean are cut (`rounding_cut`): they would be noise over noise. Numbers far from zero in float32 have such directions
+    sooner; `tol=0` cuts none. The options are those of `equisep.separation.Convention`.
 
     >>> equisep.fuzziness([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1])
     0.04
