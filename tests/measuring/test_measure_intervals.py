@@ -1,6 +1,7 @@
 """Intervals by bootstrap and by jackknife, from kept features and from folds of a stream."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -107,3 +108,34 @@ def test_labels_in_step_with_the_folds_do_not_widen_the_interval() -> None:
     # ten folds know a standard error to a factor of two or so; leaving whole classes out is off by far more
     ratio = np.log(widths(streamed)) / np.log(widths(kept))
     assert (ratio > 1 / 4).all() and (ratio < 4).all()
+
+
+@pytest.mark.parametrize("memory", [None, 0])
+def test_d_without_each_fold_travels_with_the_profile(memory: int | None) -> None:
+    sites, y, _ = features(network(), LARGE)
+    fold = Assignments.of(y, first=0, classes=4, folds=10, relabelings=0, seed=0).folds
+    profile = measure(network(), LARGE, memory=memory)
+    for site, x in zip(profile.sites, sites, strict=True):
+        wanted = [equisep.fuzziness(x[fold != g], y[fold != g]) for g in range(10)]
+        assert site.fuzziness_folds == pytest.approx(wanted, rel=1e-6)  # their directions are of single precision
+    assert (profile.samples.n, profile.samples.folds, profile.samples.seed) == (1000, 10, 0)
+
+
+@pytest.mark.parametrize("kind", ["bootstrap", "none"])
+def test_without_a_jackknife_there_are_no_folds(kind: str) -> None:
+    profile = measure(network(), LARGE, intervals=kind, resamples=5)  # type: ignore[arg-type]
+    assert profile.samples is None and profile.sites[0].fuzziness_folds is None
+
+
+def test_the_order_of_samples_is_known_by_labels_and_inputs_whatever_the_batches() -> None:
+    x, y = samples([25] * 4)
+    one, two, by_name = (
+        measure(network(), data).samples for data in (batches((x, y), 10), batches((x, y), 33), [{"x": x, "labels": y}])
+    )
+    assert one == two == by_name
+    moved, turned = x.clone(), y.flip(0)
+    moved[7, 3] += 1e-6
+    other = measure(network(), batches((moved, y))).samples
+    assert other.inputs != one.inputs and replace(other, inputs=one.inputs) == one
+    other = measure(network(), batches((x, turned))).samples
+    assert other.labels != one.labels and replace(other, labels=one.labels) == one

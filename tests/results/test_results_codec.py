@@ -69,6 +69,17 @@ def test_what_is_none_comes_back_none(tmp_path: Path) -> None:
     assert Profile.load(profile.save(tmp_path / "p.json")) == profile
 
 
+def test_a_profile_without_folds_is_read(profile: Profile, saved: Path) -> None:
+    content = json.loads(saved.read_text(encoding="utf-8"))
+    del content["samples"]
+    for site in content["sites"]:
+        assert len(site.pop("fuzziness_folds")) == 10
+    saved.write_text(json.dumps(content), encoding="utf-8")
+    again = Profile.load(saved)
+    assert again.samples is None and again.law == profile.law
+    assert again == replace(profile, samples=None, sites=tuple(replace(s, fuzziness_folds=None) for s in profile.sites))
+
+
 def test_the_least_profile_comes_back_equal(tmp_path: Path) -> None:
     profile = Profile(model="ü", classes=2, counts=(1, 2), sites=(), law=LawFit(curve=()))
     assert load_profile(save_profile(profile, tmp_path / "p.json")) == profile
@@ -241,6 +252,8 @@ def altered(saved: Path, **changes: Any) -> Path:
         ({"sites__0__fuzziness_interval__low": -1e-3}, "no limit below 0"),
         ({"counts": [1]}, "numbers"),
         ({"sites__1__class_fuzziness": [1.0]}, "one per class"),
+        ({"sites__1__fuzziness_folds": [1.0]}, "several numbers"),
+        ({"sites__1__fuzziness_folds": [1.0, -1.0]}, "several numbers"),
     ],
 )
 def test_numbers_that_cannot_stand_beside_each_other_are_refused(saved: Path, changes: Any, words: str) -> None:

@@ -257,7 +257,7 @@ def check_same(one: Read, two: Read, feed: Feed) -> bool:
             f"The {feed.what} data cannot be read twice: {one.n} samples in the first reading, {two.n} in the second, "
             f"classes {one.counts.tolist()[:10]} and {two.counts.tolist()[:10]}. Pass data that repeat, or more `memory`."
         )
-    return one.order == two.order
+    return one.order.labels == two.order.labels
 
 
 def _note_changes(notes: Notes, moved: float, *, steady: bool, what: str) -> None:

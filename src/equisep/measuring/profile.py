@@ -88,6 +88,9 @@ def profile_of(
         accuracy_test=reads[1].accuracy if test is not None else None,
         accuracy_class_train=reads[0].class_accuracy,
         accuracy_class_test=reads[1].class_accuracy if test is not None else None,
+        samples=reads[0].order.saved(n=reads[0].n, folds=plan.folds, seed=options.seed)
+        if kind == "jackknife"
+        else None,
         settings=encode({**asdict(options), "grain": probe.grain or None, "intervals_by": kind if known else None}),
     )
 
@@ -111,6 +114,7 @@ def _with_fuzziness(
         fuzziness=fuzziness_of(train.spread, options.convention) if wanted else None,
         fuzziness_test=fuzziness_of(test.spread, options.convention) if test and wanted else None,
         class_fuzziness=_class_values(train) if options.wants("class_fuzziness") else None,
+        fuzziness_folds=_folds(train, options),
         rank=space.rank if ranked else None,
         cut=space.cut if ranked else None,
         singular_values=tuple(space.singular_values.tolist()) if options.wants("spectrum") else None,
@@ -152,6 +156,12 @@ def _nc1(train: SiteStatistics) -> float | None:
         return None
     value = fuzziness_of(train.collapse, PHD20)
     return None if value is None else value / int((train.collapse.centers.counts > 0).sum())
+
+
+def _folds(train: SiteStatistics, options: Options) -> tuple[float, ...] | None:
+    """D without each fold, where that is what the replicates are; what is beyond all numbers cannot be saved."""
+    known = train.replicates if options.intervals != "bootstrap" else None
+    return known if known is not None and np.isfinite(known).all() else None
 
 
 def _class_values(train: SiteStatistics) -> tuple[float | None, ...] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ from torch import Tensor
 from equisep.data.feed import Feed
 from equisep.errors import SiteError
 from equisep.labels import check_range
+from equisep.measuring.fingerprint import Fingerprint
 from equisep.measuring.forward import exact_arithmetic, run_model
 from equisep.measuring.plan import Plan
 from equisep.measuring.probe import Probe, check_batch, check_finite
@@ -25,13 +25,13 @@ Take = Callable[[int, Rows], None]
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a reading saw beside the features: label counts, a fingerprint of their order, the network's hits per class.
+    """What a reading saw beside the features: label counts, fingerprints of the samples in order, hits per class.
 
     `pure` batches hold one class only; `random` says that the model draws random numbers.
     """
 
     counts: Int[Tensor, " k"]
-    order: int
+    order: Fingerprint
     hits: Int[Tensor, " k"] | None
     batches: int
     pure: int
@@ -79,7 +79,7 @@ def read(
     state = _State(probe, only, only_last=options.calls == "last")
     counts = torch.zeros(probe.classes, dtype=torch.int64, device="cpu")
     hits = torch.zeros_like(counts)
-    order, pure, index = 0, 0, -1
+    order, pure, index = Fingerprint(), 0, -1
     random = False
     scored = scored and probe.scored
     total = feed.batches
@@ -107,7 +107,7 @@ def read(
             local = labels.cpu()
             here = torch.bincount(local, minlength=probe.classes)
             counts += here
-            order = zlib.crc32(local.numpy().tobytes(), order)
+            order = order.after(inputs, local)
             pure += int(local.unique().numel() == 1)
             scores = scores_of(output) if scored else None
             scored = scores is not None and scores.shape == (len(labels), probe.classes)

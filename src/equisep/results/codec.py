@@ -117,6 +117,9 @@ def _check_relations(profile: Profile) -> None:
     for site in readings:
         _check_interval(site.fuzziness_interval, f"{site.name}.fuzziness_interval", positive=True)
         _check_interval(site.fuzziness_corrected_interval, f"{site.name}.fuzziness_corrected_interval")
+        folds = site.fuzziness_folds
+        known = folds is None or (len(folds) > 1 and min(folds) >= 0)
+        _expect(known, f"{site.name}.fuzziness_folds", "several numbers ≥ 0", folds)
         for field in ("class_fuzziness", "ncc_class_train", "ncc_class_test"):
             values = getattr(site, field)
             _expect(values is None or len(values) == profile.classes, f"{site.name}.{field}", "one per class", values)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equisep.errors import InputError, MissingExtraError, did_you_mean
-from equisep.results.records import ClassifierReading, GrainChoice, LawFit, Note, SiteReading
+from equisep.results.records import ClassifierReading, GrainChoice, LawFit, Note, SampleOrder, SiteReading
 
 if TYPE_CHECKING:
     import pandas
@@ -27,7 +27,7 @@ class Profile:
     `effective_depth` is the first layer from which on nearest-center training accuracy stays at 1 − ε or more,
     `effective_depth_balanced` the same for the mean over classes, `network_depth` the first layer whose nearest centers come
     within ε of the network's own accuracy (on test data where there are any). `settings` are all choices that can change a
-    number (ε among them); `provenance` says what produced it.
+    number (ε among them); `provenance` says what produced it; `samples` tells whether another profile read the same ones.
     """
 
     model: str
@@ -51,6 +51,7 @@ class Profile:
     network_depth: int | None = None
     accuracy_class_train: tuple[float | None, ...] | None = None
     accuracy_class_test: tuple[float | None, ...] | None = None
+    samples: SampleOrder | None = None
 
     def __getitem__(self, site: str | int) -> SiteReading:
         """The reading of one site, by name or index."""

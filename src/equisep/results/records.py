@@ -155,7 +155,8 @@ class SiteReading:
 
     Without a suffix a number is of the training data; `_test` marks the test data. `null` is the chance level: D under
     permuted labels. `confused` are the pairs of classes most often taken for each other by nearest centers, with the number
-    of samples; `nearest` those whose means are closest, with their distance.
+    of samples; `nearest` those whose means are closest, with their distance. `fuzziness_folds` is D without each fold of the
+    samples, where intervals are by jackknife.
     """
 
     index: int
@@ -190,6 +191,22 @@ class SiteReading:
     confused_test: tuple[ClassPair, ...] | None = None
     nearest: tuple[ClassPair, ...] | None = None
     cosines: ClassCosines | None = None
+    fuzziness_folds: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SampleOrder:
+    """Which samples were read under which numbers, as far as fingerprints tell: two profiles with one order share their folds.
+
+    `labels` and `inputs` are CRC-32 in the order of the samples, whatever the batches; of `inputs` 64 numbers per sample at
+    most, `None` where the model takes no tensor. A sample's fold follows from its number, `folds` and `seed`.
+    """
+
+    n: int
+    labels: str
+    inputs: str | None
+    folds: int
+    seed: int
 
 
 @dataclass(frozen=True, slots=True)
