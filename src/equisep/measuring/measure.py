@@ -136,27 +136,15 @@ def measure(
     if not (isinstance(sites, str) and sites in GRAINS):
         choose(model, sites)  # refuse wrong sites before any work
     with _placed(model, device), random_state_kept(train, test):
-        where, dtype = _home(model)
+        where, dtype = home_of(model)
         feed = Feed(train, what="training", device=where, dtype=dtype, unpack=unpack)
         feed_test = None if test is None else Feed(test, what="test", device=where, dtype=dtype, unpack=unpack)
         notes = Notes()
-        plan = _plan(model, feed, feed_test, sites, how, options, notes)
-        names = _class_names(class_names, feed, plan.probe.classes)
+        plan = plan_for(model, feed, feed_test, sites, how, options, notes)
+        names = known_class_names(class_names, feed, plan.probe.classes)
         title = name or type(inner(model)).__name__
-        profile, failure = _measured(plan, feed, feed_test, title, names, notes, progress)
-        feeds = [each for each in (feed, feed_test) if each is not None]
-        notes.extend(note for each in feeds for note in each.notes.values())
-        notes.extend(wrapper_notes(model))
-        note_tf32(notes, model, where, dtype)
-        sizes = {
-            f"batch_sizes{end}": sorted(each.batch_sizes, reverse=True)
-            for each, end in zip(feeds, ("", "_test"), strict=False)
-        }
-        profile = replace(
-            profile,
-            settings={**profile.settings, **sizes},
-            provenance={**provenance(where, dtype), "tf32": tf32_allowed(where)},
-            notes=notes.ranked(),
+        profile, failure = run_plan(
+            plan, feed, feed_test, name=title, class_names=names, notes=notes, progress=progress
         )
     if failure is not None:
         failure.profile = profile
@@ -177,7 +165,7 @@ def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, numbers.Integral) and value is not True and value is not False else value
 
 
-def _class_names(names: Sequence[str] | None, feed: Feed, classes: int) -> tuple[str, ...] | None:
+def known_class_names(names: Sequence[str] | None, feed: Feed, classes: int) -> tuple[str, ...] | None:
     """The names of the K classes: as given, or as the data tell where they tell of K classes."""
     if names is None:
         return feed.class_names if feed.class_names is not None and len(feed.class_names) == classes else None
@@ -187,7 +175,7 @@ def _class_names(names: Sequence[str] | None, feed: Feed, classes: int) -> tuple
     return known
 
 
-def _plan(
+def plan_for(
     model: nn.Module,
     feed: Feed,
     feed_test: Feed | None,
@@ -210,7 +198,41 @@ def _plan(
         with random_state_kept(feed_test.source):
             _, first = feed_test.first()
         check_range(first, seen.classes, owner=seen.owner, where="the first batch of the test data")
-    return Plan(model, seen, reduction, options, _classifier(model, seen.classifier, options))
+    return Plan(model, seen, reduction, options)
+
+
+def run_plan(
+    plan: Plan,
+    feed: Feed,
+    feed_test: Feed | None,
+    *,
+    name: str,
+    class_names: tuple[str, ...] | None,
+    notes: Notes,
+    progress: Progress = silent,
+) -> tuple[Profile, EquisepError | None]:
+    """The profile of a plan on these data; an error in the test data comes back beside what the training data gave.
+
+    One plan serves as often as the model is read: its weights are those of now.
+    """
+    where, dtype = home_of(plan.model)
+    plan = replace(plan, layer=_classifier(plan.model, plan.probe.classifier, plan.options))
+    profile, failure = _statistics(plan, feed, feed_test, name, class_names, notes, progress)
+    feeds = [each for each in (feed, feed_test) if each is not None]
+    notes.extend(note for each in feeds for note in each.notes.values())
+    notes.extend(wrapper_notes(plan.model))
+    note_tf32(notes, plan.model, where, dtype)
+    sizes = {
+        f"batch_sizes{end}": sorted(each.batch_sizes, reverse=True)
+        for each, end in zip(feeds, ("", "_test"), strict=False)
+    }
+    profile = replace(
+        profile,
+        settings={**profile.settings, **sizes},
+        provenance={**provenance(where, dtype), "tf32": tf32_allowed(where)},
+        notes=notes.ranked(),
+    )
+    return profile, failure
 
 
 def _classifier(model: nn.Module, name: str | None, options: Options) -> nn.Linear | None:
@@ -227,7 +249,7 @@ def _classifier(model: nn.Module, name: str | None, options: Options) -> nn.Line
     return plain
 
 
-def _measured(
+def _statistics(
     plan: Plan,
     feed: Feed,
     feed_test: Feed | None,
@@ -245,14 +267,14 @@ def _measured(
             test = test_passes(plan, feed_test, train=train.sites, notes=notes, progress=progress)
         except EquisepError as error:
             failure = error
-    with exact_arithmetic(_home(plan.model)[0]):
+    with exact_arithmetic(home_of(plan.model)[0]):
         return profile_of(plan, train, test, name=title, class_names=class_names, notes=notes), failure
 
 
 @contextmanager
 def _placed(model: nn.Module, device: str | torch.device | None) -> Iterator[None]:
     """The model on `device` for the while, then back where it was."""
-    before = _home(model)[0]
+    before = home_of(model)[0]
     there = before if device is None else usable_device(device, asked="measure")
     if there == before:
         yield
@@ -264,7 +286,7 @@ def _placed(model: nn.Module, device: str | torch.device | None) -> Iterator[Non
         model.to(before)
 
 
-def _home(model: nn.Module) -> tuple[torch.device, torch.dtype | None]:
+def home_of(model: nn.Module) -> tuple[torch.device, torch.dtype | None]:
     """Where a model's parameters live, and their floating type."""
     tensors = [*model.parameters(), *model.buffers()]
     where = tensors[0].device if tensors else torch.device("cpu")
