@@ -100,7 +100,7 @@ def test_quiet_says_nothing_but_the_result(tmp_path: Path) -> None:
         (("--rate", "-1"), "`--rate` must be a positive number; found -1.0."),
         (("--depth", "0"), "A network needs a depth of at least 1; found 0."),
         (("--device", "cuda:77"), "`--device cuda:77` cannot be used here"),
-        (("--reading", "mxed"), "No reading `mxed`. Did you mean `mixed`? Known: eval, mixed."),
+        (("--reading", "mxed"), "No reading `mxed`. Did you mean `mixed`? Known: eval, mixed, drawn."),
         (("--epochs", "-1"), "Training needs epochs ≥ 0"),
         (("--depth", "9" * 20), f"`--depth` takes 1 to 1000 layers; found {'9' * 20}."),
     ],

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equisep.data import draw, randomize_labels
+from equisep.data.sampling import order_among
 from equisep.errors import InputError, LabelError
 
 seeds = st.integers(0, 2**32)
@@ -161,3 +162,81 @@ def test_random_labels_that_cannot_be() -> None:
         randomize_labels([0, 1], share=1.5, classes=2)
     with pytest.raises(LabelError, match="asked for 2 classes; the highest label is 4"):
         randomize_labels([0, 4], share=0.5, classes=2)
+
+
+def walked(sizes: list[int], pool: int | list[int] | None, seed: int, held: int = 600) -> np.ndarray:
+    """The labels of a walk, in the order read."""
+    labels = np.repeat(np.arange(len(sizes)), held)
+    return labels[draw(labels, sizes=sizes, seed=seed, order="walk", pool_per_class=pool)]
+
+
+@given(label_lists, seeds, st.data())
+@settings(max_examples=40, deadline=None)
+def test_a_walk_draws_the_same_samples_in_another_order(labels: np.ndarray, seed: int, data: st.DataObject) -> None:
+    sizes = [data.draw(st.integers(0, int(count))) for count in np.bincount(labels)]
+    walk = draw(labels, sizes=sizes, seed=seed, order="walk")
+    ascending = draw(labels, sizes=sizes, seed=seed)
+    np.testing.assert_array_equal(np.sort(walk), ascending)
+    np.testing.assert_array_equal(ascending[order_among(walk)], walk)
+    np.testing.assert_array_equal(walk, draw(labels, sizes=sizes, seed=seed, order="walk"))
+
+
+def test_a_walk_is_what_a_loop_over_the_shuffled_pool_keeps() -> None:
+    """The distribution of the labels read, position by position, against the loop of the authors' program."""
+    rng, sizes, pool, runs = np.random.default_rng(0), [3, 1, 2], [5, 4, 3], 4000
+    ours, theirs = np.zeros((6, 3)), np.zeros((6, 3))
+    for seed in range(runs):
+        ours[np.arange(6), walked(sizes, pool, seed, held=3)] += 1
+        room, kept = list(sizes), []
+        for k in rng.permutation(np.repeat(np.arange(3), pool)):
+            if room[k]:
+                room[k] -= 1
+                kept.append(k)
+        theirs[np.arange(6), kept] += 1
+    worst = np.abs(ours - theirs).max() / runs
+    assert worst < 5 * np.sqrt(2 * 0.25 / runs)  # five deviations of the difference of two shares
+
+
+def test_classes_run_out_at_the_end_of_a_walk_as_in_the_authors_sets() -> None:
+    """10 × 100 of 6,000 each: of the last batch of 100 two classes have 2 or fewer on average, the largest about 23."""
+    last = np.array([np.bincount(walked([100] * 10, 6000, seed)[-100:], minlength=10) for seed in range(60)])
+    few, largest = (last <= 2).sum(axis=1), last.max(axis=1)
+    for values, expected in ((few, 2.0), (largest, 23.0)):
+        error = values.std(ddof=1) / np.sqrt(len(values))
+        assert abs(values.mean() - expected) < 4 * error + 0.5  # the page prints whole numbers
+
+
+def test_small_classes_are_in_a_third_of_the_batches_only() -> None:
+    """5 × 500 + 5 × 100: 63 % of all batches of 100 hold none of the five small classes."""
+    shares = [
+        np.mean([(part < 5).all() for part in walked([500] * 5 + [100] * 5, 6000, seed).reshape(-1, 100)])
+        for seed in range(40)
+    ]
+    assert abs(np.mean(shares) - 0.63) < 4 * np.std(shares, ddof=1) / np.sqrt(len(shares)) + 0.005
+
+
+def test_the_run_out_of_a_part_is_that_of_the_full_pool_which_it_is_told_of() -> None:
+    """A walk that keeps 500 of 600 per class ends as one that keeps 5,000 of 6,000; of 6,000 the same 500 run out sooner."""
+
+    def largest_at_the_end(pool: int | None) -> float:
+        ends = [walked([500] * 10, pool, seed)[-100:] for seed in range(20)]
+        return float(np.mean([np.bincount(end, minlength=10).max() for end in ends]))
+
+    assert 20 < largest_at_the_end(None) < 28 < 32 < largest_at_the_end(6000) < 40
+
+
+def test_the_walk_is_the_same_on_every_machine() -> None:
+    labels = np.repeat([0, 1], 8)
+    assert draw(labels, per_class=3, seed=0, order="walk").tolist() == [7, 11, 12, 8, 2, 0]
+
+
+def test_walks_that_cannot_be() -> None:
+    labels = np.repeat([0, 1], 8)
+    with pytest.raises(InputError, match=r"`order` was 'wolk'\. Did you mean `walk`\? Known: position, walk\."):
+        draw(labels, per_class=3, order="wolk")
+    with pytest.raises(InputError, match="the pool holds 2 samples of class 0; 3 are drawn"):
+        draw(labels, per_class=3, order="walk", pool_per_class=2)
+    with pytest.raises(InputError, match="3 numbers for 2 classes"):
+        draw(labels, per_class=3, order="walk", pool_per_class=[8, 8, 8])
+    with pytest.raises(InputError, match="Give it with `order='walk'`"):
+        draw(labels, per_class=3, pool_per_class=8)

@@ -338,7 +338,7 @@ print(json.dumps(found))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == [
         "`measure` needs a torch.nn.Module; found builtin_function_or_method.",
-        "No reading `evel`. Did you mean `eval`? Known: eval, mixed.",
+        "No reading `evel`. Did you mean `eval`? Known: eval, mixed, drawn.",
         "No intervals `boot`. Did you mean `bootstrap`? Known: auto, bootstrap, jackknife, none.",
         "No weighting `classes`. Did you mean `class`? Known: sample, class, mixed.",
     ]

@@ -262,7 +262,7 @@ def test_a_device_that_is_not_there_is_refused(device: str) -> None:
         (lambda: Watch(epochs=(3, -2)), "Epochs are counted from 0; found -2."),
         (lambda: Watch(batch_size=1), "BatchNorm cannot normalize batches of 1. Read batches of 2 or more."),
         (lambda: Watch(sites=False, test="sites"), "Test sites are read against those of training data. Leave `sites` on."),
-        (lambda: Watch(reading=()), "An ensemble is read in one way at least; `reading` is empty. Name `mixed` or `eval`."),
+        (lambda: Watch(reading=()), "`readings` takes at least one of eval, mixed, drawn; found ()."),
     ],
 )  # fmt: skip
 def test_records_refuse_what_makes_no_sense(make: Callable[[], Any], sentence: str) -> None:
@@ -298,7 +298,7 @@ print(json.dumps(told))
     assert json.loads(done.stdout) == [
         "No optimizer `adm`. Did you mean `adam`? Known: sgd, momentum, adam.",
         "No rule `holds` for frozen BatchNorm. Did you mean `hold`? Known: follow, hold.",
-        "No reading `evil`. Did you mean `eval`? Known: eval, mixed.",
+        "No reading `evil`. Did you mean `eval`? Known: eval, mixed, drawn.",
         "Test data are read for `accuracy` or `sites`; found `site`. Did you mean `sites`?",
         "`data_seed` is a whole number from 0 on; found 1.5.",
         "`data_seed` is a whole number from 0 on; found True.",

@@ -385,7 +385,7 @@ def test_everything_that_can_change_a_number_is_recorded() -> None:
     found = trained([one], watch=watch, per_class=20, starts=[start(one)], tf32=True)
     expected = {"dtype": "float64", "tf32": True, "engine": "eager", "per_class": 20, "sizes": None, "starts": "given"}
     assert {name: found.settings[name] for name in expected} == expected
-    assert found.settings["watch"]["reading"] == ["eval"] and found.settings["watch"]["batch_size"] == 50
+    assert found.settings["watch"]["readings"] == ["eval"] and found.settings["watch"]["batch_size"] == 50
     assert found.settings["stages"][0]["epochs"] == 1
     assert "keys" not in found.settings
     assert {"torch", "device", "dtype", "equisep"} <= set(found.provenance)

@@ -54,6 +54,18 @@ def _load_embedded(name: str) -> Dataset:
         return load_npz(path, name=name, source="embedded", classes=10, class_names=FASHION_NAMES)
 
 
+def full_per_class(dataset: Dataset) -> int | None:
+    """How many training samples per class the official set holds of which `dataset` is a part; None where it is no part.
+
+    The size of the pool that a walk goes through (`equisep.data.draw`), for the embedded parts of Fashion-MNIST and parts
+    of official sets that a user's folder holds under their names.
+    """
+    source = SOURCES["fashion-mnist"] if dataset.name in _EMBEDDED else SOURCES.get(dataset.name)
+    if source is None or len(dataset.y_train) >= source.samples[0]:
+        return None
+    return source.samples[0] // source.classes
+
+
 def user_folders(data_dir: str | os.PathLike[str] | None) -> list[Path]:
     """The folders the user named, in the order they are searched; one that does not exist is an error."""
     named = [("data_dir", data_dir), (FOLDER_VARIABLE, os.environ.get(FOLDER_VARIABLE))]

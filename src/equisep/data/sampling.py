@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from equisep.errors import InputError, LabelError
+from equisep.errors import InputError, LabelError, did_you_mean
 from equisep.labels import Labels, label_vector
 from equisep.shapes import Int
 
-DRAW, RELABEL, ORDER = 0, 1, 2  # the uses of a seed, so that no two read the same stream
+DRAW, RELABEL, ORDER, WALK = 0, 1, 2, 3  # the uses of a seed, so that no two read the same stream
+DRAW_ORDERS = ("position", "walk")
 
 
 def raw_stream(count: int, *, seed: int, use: int, key: int = 0) -> npt.NDArray[np.uint64]:
@@ -40,20 +41,30 @@ def draw(
     sizes: Sequence[int] | None = None,
     seed: int = 0,
     classes: int | Sequence[int] | None = None,
+    order: str = "position",
+    pool_per_class: int | Sequence[int] | None = None,
 ) -> Int[np.ndarray, " m"]:
-    """Positions of a sample without replacement, ascending: `per_class` of each class, or `sizes[i]` of the i-th.
+    """Positions of a sample without replacement: `per_class` of each class, or `sizes[i]` of the i-th.
 
     `classes` are the classes drawn from: a list, a number K for 0 … K − 1, or all that `labels` hold. With neither
     `per_class` nor `sizes` every sample of those classes is taken. What is drawn of class k depends on the seed, k and
     the samples of k only, and a larger draw contains every smaller one of the same seed: sweeps over size are nested.
+
+    `order` is that of the positions: ascending (`position`), or that of He & Su's program (`walk`): one shuffled walk
+    through the whole pool which keeps a sample unless its class is full, so that classes run out towards the end. The
+    samples are the same. Where `labels` are a part of a larger pool, `pool_per_class` (one number, or one for each class) is
+    its size, and the order is that of a walk through the larger pool: see `walk_places`.
     """
+    if order not in DRAW_ORDERS:
+        raise InputError(f"`order` was {order!r}.{did_you_mean(order, DRAW_ORDERS)} Known: {', '.join(DRAW_ORDERS)}.")
     vector = label_vector(labels)[0]
     chosen = _classes(vector, classes)
     if per_class is not None and sizes is not None:
         raise InputError("`draw` got both `per_class` and `sizes`. Give one of them.")
     if sizes is not None and len(sizes) != len(chosen):
         raise InputError(f"`sizes` has {len(sizes)} numbers for {len(chosen)} classes. Give one for each class.")
-    taken = [np.empty(0, dtype=np.int64)]
+    taken: list[npt.NDArray[np.int64]] = []
+    members_of = []
     for i, k in enumerate(chosen):
         members = np.flatnonzero(vector == k)
         wanted = per_class if sizes is None else sizes[i]
@@ -65,7 +76,31 @@ def draw(
                 f"Ask for at most {len(members)}, or load a larger data set."
             )
         taken.append(members[permutation(len(members), seed=seed, use=DRAW, key=k)][:wanted])
-    return np.sort(np.concatenate(taken))
+        members_of.append(len(members))
+    positions = np.concatenate([np.empty(0, dtype=np.int64), *taken])
+    if order == "position":
+        if pool_per_class is not None:
+            raise InputError("`pool_per_class` is the pool that a walk goes through. Give it with `order='walk'`.")
+        return np.sort(positions)
+    pool = _pool_sizes(members_of if pool_per_class is None else pool_per_class, [len(part) for part in taken])
+    return positions[np.argsort(walk_places([len(part) for part in taken], pool, seed=seed), kind="stable")]
+
+
+def walk_places(sizes: Sequence[int], pool: Sequence[int], *, seed: int) -> Int[np.ndarray, " m"]:
+    """Where a shuffled walk through a pool of `pool[i]` samples per class meets those that it keeps, `sizes[i]` of the i-th.
+
+    The places of the first class come first, ascending, then those of the next. Samples of one class are exchangeable, so a
+    walk through the whole pool and the first `sizes[i]` places of each class in a shuffled sequence of the pool's labels,
+    filled with a sample drawn beforehand, have one and the same distribution.
+    """
+    labels = np.repeat(np.arange(len(pool)), pool)[permutation(sum(pool), seed=seed, use=WALK)]
+    places = [np.flatnonzero(labels == k)[:size] for k, size in enumerate(sizes)]
+    return np.concatenate([np.empty(0, dtype=np.int64), *places])
+
+
+def order_among(walk: Int[np.ndarray, " m"]) -> Int[np.ndarray, " m"]:
+    """The order of a walk among its positions taken ascending: `np.sort(walk)[order_among(walk)]` is the walk."""
+    return np.searchsorted(np.sort(walk), walk).astype(np.int64)
 
 
 @overload
@@ -95,6 +130,22 @@ def randomize_labels(
     fresh = (raw_stream(len(vector), seed=seed, use=RELABEL, key=1) % np.uint64(classes)).astype(np.int64)
     vector[replaced] = fresh[replaced]
     return torch.from_numpy(vector).to(labels.device) if isinstance(labels, torch.Tensor) else vector
+
+
+def _pool_sizes(pool: int | Sequence[int], sizes: Sequence[int]) -> list[int]:
+    """How many samples of each class a walk meets; a class that it keeps none of need not be there."""
+    known = [pool] * len(sizes) if isinstance(pool, int | np.integer) else list(pool)
+    if len(known) != len(sizes):
+        raise InputError(
+            f"`pool_per_class` has {len(known)} numbers for {len(sizes)} classes. Give one for each class."
+        )
+    for k, (held, wanted) in enumerate(zip(known, sizes, strict=True)):
+        if held < wanted:
+            raise InputError(
+                f"`pool_per_class` says that the pool holds {held} samples of class {k}; {wanted} are drawn. "
+                "It is the size of the whole set that the samples come from."
+            )
+    return [int(held) for held in known]
 
 
 def _classes(vector: Labels, classes: int | Sequence[int] | None) -> list[int]:

@@ -17,6 +17,7 @@ from equisep.measuring.forward import Calling, run_model
 from equisep.measuring.notes import Notes
 from equisep.measuring.options import Options
 from equisep.results import Note
+from equisep.results.readings import BY_BATCH
 from equisep.separation.group_sums import as_float64
 from equisep.taps import (
     GRAINS,
@@ -353,9 +354,9 @@ def check_finite(features: Tensor, *, site: str, where: str) -> None:
 
 
 def check_batch(model: nn.Module, size: int, options: Options, *, index: int, what: str) -> None:
-    """In the reading `mixed` a batch of one sample has no spread for BatchNorm to normalize by."""
-    if options.reading == "mixed" and size == 1 and batch_norms(model):
+    """In a reading by the batch one sample alone has no spread for BatchNorm to normalize by."""
+    if options.reading in BY_BATCH and size == 1 and batch_norms(model):
         raise InputError(
-            f"The reading `mixed` needs at least 2 samples per batch; batch {index} of the {what} data holds 1. "
+            f"The reading `{options.reading}` needs at least 2 samples per batch; batch {index} of the {what} data holds 1. "
             "Use another batch size, or `drop_last=True`."
         )

@@ -1,4 +1,4 @@
-"""How a model is read, `eval` or `mixed`, and how it is left exactly as it was found."""
+"""How a model is read, by running statistics or by the batch, and how it is left exactly as it was found."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from equisep.results import Reading, reading_named
+from equisep.results.readings import BY_BATCH
 
 
 @contextmanager
@@ -20,8 +21,9 @@ def reading_mode(model: nn.Module, reading: Reading) -> Iterator[None]:
     """Put a model in reading mode, without gradients, and give every flag back afterwards.
 
     eval   BatchNorm uses its running statistics; dropout off.
-    mixed  BatchNorm uses the statistics of the batch being read, running statistics untouched; dropout off.
-           The figures of He & Su 2023 were read so, in batches of 100.
+    mixed, drawn  BatchNorm uses the statistics of the batch being read, running statistics untouched; dropout off.
+           Which batches are read is what makes the difference between the two: the figures of He & Su 2023 are of
+           batches of 100 in the order drawn.
     """
     reading = reading_named(reading)
     training = [(module, module.training) for module in model.modules()]
@@ -29,7 +31,7 @@ def reading_mode(model: nn.Module, reading: Reading) -> Iterator[None]:
     try:
         for module, _ in training:  # not `eval()`: some modules override it, and merge weights there
             module.training = False
-        if reading == "mixed":
+        if reading in BY_BATCH:
             for norm, _ in tracking:
                 # torch passes no buffers to the kernel then: nothing is updated, not even by 0·NaN
                 norm.training, norm.track_running_stats = True, False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, fields
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from equisep.data.batches import batch_starts
 from equisep.data.sampling import ORDER, permutation
 from equisep.errors import InputError, did_you_mean
 from equisep.results import Reading, reading_named
+from equisep.results.readings import BY_BATCH, readings_named
 from equisep.separation.batched import StackedCenters, read_stacked, stacked_hits
 from equisep.shapes import Float, Int
 from equisep.training.ensemble.passes import Vectors, linear, normalize, vectors_of
@@ -33,29 +34,32 @@ class Watch:
     """When and how an ensemble is read while it trains; after the last epoch it always is.
 
     epochs       counted over all stages; 0 is before the first step.
-    reading      `mixed`, `eval`, or several of them: see `equisep.measure`. `modes`, the former name, is still taken.
+    readings     `mixed`, `eval`, `drawn`, or several of them, all of one training: see `equisep.measure`. `reading`, for
+                 one, and `modes`, the former name, are taken too.
     sites        whether every site is read (D, D_k, CDNV, nearest centers), or loss and accuracy alone.
     test         what is read of test data: `accuracy`, or `sites` as well.
-    batch_size, seed      the batches of the reading `mixed`: one fixed class-mixed order, as `equisep.data.Batches`.
+    batch_size, seed      the batches of the reading `mixed`: one fixed class-mixed order, as `equisep.data.Batches`. In
+                 `drawn` the training samples come in the order drawn, see `train_ensemble`; test data, which are taken
+                 whole, as in `mixed`.
     """
 
     epochs: tuple[int, ...] = ()
-    reading: Reading | Sequence[Reading] = "mixed"
+    readings: Reading | Sequence[Reading] = "mixed"
     sites: bool = True
     test: TestReading = "accuracy"
     batch_size: int = 100
     seed: int = 0
     modes: InitVar[Sequence[str] | None] = None
+    reading: InitVar[Reading | Sequence[Reading] | None] = None
 
-    def __post_init__(self, modes: Sequence[str] | None) -> None:
+    def __post_init__(self, modes: Sequence[str] | None, reading: Reading | Sequence[Reading] | None) -> None:
         if modes is not None:
-            readings = tuple(reading_named(None, mode=mode) for mode in modes)
+            named = tuple(reading_named(None, mode=mode) for mode in modes)
+            if not named:
+                raise InputError("An ensemble is read in one way at least; `modes` is empty. Name `mixed` or `eval`.")
         else:
-            names = (self.reading,) if isinstance(self.reading, str) else self.reading
-            readings = tuple(reading_named(name) for name in names)
-        if not readings:
-            raise InputError("An ensemble is read in one way at least; `reading` is empty. Name `mixed` or `eval`.")
-        object.__setattr__(self, "reading", readings)
+            named = readings_named(self.readings if reading is None else reading)
+        object.__setattr__(self, "readings", named)
         if self.test not in get_args(TestReading):
             hint = did_you_mean(str(self.test), get_args(TestReading))
             raise InputError(f"Test data are read for `accuracy` or `sites`; found `{self.test}`.{hint}")
@@ -67,9 +71,9 @@ class Watch:
             raise InputError(f"Epochs are counted from 0; found {min(self.epochs)}.")
 
     @property
-    def readings(self) -> tuple[Reading, ...]:
-        """All of `reading`, by name."""
-        return cast("tuple[Reading, ...]", self.reading)
+    def names(self) -> tuple[Reading, ...]:
+        """All of `readings`, by name."""
+        return tuple(self.readings)  # type: ignore[arg-type]  # a tuple of names once it is made
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +144,13 @@ def _read_group(
     reading: Reading,
 ) -> dict[str, Array]:
     rows, labels = samples.rows[members], samples.labels[members]  # m n
-    order = _order(samples.n, watch, rows.device)
-    features, scores = _held(_sites(stack, samples.pool[rows[:, order].t()], members, reading, watch), watch.sites)
-    y = labels[:, order]  # m n
+    if reading == "drawn" and samples.drawn is not None:
+        order = samples.drawn[members]  # m n
+    else:
+        order = _order(samples.n, watch, rows.device).expand(rows.shape[0], -1)
+    inputs = samples.pool[rows.gather(1, order).t()]  # n m i
+    features, scores = _held(_sites(stack, inputs, members, reading, watch), watch.sites)
+    y = labels.gather(1, order)  # m n
     numbers = dict(zip(("loss", "accuracy"), _scored(scores, y), strict=True))
     centers: dict[int, StackedCenters] = {}
     if watch.sites:
@@ -226,7 +234,7 @@ def _sites(
     for layer in range(stack.shape.depth):
         h = linear(stack, layer, h, vectors[layer].bias[members], members=members)
         if layer < stack.shape.depth - 1:
-            h = _normalized(stack, layer, h, vectors[layer], members, edges if reading == "mixed" else None)
+            h = _normalized(stack, layer, h, vectors[layer], members, edges if reading in BY_BATCH else None)
             if stack.shape.activation:
                 h = h.relu_()
         yield h

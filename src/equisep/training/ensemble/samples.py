@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from equisep.data import draw, randomize_labels
+from equisep.data.sampling import order_among
 from equisep.errors import FeatureError, InputError, LabelError
 from equisep.labels import check_range
 from equisep.shapes import Float, Int
@@ -17,13 +18,17 @@ from equisep.training.ensemble.member import Member, Shape
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """The pool (N × inputs), and each member's positions in it, its labels, and its weights of classes."""
+    """The pool (N × inputs), and each member's positions in it, its labels, and its weights of classes.
+
+    `drawn` is for each member the order of its samples in the reading `drawn`; None where nobody asks for it.
+    """
 
     pool: Float[Tensor, "N i"]
     rows: Int[Tensor, "m n"]
     labels: Int[Tensor, "m n"]
     class_weights: Float[Tensor, "m k"] | None
     weighted_mean: bool
+    drawn: Int[Tensor, "m n"] | None = None
 
     @property
     def n(self) -> int:
@@ -39,6 +44,7 @@ class Samples:
             rows=self.rows.to(device),
             labels=self.labels.to(device),
             class_weights=None if weights is None else weights.to(device, dtype),
+            drawn=None if self.drawn is None else self.drawn.to(device),
         )
 
     def of(self, members: Sequence[int]) -> Samples:
@@ -49,6 +55,7 @@ class Samples:
             rows=self.rows[chosen],
             labels=self.labels[chosen],
             class_weights=None if weights is None else weights[chosen],
+            drawn=None if self.drawn is None else self.drawn[chosen],
         )
 
 
@@ -60,16 +67,19 @@ def draw_samples(
     per_class: int | None,
     sizes: Sequence[int] | None,
     given: Sequence[tuple[Tensor, Tensor]] | None = None,
+    orders: DrawnOrders | None = None,
 ) -> Samples:
     """Each member's draw from the pool by its `data_seed`, and its labels with their noise.
 
     With neither `per_class` nor `sizes` every member sees the whole pool. `given` are positions and labels for each member
-    instead of a draw. Class weights are per member, but how they are averaged is one choice for all.
+    instead of a draw. Class weights are per member, but how they are averaged is one choice for all. `orders` says in what
+    order `drawn` reads the samples; training does not depend on it.
     """
     shape = members[0].shape
     pool = flat_pool(x, y, shape)
     if given is not None:
-        return _given_samples(members, pool, given, drawn=per_class is not None or sizes is not None)
+        samples = _given_samples(members, pool, given, drawn=per_class is not None or sizes is not None)
+        return samples if orders is None else replace(samples, drawn=orders.of(members, samples.n))
     names = y.cpu()
     drawn: dict[int, Tensor] = {}
     labeled: dict[tuple[int, float], Tensor] = {}
@@ -88,7 +98,55 @@ def draw_samples(
         labels=labels,
         class_weights=weights,
         weighted_mean=mean,
+        drawn=None if orders is None else orders.of(members, labels.shape[1], y, per_class=per_class, sizes=sizes),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnOrders:
+    """In what order `drawn` reads the samples of each member: `given` for each, else a walk where they are drawn.
+
+    given            for each member the positions among its samples; None: as they stand, or the walk of its draw.
+    pool_per_class   the full pool that a walk goes through, where the pool at hand is a part of it.
+    """
+
+    given: Sequence[Tensor] | None = None
+    pool_per_class: int | Sequence[int] | None = None
+
+    def of(
+        self,
+        members: Sequence[Member],
+        n: int,
+        y: Tensor | None = None,
+        *,
+        per_class: int | None = None,
+        sizes: Sequence[int] | None = None,
+    ) -> Int[Tensor, "m n"]:
+        """The order of every member, with the labels of the pool where each draws its own samples."""
+        if self.given is not None:
+            return self._checked(members, n)
+        if y is None or (per_class is None and sizes is None):
+            return torch.arange(n, device="cpu").repeat(len(members), 1)
+        walks: dict[int, Tensor] = {}
+        for seed in dict.fromkeys(member.data_seed for member in members):
+            walk = draw(
+                y, per_class=per_class, sizes=sizes, seed=seed, classes=members[0].shape.classes, order="walk",
+                pool_per_class=self.pool_per_class,
+            )  # fmt: skip
+            walks[seed] = torch.from_numpy(order_among(walk))
+        return torch.stack([walks[member.data_seed] for member in members])
+
+    def _checked(self, members: Sequence[Member], n: int) -> Int[Tensor, "m n"]:
+        given = self.given or ()
+        if len(given) != len(members):
+            raise InputError(f"`drawn` has {len(given)} orders for {len(members)} members. Give one for each.")
+        for index, order in enumerate(given):
+            if len(order) != n or not torch.equal(order.cpu().sort().values, torch.arange(n, device="cpu")):
+                raise InputError(
+                    f"`drawn` of member {index} is no order of its {n} samples. Give each of 0 to {n - 1} once, in the order "
+                    "in which they were drawn."
+                )
+        return torch.stack([order.cpu().to(torch.int64) for order in given])
 
 
 def _given_samples(

@@ -59,8 +59,11 @@ def member_keys(task: Task) -> list[str]:
     rest = json.dumps(_as_first_named(task.settings), sort_keys=True)
     samples = task.samples
     keys = []
-    for member, start, rows, labels in zip(task.members, task.weights, samples.rows, samples.labels, strict=True):
-        text = json.dumps([encode(member), rest, sums[id(start)], checksum(rows, labels)], sort_keys=True)
+    for index, (member, start) in enumerate(zip(task.members, task.weights, strict=True)):
+        own = [samples.rows[index], samples.labels[index]]
+        if samples.drawn is not None:  # asked for, and a part of what is read
+            own.append(samples.drawn[index])
+        text = json.dumps([encode(member), rest, sums[id(start)], checksum(*own)], sort_keys=True)
         keys.append(hashlib.sha256(text.encode()).hexdigest())
     return keys
 
@@ -78,7 +81,7 @@ def checksum(*tensors: Tensor) -> str:
 def _as_first_named(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings under the names of version 0.1, which keys were made of ever since."""
     watch = dict(settings["watch"])
-    watch["modes"] = ["batch" if name == "mixed" else name for name in watch.pop("reading")]
+    watch["modes"] = ["batch" if name == "mixed" else name for name in watch.pop("readings")]
     return {**settings, "watch": watch, "equisep": TRAINS_AS}
 
 

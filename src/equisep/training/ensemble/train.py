@@ -15,12 +15,13 @@ from equisep.errors import InputError
 from equisep.files import encode
 from equisep.models import Fnn
 from equisep.progress import Progress, silent
+from equisep.results.readings import BY_BATCH
 from equisep.training.captured import replays
 from equisep.training.ensemble.chunks import Limits, Task, train_in_chunks
 from equisep.training.ensemble.member import Member, Shape, Stage, check_members
 from equisep.training.ensemble.reading import Watch
 from equisep.training.ensemble.record import Ensemble, joined
-from equisep.training.ensemble.samples import draw_samples, flat_pool
+from equisep.training.ensemble.samples import DrawnOrders, draw_samples, flat_pool
 from equisep.training.ensemble.stack import Weights
 from equisep.training.ensemble.store import ChunkStore, checksum
 
@@ -34,6 +35,8 @@ def train_ensemble(
     per_class: int | None = None,
     sizes: Sequence[int] | None = None,
     samples: Sequence[tuple[Tensor, Tensor]] | None = None,
+    drawn: Sequence[Tensor] | None = None,
+    pool_per_class: int | Sequence[int] | None = None,
     stages: Sequence[Stage] = (),
     starts: Sequence[Fnn | Weights] | None = None,
     watch: Watch | None = None,
@@ -51,6 +54,9 @@ def train_ensemble(
 
     x, y         the pool of samples. With `per_class` or `sizes` each member draws its own by its `data_seed`.
     samples      instead of a draw, for each member its positions in the pool and its labels there.
+    drawn        for each member the order in which the reading `drawn` takes its samples, as positions among them; by
+                 default the walk of its draw (see `equisep.data.draw`; `pool_per_class` is the size of the full pool, where
+                 x is a part of it), and where samples are given, as they stand. Training does not depend on it.
     test         samples whose accuracy is read along.
     stages       stretches of training with frozen layers or other schedules; by default the recipes as they are.
     starts       a network or state dict for each member to start from; by default its seed makes the weights.
@@ -69,6 +75,7 @@ def train_ensemble(
         per_class=per_class,
         sizes=sizes,
         samples=samples,
+        orders=DrawnOrders(drawn, pool_per_class),
         stages=stages,
         starts=starts,
         watch=watch or Watch(),
@@ -98,6 +105,7 @@ def _checked_task(
     per_class: int | None,
     sizes: Sequence[int] | None,
     samples: Sequence[tuple[Tensor, Tensor]] | None,
+    orders: DrawnOrders,
     stages: Sequence[Stage],
     starts: Sequence[Fnn | Weights] | None,
     watch: Watch,
@@ -116,7 +124,8 @@ def _checked_task(
     obstacle = None if dtype is torch.float32 else f"rates on the device are float32, and members train in {dtype}"
     captured = replays(engine, home, obstacle=obstacle)
     weights = _weights(members, shape, starts)
-    drawn = draw_samples(members, x, y, per_class=per_class, sizes=sizes, given=samples)
+    asked = orders if "drawn" in watch.names else None
+    drawn = draw_samples(members, x, y, per_class=per_class, sizes=sizes, given=samples, orders=asked)
     held = None if test is None else (flat_pool(*test, shape, what="test samples"), test[1].cpu().to(torch.int64))
     _check_batches(members[0], drawn.n, None if held is None else len(held[1]), watch, stages)
     settings = {
@@ -165,9 +174,9 @@ def _check_batches(member: Member, n: int, tested: int | None, watch: Watch, sta
     normalized = member.shape.norm and bool(member.shape.widths)
     if normalized:
         member.recipe.check_normalized(n)
-    if normalized and tested == 1 and "mixed" in watch.readings:
+    if normalized and tested == 1 and (by_batch := [name for name in watch.names if name in BY_BATCH]):
         raise InputError(
-            "BatchNorm cannot normalize the one test sample in the reading `mixed`. Give more, or read in `eval`."
+            f"BatchNorm cannot normalize the one test sample in the reading `{by_batch[0]}`. Give more, or read in `eval`."
         )
     total = sum(stage.epochs for stage in stages)
     late = [epoch for epoch in watch.epochs if epoch > total]
