@@ -6,7 +6,8 @@ from equisep.separation.collapse import Geometry, geometry_of
 from equisep.separation.convention import PAPER, PHD20, Center, Convention, Normalization, Weighting
 from equisep.separation.fuzziness import class_fuzziness, fuzziness
 from equisep.separation.group_sums import ClassCenters, GroupSums
-from equisep.separation.projections import Projections, nearest_centers
+from equisep.separation.nearest import nearest_centers
+from equisep.separation.projections import Projections
 from equisep.separation.relabeled import Relabelings
 from equisep.separation.site import SiteStatistics, SiteTask, Spread, TestSite, TestStatistics, TrainSite
 from equisep.separation.subspace import ClassSubspace

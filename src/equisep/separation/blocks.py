@@ -84,14 +84,16 @@ def quick_type(features: Shaped[Tensor, "n d"]) -> torch.dtype:
 
     float32 on the CPU, where it is twice as fast, unless the user lets torch shorten its products; elsewhere float64.
     """
-    exact = _exact_products()
+    exact = exact_products()
     narrow = features.dtype.is_floating_point and features.dtype.itemsize <= 4
     quick = features.device.type == "cpu" and exact and narrow and features.shape[1] >= WIDE
     return torch.float32 if quick else torch.float64
 
 
-def _exact_products() -> bool:
+def exact_products() -> bool:
     """Whether products of float32 are left whole; torch refuses to say where its newer switches were used."""
+    if torch.is_autocast_enabled("cpu"):
+        return False
     try:
         return torch.get_float32_matmul_precision() == "highest"
     except RuntimeError:

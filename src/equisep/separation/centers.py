@@ -12,7 +12,7 @@ from equisep.errors import InputError, NumericalError
 from equisep.separation.arrays import LabeledRows, checked_arrays, labeled_rows, scaled
 from equisep.separation.blocks import blocks_of
 from equisep.separation.group_sums import ClassCenters, class_sums
-from equisep.separation.projections import nearest_points
+from equisep.separation.nearest import nearest_points
 from equisep.separation.site import Spread
 from equisep.shapes import Float64, Int, Shaped
 

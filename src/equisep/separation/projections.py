@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from equisep.separation.group_sums import class_sums
-from equisep.separation.subspace import ClassSubspace
 from equisep.shapes import Float64, Int
 
 
@@ -61,25 +60,3 @@ class Projections:
         n = self.counts.clamp(min=1).to(torch.float64).unsqueeze(1)
         spread, moved = float((self.squares / n).sum().sqrt()), float(self.means.norm())
         return moved / spread if spread > 0 and moved > rounding else 0.0
-
-
-def nearest_centers(
-    residuals: Float64[Tensor, "n r"], labels: Int[Tensor, " n"], *, subspace: ClassSubspace
-) -> Int[Tensor, " n"]:
-    """argmin_k ‖x − m_k‖ of every sample, among the classes that have samples.
-
-    All m_k lie in the center plus the span of the directions, so distances differ only inside it: with z the sample's
-    coordinates and c_k the class's, argmin ‖c_k‖² − 2 z·c_k.
-    """
-    z = residuals + subspace.coordinates.index_select(0, labels)  # n r
-    return nearest_points(z, subspace.coordinates, subspace.counts)
-
-
-def nearest_points(
-    z: Float64[Tensor, "n r"], points: Float64[Tensor, "k r"], counts: Int[Tensor, " k"]
-) -> Int[Tensor, " n"]:
-    """argmin_k ‖z − c_k‖ among the points of classes that have samples."""
-    distances = torch.addmm(points.square().sum(dim=1), z, points.T, alpha=-2)  # n k
-    if not bool((counts > 0).all()):
-        distances[:, counts == 0] = torch.inf
-    return distances.argmin(dim=1)

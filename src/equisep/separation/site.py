@@ -13,8 +13,9 @@ from equisep.separation.assignments import Assignments
 from equisep.separation.blocks import Block, blocks_of, quick_type
 from equisep.separation.convention import PAPER, PHD20, Convention
 from equisep.separation.group_sums import ClassCenters, GroupSums, as_float64
+from equisep.separation.nearest import nearest_centers
 from equisep.separation.pca import Picture
-from equisep.separation.projections import Projections, nearest_centers
+from equisep.separation.projections import Projections
 from equisep.separation.relabeled import Relabelings
 from equisep.separation.subspace import COMPUTED, ClassSubspace, rounding_cut
 from equisep.shapes import Float64, Int, Shaped

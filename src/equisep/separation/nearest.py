@@ -1,0 +1,93 @@
+"""Nearest points: argmin_k ‖z − c_k‖ of many rows, by float32 where that is enough to tell and by float64 where it is not."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from equisep.separation.blocks import exact_products
+from equisep.separation.subspace import ClassSubspace
+from equisep.shapes import Bool, Float64, Int
+
+SCREENED = 2**14  # numbers the points have in all, from which on the product is what costs, and half of it is saved
+LONGEST = 2**16  # coordinates up to which the bound below has its slack
+UNIT32 = 2.0**-24  # the rounding unit of float32
+SLACK = 2.05  # twice the bound, and 2.5 % for the bound's own rounding and for that of float64
+SQUARED = 1e-150, 1e150  # sizes between these have a square, and a scale
+
+
+def nearest_centers(
+    residuals: Float64[Tensor, "n r"], labels: Int[Tensor, " n"], *, subspace: ClassSubspace
+) -> Int[Tensor, " n"]:
+    """argmin_k ‖x − m_k‖ of every sample, among the classes that have samples.
+
+    All m_k lie in the center plus the span of the directions, so distances differ only inside it: z are the sample's
+    coordinates there and c_k the class's.
+    """
+    z = residuals + subspace.coordinates.index_select(0, labels)  # n r
+    return nearest_points(z, subspace.coordinates, subspace.counts)
+
+
+def nearest_points(
+    z: Float64[Tensor, "n r"], points: Float64[Tensor, "k r"], counts: Int[Tensor, " k"]
+) -> Int[Tensor, " n"]:
+    """argmin_k ‖z − c_k‖ = argmin ‖c_k‖² − 2 z·c_k in float64, among the points of classes that have samples.
+
+    Of many points, float32 is asked first: half the time. What it cannot tell for sure, float64 does.
+    """
+    squares, absent = points.square().sum(dim=1), counts == 0  # k
+    scale = _scale(squares) if _worthwhile(points) else None
+    if scale is None:
+        return _distances(z, points, squares, absent).argmin(dim=1)
+    guesses, sure = _screened(z, points, squares, absent, scale=scale)
+    unsure = (~sure).nonzero().flatten()
+    if unsure.numel():
+        guesses[unsure] = _distances(z[unsure], points, squares, absent).argmin(dim=1)
+    return guesses
+
+
+def _distances(z: Tensor, points: Tensor, squares: Tensor, absent: Bool[Tensor, " k"]) -> Tensor:
+    """‖z − c_k‖² − ‖z‖², infinite where a class has no samples."""
+    distances = torch.addmm(squares, z, points.T, alpha=-2)  # n k
+    if bool(absent.any()):
+        distances[:, absent] = torch.inf
+    return distances
+
+
+def _worthwhile(points: Float64[Tensor, "k r"]) -> bool:
+    """Whether float32 is asked first: on a CPU (a GPU would have to be waited for), and if its products are left whole."""
+    return (
+        points.device.type == "cpu" and points.numel() >= SCREENED and points.shape[1] <= LONGEST and exact_products()
+    )
+
+
+def _scale(squares: Float64[Tensor, " k"]) -> float | None:
+    """A power of two by which no point is longer than 1; None where float32 has no room for the points."""
+    size = float(squares.max().sqrt())
+    if not SQUARED[0] < size < SQUARED[1]:
+        return None
+    return 2.0 ** -int(torch.frexp(torch.tensor(size, dtype=torch.float64)).exponent)
+
+
+def _screened(
+    z: Float64[Tensor, "n r"],
+    points: Float64[Tensor, "k r"],
+    squares: Float64[Tensor, " k"],
+    absent: Bool[Tensor, " k"],
+    *,
+    scale: float,
+) -> tuple[Int[Tensor, " n"], Bool[Tensor, " n"]]:
+    """argmin_k by float32, and whether float64 is sure to say the same.
+
+    With ‖c_k‖ ≤ 1, u = 2⁻²⁴ and γ_m = mu / (1 − mu), a product summed in any order errs by at most γ_r Σ|z_j c_kj| ≤ γ_r ‖z‖
+    (Higham 2002, § 3.1). With the rounding of z, of c_k and of ‖c_k‖², its addition, and numbers below float32's range,
+    a distance errs by E ≤ γ_{r+8} (1 + 2‖z‖); that of float64 by 2⁻²⁸ of it. Two that differ by more than twice
+    the sum of both are in the order in which float64 has them. Where float32 has no room for a row, its norm is infinite (beyond
+    10¹⁹, before any distance is), E too, and nothing is sure.
+    """
+    short = torch.mul(z, scale, out=torch.empty_like(z, dtype=torch.float32))
+    near = _distances(short, (points * scale).float(), (squares * scale**2).float(), absent)
+    least, guesses = near.min(dim=1)
+    second = near.scatter_(1, guesses.unsqueeze(1), torch.inf).amin(dim=1)
+    reach = 1 + 2 * torch.linalg.vector_norm(short, dim=1).double()
+    return guesses, second.double() - least.double() > SLACK * UNIT32 * (points.shape[1] + 8) * reach
