@@ -1,10 +1,22 @@
 """Shapes are checked while the tests run: jaxtyping's annotations, enforced by beartype."""
 
+import random
 from importlib.util import find_spec
 
 # where tensors have shapes; the command line is typer's to check, and records are checked by their reader
 SHAPED = ("compare", "data", "labels", "law", "measuring", "models", "peeled", "separation", "taps", "training")
 if find_spec("beartype") is not None:  # machines with accelerators may lack it
+    # it looks at entries of lists drawn by Python's random numbers, which tests of untouched random states look at too:
+    # it takes the function when it first checks a list, and shall have one of its own
+    shared, random.getrandbits = random.getrandbits, random.Random(0).getrandbits
+    from beartype import beartype
+
+    @beartype
+    def _checked(entries: list[int]) -> list[int]:
+        return entries
+
+    _checked([1])
+    random.getrandbits = shared
     from jaxtyping import install_import_hook
 
     hook = install_import_hook([f"equisep.{name}" for name in SHAPED], "beartype.beartype")

@@ -35,7 +35,10 @@ RANKS = [
 RANK = {name: rank for rank, names in enumerate(RANKS) for name in names}
 NO_TORCH = ("errors", "progress", "files", "results", "law", "findings", "figures", "report")
 # methods that import what they need when called: a profile draws and tabulates itself
-EXCEPTIONS = {("results", "report"): {"plot", "to_frame", "__rich_console__", "_repr_html_"}}
+EXCEPTIONS = {
+    ("results", "report"): {"plot", "to_frame", "__rich_console__", "_repr_html_"},
+    ("tracking", "report"): {"plot", "to_frame"},
+}
 MOST_FILES = 18  # of a folder, its face included
 FRAMEWORKS = (
     "torch",
@@ -97,7 +100,7 @@ def test_the_order_names_every_folder_and_no_other() -> None:
     """Folders of issues to come stand in the order before they stand in the house."""
     tops = {top for top, _ in modules()}
     assert tops <= RANK.keys()
-    assert RANK.keys() - tops <= {"findings", "tracking", "distributed"}
+    assert RANK.keys() - tops <= {"findings", "distributed"}
 
 
 def test_no_folder_is_crowded() -> None:
@@ -118,6 +121,15 @@ def test_a_report_can_be_redrawn_without_torch(top: str) -> None:
 import importlib, sys
 for name in {names_under(top)!r}:
     importlib.import_module(name)
+assert 'torch' not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_history_can_be_read_without_torch() -> None:
+    code = """
+import sys
+from equisep.tracking import Entry, Header, History, Stopping
 assert 'torch' not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -157,8 +169,10 @@ assert 'matplotlib' not in sys.modules and 'pandas' not in sys.modules
 def test_public_names() -> None:
     assert equisep.__all__ == [
         "Fnn",
+        "History",
         "LawFit",
         "Profile",
+        "Tracker",
         "__version__",
         "cdnv",
         "class_fuzziness",

@@ -26,14 +26,18 @@ if TYPE_CHECKING:
     from equisep.separation import fuzziness as fuzziness
     from equisep.separation import ncc_accuracy as ncc_accuracy
     from equisep.taps import tap as tap
+    from equisep.tracking import History as History
+    from equisep.tracking import Tracker as Tracker
     from equisep.training import train as train
     from equisep.training import train_ensemble as train_ensemble
 
 # name → module; loaded on first use (PEP 562), so that `import equisep` costs nothing and imports no framework
 _HOMES = {
     "Fnn": "equisep.models",
+    "History": "equisep.tracking",
     "LawFit": "equisep.results",
     "Profile": "equisep.results",
+    "Tracker": "equisep.tracking",
     "cdnv": "equisep.separation",
     "class_fuzziness": "equisep.separation",
     "fit_law": "equisep.law",
@@ -50,8 +54,10 @@ _HOMES = {
 
 __all__ = [
     "Fnn",
+    "History",
     "LawFit",
     "Profile",
+    "Tracker",
     "__version__",
     "cdnv",
     "class_fuzziness",

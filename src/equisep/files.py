@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all: one JSON encoder, temporary siblings, locks, and a sentence for a full disk."""
+"""Files that appear whole or not at all: one JSON encoder, temporary siblings, locks, lines that are whole or not there."""
 
 from __future__ import annotations
 
@@ -157,3 +157,56 @@ def locked(path: Path) -> Iterator[None]:
     with path.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+class LineFile:
+    """JSON objects, one per line, written at the end only: each is on the disk before `append` returns, or is not there.
+
+    A process that dies while it writes leaves the beginning of a line, which no reader takes for one and the next `append`
+    overwrites. The first line is written with the file itself, which appears whole. `damaged` counts lines in the middle
+    that are no JSON; they are passed over.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.damaged = 0
+        self._end = 0  # of the last whole line
+        self._torn = False  # whether what stands after it is ours: a line that could not be written whole
+
+    def read(self) -> list[dict[str, Any]]:
+        """Every whole line, in order; none where there is no file."""
+        content = self.path.read_bytes() if self.path.exists() else b""
+        self._end = content.rfind(b"\n") + 1
+        self._torn = self._end < len(content)
+        self.damaged = 0
+        entries = []
+        for line in content[: self._end].splitlines():
+            try:
+                entries.append(parse_json(line, name=self.path.name))
+            except ValueError:
+                self.damaged += 1
+        return entries
+
+    def create(self, first: Any) -> None:
+        """A new file, or an empty one, with its first line."""
+        text = json_text(first) + "\n"
+        with writing(f"`{self.path.name}`", self.path.parent):
+            write_whole(self.path, text)
+        self._end, self._torn = len(text.encode()), False
+
+    def append(self, entry: Any) -> None:
+        """One line more; a StoreError says why it is not there, and the file is as it was."""
+        line = (json_text(entry) + "\n").encode()
+        with writing(f"A line of `{self.path.name}`", self.path.parent), self.path.open("r+b") as file:
+            if not self._torn and file.seek(0, os.SEEK_END) != self._end:
+                raise StoreError(
+                    f"`{self.path}` was changed by another program while this one writes it. Give each program a file of "
+                    "its own."
+                )
+            self._torn = True
+            file.seek(self._end)
+            file.truncate()
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+        self._end, self._torn = self._end + len(line), False

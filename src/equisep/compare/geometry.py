@@ -11,6 +11,7 @@ import numpy as np
 from equisep.errors import NumericalError
 from equisep.files import encode
 from equisep.peeled.classes import ClassPrediction, State, predict_classes
+from equisep.peeled.minority import Cosines
 from equisep.peeled.problem import Problem
 from equisep.peeled.solution import Solution
 from equisep.peeled.solvers.reduced import solve_reduced
@@ -19,18 +20,6 @@ from equisep.results import Note, Reading
 from equisep.shapes import Bool, Float64, Int
 
 NEARER = 0.3  # of a cosine, beyond which measured and predicted minority are told to differ
-
-
-@dataclass(frozen=True, slots=True)
-class Cosines:
-    """Mean cosines between vectors of different classes: both minority, both majority, one of each.
-
-    `None` where there is no such pair, or where its vectors are zero and have no direction.
-    """
-
-    minority: float | None
-    majority: float | None
-    between: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,19 +161,6 @@ def _problem(omegas: Float64[np.ndarray, " k"], *, feature_energy: float, weight
         weights=(*problem.weights, 0.0),
         membership=tuple(membership.tolist()),
     )
-
-
-def measured_cosines(vectors: Float64[np.ndarray, "k p"], small: Bool[np.ndarray, " k"]) -> Cosines:
-    """Means over pairs, without the K×K matrix: Σ_{k≠j} cos = ‖Σ u_k‖² − n for unit vectors u_k."""
-    norms = np.linalg.norm(vectors, axis=1)
-    directed = norms > 0  # NaN is not
-    sums, counts = [], []
-    for chosen in (small & directed, ~small & directed):
-        sums.append((vectors[chosen] / norms[chosen, None]).sum(axis=0))
-        counts.append(int(chosen.sum()))
-    within = [float((one @ one - n) / (n * (n - 1))) if n > 1 else None for one, n in zip(sums, counts, strict=True)]
-    pairs = counts[0] * counts[1]
-    return Cosines(within[0], within[1], float(sums[0] @ sums[1] / pairs) if pairs else None)
 
 
 def _predicted_cosines(

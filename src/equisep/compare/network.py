@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from equisep.compare.geometry import Geometry, NetworkComparison, measured_cosines, measured_states, with_prediction
+from equisep.compare.geometry import Geometry, NetworkComparison, measured_states, with_prediction
 from equisep.errors import InputError
+from equisep.peeled.minority import HALF, measured_cosines, small_classes
 from equisep.peeled.problem import Number, Numbers, checked_count, checked_list, checked_positive, checked_weights
 from equisep.progress import Progress, silent
 from equisep.results import Note, Reading, reading_named
 from equisep.shapes import Bool, Float64, Int
-
-HALF = "at most half of the largest size"  # what counts as minority where none is named
 
 
 def compare_network(
@@ -178,7 +177,7 @@ def _counts(sizes: Numbers, classes: int) -> Int[np.ndarray, " k"]:
 
 def _minority(minority: Numbers | None, counts: Int[np.ndarray, " k"]) -> Bool[np.ndarray, " k"]:
     if minority is None:
-        return np.asarray(2 * counts <= counts.max())
+        return small_classes(counts)
     advice = f"Pass class numbers from 0 to {len(counts) - 1}."
     chosen = np.zeros(len(counts), dtype=bool)
     for entry in checked_list(minority, "Minority classes", advice):

@@ -224,10 +224,10 @@ def _mapped(columns: Mapping[str, Any], target: Any, *, what: str) -> tuple[Iter
             raise DataError(
                 f"The {what} data hold {rows} rows of `{name}` and {len(y)} labels. Each sample needs one of each."
             )
-    return (_MappedBatches(inputs, y) if len(y) else []), note
+    return (MappedBatches(inputs, y) if len(y) else []), note
 
 
-class _MappedBatches:
+class MappedBatches:
     """Columns by name in the batches that `Batches` would choose."""
 
     def __init__(self, inputs: Inputs, y: Int[Tensor, " n"]) -> None:
@@ -240,11 +240,15 @@ class _MappedBatches:
 
     def __iter__(self) -> Iterator[tuple[Mapping[str, Any], Int[Tensor, " b"]]]:
         for rows, _ in self.order:
+            yield self.part(rows)
 
-            def chosen(column: Tensor, rows: Tensor = rows) -> Tensor:
-                return column[rows.to(column.device)]
+    def part(self, rows: Int[Tensor, " b"]) -> tuple[Mapping[str, Any], Int[Tensor, " b"]]:
+        """Some samples."""
 
-            yield self.inputs.changed(chosen).kwargs, chosen(self.y)
+        def chosen(column: Tensor) -> Tensor:
+            return column[rows.to(column.device)]
+
+        return self.inputs.changed(chosen).kwargs, chosen(self.y)
 
 
 def mixed_loader(data: Dataset[Any], *, what: str, batch_size: int = OWN_BATCH) -> Iterable[Any]:

@@ -1,6 +1,7 @@
 """From a depth curve to the law: the fit, its intervals, breaks, robustness, and seeds; numpy only."""
 
 from equisep.law.breaks import two_slopes
+from equisep.law.emergence import Emergence, emergences
 from equisep.law.fit import fit_law
 from equisep.law.intervals import curve_intervals, law_intervals, standard_error
 from equisep.law.loads import imbalance, loads, sensitivity
@@ -8,7 +9,9 @@ from equisep.law.quantiles import normal_quantile, student_quantile
 from equisep.law.seeds import seed_interval, summarize_laws
 
 __all__ = [
+    "Emergence",
     "curve_intervals",
+    "emergences",
     "fit_law",
     "imbalance",
     "law_intervals",

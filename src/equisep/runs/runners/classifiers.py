@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from equisep.compare.classifier import read_classifier
-from equisep.compare.geometry import measured_cosines
 from equisep.data import Batches
 from equisep.figures.outcome import Curve
+from equisep.peeled.minority import measured_cosines
 from equisep.taps import reading_mode
 
 READ = 500  # samples at a time

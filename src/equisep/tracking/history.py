@@ -1,0 +1,310 @@
+"""History: what was read of one network while it trained, epochs × sites, in memory and in a file of JSON lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from equisep._version import __version__
+from equisep.errors import InputError, MissingExtraError, ProfileError, StoreError
+from equisep.files import LineFile
+from equisep.law.emergence import CONFIRM, Emergence, emergences
+from equisep.results import Profile
+from equisep.results.codec import decode, profile_from_dict, profile_to_dict
+from equisep.results.profile import CURVES
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+Unit = Literal["epoch", "step"]
+SCHEMA = 1
+KIND = "equisep history"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a history is of: the model, the samples that are read, and how. A history goes on only where these are the same.
+
+    `module` is the class of the model, `weights` a fingerprint of the names and shapes of all parameters, of which there are
+    `parameters` numbers; `subset` one of the samples and their labels. `class_sizes` are those of the training data where they
+    are known, `minority` the classes of at most half the largest size.
+    """
+
+    model: str
+    module: str
+    parameters: int
+    weights: str
+    sites: tuple[str, ...]
+    classes: int
+    subset: str
+    samples: int
+    samples_test: int = 0
+    class_sizes: tuple[int, ...] | None = None
+    minority: tuple[int, ...] | None = None
+    class_names: tuple[str, ...] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    version: str = __version__
+
+    def why_other(self, other: Header) -> str | None:
+        """In a clause, why the readings of `other` do not belong here; None where they do."""
+        if (self.module, self.weights) != (other.module, other.weights):
+            return (
+                f"it is of `{self.module}` with {self.parameters:,} parameters, and the model is `{other.module}` with "
+                f"{other.parameters:,}" + (" of other names or shapes" if self.parameters == other.parameters else "")
+            )
+        if self.sites != other.sites:
+            return f"it was read at {len(self.sites)} sites, and the model is read at {len(other.sites)} others"
+        if self.subset != other.subset:
+            return f"its {self.samples} samples are others than the {other.samples} drawn now"
+        changed = sorted(
+            name for name in {*self.options, *other.options} if self.options.get(name) != other.options.get(name)
+        )
+        if changed:
+            name = changed[0]
+            return f"it was read with {name}={self.options.get(name)!r}, now {other.options.get(name)!r}"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One reading: the light profile of an epoch (or step), or the sentence that says why there is none.
+
+    `epoch` counts the epochs so far where steps are what is numbered; `seconds` is what the reading took.
+    """
+
+    number: int
+    unit: Unit = "epoch"
+    profile: Profile | None = None
+    failure: str | None = None
+    minority_cosine: float | None = None
+    epoch: int | None = None
+    seconds: float = 0.0
+
+
+class History:
+    """The readings of one training in order, one per number.
+
+    >>> history = History.load("run.jsonl")
+    >>> history.profile(10).law.rho
+
+    In a file each reading is a line that is whole or not there. A reading that is taken again, after a training was begun
+    anew from a checkpoint, replaces the former one and all after it: there is never a number twice.
+    """
+
+    def __init__(self, header: Header, entries: Sequence[Entry] = (), *, file: LineFile | None = None) -> None:
+        self.header = header
+        self._entries: dict[int, Entry] = {entry.number: entry for entry in entries}
+        self._file = file
+        self._unwritten: list[dict[str, Any]] = []
+
+    @staticmethod
+    def load(path: str | Path) -> History:
+        """Read a history, also of a training that still runs or was killed."""
+        history = _read(Path(path))
+        if history is None:
+            raise StoreError(f"No history at `{path}`. `equisep.Tracker(…, history='{path}')` writes one.")
+        return history
+
+    @staticmethod
+    def open(path: str | Path, header: Header) -> History:
+        """A new history in a file, or the one that the file holds, to go on with; a StoreError where it is another's."""
+        known = _read(Path(path))
+        if known is None:
+            file = LineFile(Path(path))
+            file.create({"kind": KIND, "schema": SCHEMA, **asdict(header)})
+            return History(header, file=file)
+        why = known.header.why_other(header)
+        if why is not None:
+            raise StoreError(f"The history `{path}` does not go on with this training: {why}. Give another file.")
+        return known
+
+    @property
+    def path(self) -> Path | None:
+        """The file, where there is one."""
+        return None if self._file is None else self._file.path
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Every reading in order, also those that failed."""
+        return tuple(self._entries.values())
+
+    @property
+    def unit(self) -> Unit:
+        """What is numbered."""
+        return self.entries[-1].unit if self._entries else "epoch"
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The epochs (or steps) that have a profile."""
+        return tuple(entry.number for entry in self.read)
+
+    @property
+    def read(self) -> tuple[Entry, ...]:
+        """The readings that have a profile."""
+        return tuple(entry for entry in self._entries.values() if entry.profile is not None)
+
+    @property
+    def last(self) -> Entry | None:
+        """The latest reading."""
+        return self.entries[-1] if self._entries else None
+
+    @property
+    def damaged(self) -> int:
+        """Lines of the file that are no JSON and were passed over."""
+        return 0 if self._file is None else self._file.damaged
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries)
+
+    def __contains__(self, number: object) -> bool:
+        return number in self._entries
+
+    def __getitem__(self, number: int) -> Entry:
+        """The reading of one epoch (or step), by its number."""
+        if number not in self._entries:
+            known = list(self._entries)
+            span = f"{len(known)} readings, from {known[0]} to {known[-1]}" if known else "no reading"
+            raise InputError(f"No reading of {self.unit} {number!r}: the history has {span}.")
+        return self._entries[number]
+
+    def profile(self, number: int) -> Profile:
+        """The light profile of one epoch (or step)."""
+        entry = self[number]
+        if entry.profile is None:
+            raise InputError(f"The reading of {entry.unit} {number} failed: {entry.failure}")
+        return entry.profile
+
+    def profiles(self) -> dict[int, Profile]:
+        """Every profile, by epoch (or step)."""
+        return {entry.number: entry.profile for entry in self._entries.values() if entry.profile is not None}
+
+    def curves(self, metric: str = "fuzziness") -> dict[int, tuple[float | None, ...]]:
+        """One metric over depth, by epoch (or step)."""
+        if metric not in CURVES:
+            raise InputError(f"No curve `{metric}`. Known: {', '.join(CURVES)}.")
+        return {number: profile.curve(metric) for number, profile in self.profiles().items()}
+
+    def append(self, entry: Entry) -> None:
+        """One reading more, in memory and in the file; those of its number and after it are replaced.
+
+        A StoreError where it could not be written: it is kept, and written with the next one.
+        """
+        self.forget_after(entry.number - 1)
+        follows = max(self._entries, default=None)
+        self._entries[entry.number] = entry
+        if self._file is not None:
+            self._unwritten.append({**_content(entry), "follows": follows})
+            while self._unwritten:
+                self._file.append(self._unwritten[0])
+                self._unwritten.pop(0)
+
+    def forget_after(self, number: int) -> None:
+        """Leave out what was read after `number`: the training goes on from there."""
+        self._entries = {key: entry for key, entry in self._entries.items() if key <= number}
+
+    def emergence(self, *, confirm: int = CONFIRM) -> dict[str, Emergence]:
+        """When the `law`, neural `collapse` and `minority` collapse emerged; the rules are those of `equisep.law.emergence`."""
+        entries = self.read
+        profiles = [entry.profile for entry in entries if entry.profile is not None]
+        return emergences(
+            [entry.number for entry in entries],
+            laws=[profile.law for profile in profiles],
+            nc1=[profile.sites[-1].nc1 for profile in profiles],
+            minority=[entry.minority_cosine for entry in entries],
+            confirm=confirm,
+        )
+
+    def to_frame(self, *, sites: bool = True) -> pandas.DataFrame:
+        """One row per reading and site; without `sites` one per reading: the law, depth and accuracy (extra `frame`)."""
+        from equisep.report.history_tables import law_rows, site_rows
+
+        try:
+            import pandas
+        except ImportError as error:
+            raise MissingExtraError(needed_for="`History.to_frame`", package="pandas", extra="frame") from error
+        rows = site_rows(self) if sites else law_rows(self)
+        return pandas.DataFrame(rows).set_index([self.unit, "site"] if sites else self.unit)
+
+    def plot(self, path: str | Path | None = None, **options: Any) -> Figure:
+        """Draw the law over the epochs, into a file where one is named; see `equisep.report.history_plots.plot_history`."""
+        from equisep.report.history_plots import plot_history
+
+        return plot_history(self, path, **options)
+
+    def __repr__(self) -> str:
+        parts = [f"{len(self)} readings of {self.header.model}", f"{len(self.header.sites)} sites"]
+        if self._entries:
+            parts.append(f"{self.unit}s {self.entries[0].number} to {self.entries[-1].number}")
+        failed = len(self) - len(self.read)
+        if failed:
+            parts.append(f"{failed} failed")
+        latest = self.read[-1].profile if self.read else None
+        if latest is not None and latest.law.rho is not None:
+            parts.append(f"ρ {latest.law.rho:.3f}")
+        return f"<History: {', '.join(parts)}>"
+
+
+def _content(entry: Entry) -> dict[str, Any]:
+    """A reading as a line of the file: what does not exist is left out."""
+    content = {name: getattr(entry, name) for name in Entry.__slots__ if getattr(entry, name) is not None}
+    if entry.profile is not None:
+        profile = replace(entry.profile, class_names=None)  # they stand in the header
+        content["profile"] = {
+            name: value if name in ("settings", "provenance") else _without_none(value)
+            for name, value in profile_to_dict(profile).items()
+            if value is not None
+        }
+    return content
+
+
+def _without_none(value: Any) -> Any:
+    """Records without the fields that are None, as a reader takes them for anyway; entries of lists stay."""
+    if isinstance(value, dict):
+        return {name: _without_none(part) for name, part in value.items() if part is not None}
+    return [_without_none(part) for part in value] if isinstance(value, list) else value
+
+
+def _read(path: Path) -> History | None:
+    """The history in a file; None where there is no file, or an empty one."""
+    if not path.exists() or (path.is_file() and path.stat().st_size == 0):
+        return None
+    file = LineFile(path)
+    try:
+        lines = file.read()
+    except OSError as error:
+        raise StoreError(f"`{path}` cannot be read as a history: {error.strerror or error}.") from error
+    if not lines or lines[0].get("kind") != KIND:
+        raise StoreError(f"`{path}` is no equisep history: its first line does not say so. Give another file.")
+    first = lines[0]
+    schema = first.get("schema")
+    if not isinstance(schema, int) or schema > SCHEMA:
+        raise StoreError(
+            f"`{path}` was written by a newer equisep (schema {schema}; this version reads up to {SCHEMA}). Upgrade equisep."
+        )
+    try:
+        header = decode(Header, {name: first[name] for name in first if name not in ("kind", "schema")}, where="header")
+        entries = [_entry(line, header) for line in lines[1:]]
+    except (ProfileError, KeyError, TypeError) as error:
+        raise StoreError(f"`{path}` cannot be read as a history: {error}") from error
+    history = History(header, file=file)
+    for entry, follows in entries:
+        history.forget_after(follows)
+        history._entries[entry.number] = entry
+    return history
+
+
+def _entry(line: Mapping[str, Any], header: Header) -> tuple[Entry, int]:
+    """A reading from its line, and the number of the one that it follows (less than any, where it is the first)."""
+    follows = line.get("follows")
+    profile = None
+    if "profile" in line:
+        profile = replace(profile_from_dict(line["profile"]), class_names=header.class_names)
+    rest = {name: value for name, value in line.items() if name not in ("follows", "profile")}
+    entry = decode(Entry, rest, where="reading")
+    return replace(entry, profile=profile), entry.number - 1 if follows is None else int(follows)

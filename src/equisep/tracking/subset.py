@@ -1,0 +1,272 @@
+"""The samples that a tracker reads again and again: drawn once, as many of each class, from whatever the data are.
+
+A training must not notice. A loader is never iterated where its data set can be indexed: its iterator may be in use, and its
+workers may live on. Random states, also those that loaders own, are given back. The draw depends on the seed and the data
+alone, also where the data set augments at random, so that a training begun anew reads the same samples.
+"""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy
+import torch
+from torch import Tensor
+
+from equisep.data.batches import batch_starts
+from equisep.data.feed import OWN_BATCH, Feed
+from equisep.data.inputs import Inputs
+from equisep.data.sampling import ORDER, permutation
+from equisep.errors import DataError
+from equisep.labels import check_range
+from equisep.results import Note
+from equisep.shapes import Int
+from equisep.taps import random_state_kept
+from equisep.tracking.sources import Indexed, Streamed
+
+MOST_A_CLASS, LEAST_A_CLASS, MOST = 50, 5, 500  # samples drawn by default: about 500, within these limits per class
+TRIED = 8  # samples show what a model does
+SCANNED = 20  # times as many samples as are wanted may be looked at, where labels are not known beforehand
+
+Batch = tuple[Inputs, Int[Tensor, " b"]]
+Check = Callable[[Any], Feed]  # raw batches as inputs and labels
+
+
+def samples_per_class(classes: int) -> int:
+    """How many samples of each class are drawn where nobody says."""
+    return max(LEAST_A_CLASS, min(MOST_A_CLASS, MOST // classes))
+
+
+@dataclass(frozen=True, slots=True)
+class Subset:
+    """Batches that are the same at every reading: kept, or where they are too large fetched anew.
+
+    `class_sizes` are those of all the data, where the labels are known without a look at every sample.
+    """
+
+    fetch: Callable[[], Iterator[Batch]]
+    batches: int
+    counts: tuple[int, ...]
+    fingerprint: str
+    class_sizes: tuple[int, ...] | None = None
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def samples(self) -> int:
+        """How many."""
+        return sum(self.counts)
+
+    def on(self, device: torch.device) -> _Placed:
+        """As data for a model on this device."""
+        return _Placed(self, device)
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A subset as batches of a loader, on one device."""
+
+    subset: Subset
+    device: torch.device
+
+    def __len__(self) -> int:
+        return self.subset.batches
+
+    def __iter__(self) -> Iterator[tuple[Any, Int[Tensor, " b"]]]:
+        for inputs, labels in self.subset.fetch():
+            here = inputs.changed(lambda x: x.to(self.device))
+            x = here.kwargs or (here.args if len(here.args) > 1 else here.args[0])
+            yield x, labels.to(self.device)
+
+
+def draw_subset(
+    source: Indexed | Streamed,
+    check: Check,
+    *,
+    classes: int,
+    owner: str,
+    per_class: int | None,
+    seed: int,
+    memory: int,
+) -> Subset:
+    """As many samples of each class as there are, up to `per_class`; `owner` says who told the number of classes."""
+    wanted = samples_per_class(classes) if per_class is None else per_class
+    notes: dict[str, Note] = {}
+
+    def checked(raw: Any) -> Iterator[Batch]:
+        feed = check(raw)
+        for inputs, labels in feed:
+            check_range(labels, classes, owner=owner, where=f"the {source.what} data")
+            yield inputs, labels
+        notes.update(feed.notes)
+
+    if isinstance(source, Streamed):
+        with seeded(seed, source.loader):
+            parts = _streamed(checked(source.batches()), classes=classes, wanted=wanted)
+        return _kept(parts, source, classes, memory, notes)
+    with seeded(seed, source.loader):
+        positions = _positions(source, checked, classes=classes, owner=owner, wanted=wanted, seed=seed)
+
+    def fetch() -> Iterator[Batch]:
+        starts = batch_starts(len(positions), OWN_BATCH)
+        for start, stop in zip(starts, [*starts[1:], len(positions)], strict=True):
+            with seeded(
+                seed + start, source.loader
+            ):  # never around a `yield`: who asks for batches may never come back
+                part = list(checked([source.fetch(positions[start:stop])]))
+            yield from part
+
+    sizes = None
+    if source.labels is not None:
+        sizes = tuple(numpy.bincount(source.labels, minlength=classes).tolist())
+    return _kept(fetch, source, classes, memory, notes, sizes)
+
+
+def first_samples(source: Indexed | Streamed, *, seed: int) -> list[Any]:
+    """A raw batch of the data, to try a model with."""
+    with seeded(seed, source.loader):
+        if isinstance(source, Streamed):
+            return list(islice(source.batches(), 1))
+        return [source.fetch(_order(source, seed)[:TRIED])]
+
+
+@contextmanager
+def seeded(seed: int, *owners: Any) -> Iterator[None]:
+    """Random numbers of this seed for the while, then every state as it was.
+
+    Only the CPU's: to seed a GPU that is not yet in use would change its numbers once it is.
+    """
+    with random_state_kept(*owners):
+        torch.default_generator.manual_seed(seed)
+        numpy.random.seed(seed % 2**32)  # noqa: NPY002 (data sets use it)
+        random.seed(seed)
+        yield
+
+
+def _order(source: Indexed, seed: int) -> Int[numpy.ndarray, " n"]:
+    """All positions, in the one mixed order of a seed."""
+    return source.positions[permutation(len(source.positions), seed=seed, use=ORDER)]
+
+
+def _positions(
+    source: Indexed, checked: Callable[[Any], Iterator[Batch]], *, classes: int, owner: str, wanted: int, seed: int
+) -> Int[numpy.ndarray, " m"]:
+    """Where the samples stand, in a mixed order: by labels that are known and true, or by a look at one after the other."""
+    order = _order(source, seed)
+    if source.labels is not None:
+        labels = source.labels[permutation(len(source.positions), seed=seed, use=ORDER)]
+        check_range(torch.from_numpy(labels), classes, owner=owner, where=f"the {source.what} data")
+        chosen = _first_of_each(labels, classes, wanted)
+        some = slice(0, OWN_BATCH)
+        told = [y for _, y in checked([source.fetch(order[chosen][some])])]
+        if numpy.array_equal(torch.cat(told).cpu().numpy(), labels[chosen][some]):
+            return numpy.asarray(order[chosen])
+        source.labels = None  # the data set says other labels than its samples have: `target_transform`, say
+    seen: list[Int[numpy.ndarray, " b"]] = []
+    for start in range(0, min(len(order), max(SCANNED * wanted * classes, OWN_BATCH)), OWN_BATCH):
+        part = order[start : start + OWN_BATCH]
+        seen.append(torch.cat([y for _, y in checked([source.fetch(part)])]).cpu().numpy())
+        counts = numpy.bincount(numpy.concatenate(seen), minlength=classes)
+        if counts.min() >= wanted:
+            break
+    labels = numpy.concatenate(seen)
+    return numpy.asarray(order[_first_of_each(labels, classes, wanted)])
+
+
+def _first_of_each(
+    labels: Int[numpy.ndarray, " n"], classes: int, wanted: int, taken: Int[numpy.ndarray, " k"] | None = None
+) -> Int[numpy.ndarray, " m"]:
+    """The first samples of each class, in order; `taken` have been before."""
+    before = numpy.zeros(classes, dtype=numpy.int64) if taken is None else taken
+    rows = [numpy.flatnonzero(labels == k)[: max(0, wanted - before[k])] for k in range(classes)]
+    return numpy.sort(numpy.concatenate(rows))
+
+
+def _streamed(batches: Iterator[Batch], *, classes: int, wanted: int) -> list[Batch]:
+    """Rows of one batch after the other."""
+    taken, looked = numpy.zeros(classes, dtype=numpy.int64), 0
+    parts: list[Batch] = []
+    for inputs, labels in batches:
+        numbers = labels.cpu().numpy()
+        chosen = _first_of_each(numbers, classes, wanted, taken)
+        if len(chosen):
+            parts.append(_rows(inputs, labels, torch.from_numpy(chosen).to(labels.device)))
+            taken += numpy.bincount(numbers[chosen], minlength=classes)
+        looked += len(numbers)
+        if taken.min() >= wanted or looked >= SCANNED * wanted * classes:
+            break
+    return _joined(parts)
+
+
+def _rows(inputs: Inputs, labels: Int[Tensor, " b"], rows: Int[Tensor, " m"]) -> Batch:
+    """Some samples of a batch: of every tensor that has a row for each."""
+
+    def part(x: Tensor) -> Tensor:
+        return x[rows.to(x.device)] if x.ndim and len(x) == len(labels) else x
+
+    return inputs.changed(part), labels[rows]
+
+
+def _joined(parts: Sequence[Batch]) -> list[Batch]:
+    """Small batches of one shape as larger ones, up to what a reading takes at once."""
+    joined: list[Batch] = []
+    for inputs, labels in parts:
+        last = joined[-1] if joined else None
+        if last is not None and len(last[1]) + len(labels) <= OWN_BATCH and _alike(last, (inputs, labels)):
+            more = iter(inputs.tensors.values())
+            both = last[0].changed(lambda x, more=more: torch.cat([x, next(more)]))  # type: ignore[misc]
+            joined[-1] = (both, torch.cat([last[1], labels]))
+        else:
+            joined.append((inputs, labels))
+    return joined
+
+
+def _alike(one: Batch, two: Batch) -> bool:
+    """Whether two batches hold the same tensors, one row per sample, and nothing else that may differ."""
+    shapes = [
+        {name: x.shape[1:] if x.ndim and len(x) == len(labels) else None for name, x in inputs.tensors.items()}
+        for inputs, labels in (one, two)
+    ]
+    plain = all(len(inputs.tensors) == len(inputs.args) + len(inputs.kwargs) for inputs, _ in (one, two))
+    return plain and shapes[0] == shapes[1] and None not in shapes[0].values()
+
+
+def _kept(
+    batches: Callable[[], Iterator[Batch]] | list[Batch],
+    source: Indexed | Streamed,
+    classes: int,
+    memory: int,
+    notes: dict[str, Note],
+    sizes: tuple[int, ...] | None = None,
+) -> Subset:
+    """The subset in memory, or where it does not fit, the way to fetch it again."""
+    kept: list[Batch] | None = []
+    counts = torch.zeros(classes, dtype=torch.int64, device="cpu")
+    used, number, mark = 0, 0, 0
+    for inputs, labels in batches() if callable(batches) else batches:
+        here = labels.cpu()
+        counts += torch.bincount(here, minlength=classes)
+        mark = zlib.crc32(here.numpy().tobytes(), mark)
+        for x in inputs.tensors.values():
+            mark = zlib.crc32(x.contiguous().cpu().flatten().view(torch.uint8).numpy().tobytes(), mark)
+            used += x.numel() * x.element_size()
+        number += 1
+        if used > memory:
+            if not callable(batches):
+                raise DataError(
+                    f"The samples drawn from the {source.what} data take more than `memory={memory}` bytes, and a stream of "
+                    "batches cannot be read again by parts. Pass a smaller `per_class`, or a data set that can be indexed."
+                )
+            kept = None
+        elif kept is not None:
+            kept.append((inputs, labels))
+    if not number:
+        raise DataError(f"The {source.what} data hold no batch. Check the loader: an empty one has nothing to measure.")
+    held = tuple(kept) if kept is not None else None
+    fetch = batches if held is None and callable(batches) else lambda: iter(held or ())
+    return Subset(fetch, number, tuple(counts.tolist()), f"{mark:08x}", sizes, tuple(notes.values()))
