@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from equisep.separation import ncc_accuracy as ncc_accuracy
     from equisep.taps import tap as tap
     from equisep.tracking import History as History
+    from equisep.tracking import Separation as Separation
     from equisep.tracking import Tracker as Tracker
     from equisep.training import train as train
     from equisep.training import train_ensemble as train_ensemble
@@ -37,6 +38,7 @@ _HOMES = {
     "History": "equisep.tracking",
     "LawFit": "equisep.results",
     "Profile": "equisep.results",
+    "Separation": "equisep.tracking",
     "Tracker": "equisep.tracking",
     "cdnv": "equisep.separation",
     "class_fuzziness": "equisep.separation",
@@ -57,6 +59,7 @@ __all__ = [
     "History",
     "LawFit",
     "Profile",
+    "Separation",
     "Tracker",
     "__version__",
     "cdnv",

@@ -166,3 +166,11 @@ def test_a_given_tolerance_cuts_the_singular_values_below_it() -> None:
     kept = right[:, left > (0.1 * 1.0) ** 2]
     projected = Scene(scene.x @ kept, scene.y)
     close(fuzziness(*scene, tol=0.1), plain.fuzziness(*projected))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_few_samples_of_collapsed_classes_keep_their_digits(seed: int) -> None:
+    """Two or three float64 samples per class, a millionth apart: residuals from a class mean of size 1 have ten digits."""
+    scene = blobs(seed, [2, 3, 2], 2, spread=1e-6)
+    close(fuzziness(*scene), precise.fuzziness(*scene), rtol=1e-12)
+    close(class_fuzziness(*scene), precise.class_fuzziness(*scene), rtol=1e-12)

@@ -27,7 +27,8 @@ class ClassCenters:
 
     `about` are the means less the shift, `means` the means themselves, rounded; both are the shift's for a class without
     rows. `eps` is the rounding unit of the features as they came. Of `narrow` features (24 bits, int32: 31) float64 sums are
-    exact, so that residuals from the rounded means keep every digit the features have.
+    exact, so that residuals from the rounded means keep every digit the features have. Of float64 features a row less the
+    origin of its class (its first row) is exact, and `inside`, the mean about that origin, as small as the spread.
     """
 
     counts: Int[Tensor, " k"]
@@ -36,6 +37,8 @@ class ClassCenters:
     means: Float64[Tensor, "k d"]
     eps: float
     narrow: bool
+    origins: Float64[Tensor, "k d"] | None = None
+    inside: Float64[Tensor, "k d"] | None = None
 
     @property
     def classes(self) -> int:
@@ -64,6 +67,9 @@ class ClassCenters:
         x = x.to(torch.float64, copy=True)
         if self.narrow:
             return x.sub_(self.means[:, columns].index_select(0, y))
+        if self.origins is not None and self.inside is not None:
+            x.sub_(self.origins[:, columns].index_select(0, y))
+            return x.sub_(self.inside[:, columns].index_select(0, y))
         return x.sub_(self.shift[columns]).sub_(self.about[:, columns].index_select(0, y))
 
 
@@ -190,10 +196,13 @@ class GroupSums:
         if self._origin is None:  # the sums are exact, and so are these differences
             about = torch.where(present, (whole - n * self._shift) / n, 0)
             means = torch.where(present, whole / n, self._shift)
-        else:
-            about = torch.where(present, whole / n + (self._origin - self._shift), 0)
-            means = about + self._shift
-        return ClassCenters(self.counts, self._shift, about, means, self.eps, self._narrow)
+            return ClassCenters(self.counts, self._shift, about, means, self.eps, narrow=True)
+        inside = whole / n
+        about = torch.where(present, inside + (self._origin - self._shift), 0)
+        means, origins = about + self._shift, torch.where(present, self._origin, self._shift)
+        return ClassCenters(
+            self.counts, self._shift, about, means, self.eps, narrow=False, origins=origins, inside=inside
+        )
 
     @cached_property
     def middle(self) -> Float64[Tensor, " d"]:

@@ -118,7 +118,7 @@ class SecondPass:
         """What both passes found."""
         assert self.projections is not None
         variances = self.projections.variances
-        return self.judged(_cut(self.centers, variances, self.convention, steps=steps, offset=offset))
+        return self.judged(rounding_of(self.centers, variances, self.convention, steps=steps, offset=offset))
 
     def judged(self, rounding: float) -> Spread:
         """The spread, with the directions that stand above the rounding of the features."""
@@ -126,7 +126,7 @@ class SecondPass:
         return Spread(self.centers, self.subspace.judged(self.convention, rounding=rounding), self.projections)
 
 
-def _cut(
+def rounding_of(
     centers: ClassCenters, variances: Float64[Tensor, " k"], convention: Convention, *, steps: float, offset: float
 ) -> float:
     """The rounding of the features, as a singular value of their class means."""
@@ -268,7 +268,7 @@ class TrainSite:
         """The spread under PHD20's weighting, its rank judged by the features themselves."""
         assert self.collapse is not None
         variances, task = spread.projections.variances, self.task
-        return self.collapse.judged(_cut(spread.centers, variances, PHD20, steps=task.steps, offset=task.offset))
+        return self.collapse.judged(rounding_of(spread.centers, variances, PHD20, steps=task.steps, offset=task.offset))
 
 
 class TestSite:

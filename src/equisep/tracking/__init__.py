@@ -1,4 +1,4 @@
-"""The same numbers while any loop trains: a tracker, the history that it writes, and when a training has settled.
+"""The same numbers while any loop trains: a tracker, its history, when a training has settled, and a metric.
 
 A history is read, drawn and judged without torch: nothing here is imported before it is asked for.
 """
@@ -14,18 +14,20 @@ if TYPE_CHECKING:
     from equisep.tracking.history import History as History
     from equisep.tracking.stopping import Settled as Settled
     from equisep.tracking.stopping import Stopping as Stopping
+    from equisep.tracking.torchmetrics import Separation as Separation
     from equisep.tracking.tracker import Tracker as Tracker
 
 _HOMES = {
     "Entry": "equisep.tracking.history",
     "Header": "equisep.tracking.history",
     "History": "equisep.tracking.history",
+    "Separation": "equisep.tracking.torchmetrics",
     "Settled": "equisep.tracking.stopping",
     "Stopping": "equisep.tracking.stopping",
     "Tracker": "equisep.tracking.tracker",
 }
 
-__all__ = ["Entry", "Header", "History", "Settled", "Stopping", "Tracker"]
+__all__ = ["Entry", "Header", "History", "Separation", "Settled", "Stopping", "Tracker"]
 
 
 def __getattr__(name: str) -> Any:
