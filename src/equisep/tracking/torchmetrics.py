@@ -65,11 +65,12 @@ class Separation(Metric):
     higher_is_better: ClassVar[bool] = False
     full_state_update: ClassVar[bool] = True  # the value of a batch is not a summand of the whole
 
-    counts: Tensor
-    means: Tensor
-    traces: Tensor
-    second_counts: Tensor
-    second_hits: Tensor
+    if TYPE_CHECKING:  # scripting would take them for its own
+        counts: Tensor
+        means: Tensor
+        traces: Tensor
+        second_counts: Tensor
+        second_hits: Tensor
 
     def __init__(
         self,
