@@ -106,6 +106,12 @@ class Profile:
             raise MissingExtraError(needed_for="`Profile.to_frame`", package="pandas", extra="frame") from error
         return pandas.DataFrame(frame_values(self, classes=classes)).set_index("site")
 
+    def scalars(self, prefix: str = "equisep") -> dict[str, float]:
+        """Every number that exists under a flat name, such as `equisep/law/rho` or `equisep/fuzziness/03_fc3`, for loggers."""
+        from equisep.results.scalars import profile_scalars
+
+        return profile_scalars(self, prefix=prefix)
+
     def show(self) -> None:
         """Print everything the profile says to the terminal: sites, law, curve, depth, notes."""
         from rich.console import Console

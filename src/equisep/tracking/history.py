@@ -14,6 +14,7 @@ from equisep.law.emergence import CONFIRM, Emergence, emergences
 from equisep.results import Profile
 from equisep.results.codec import decode, profile_from_dict, profile_to_dict
 from equisep.results.profile import CURVES
+from equisep.results.scalars import flat, profile_scalars
 
 if TYPE_CHECKING:
     import pandas
@@ -219,6 +220,18 @@ class History:
             minority=[entry.minority_cosine for entry in entries],
             confirm=confirm,
         )
+
+    def scalars(self, prefix: str = "equisep", *, number: int | None = None) -> dict[str, float]:
+        """Every number of one reading, the latest unless told, by flat names for loggers, and when things emerged up to now.
+
+        Empty where there is no reading, or that one failed.
+        """
+        entry = self.last if number is None else self[number]
+        if entry is None or entry.profile is None:
+            return {}
+        emergence = {f"emergence/{name}": each.first for name, each in self.emergence().items()}
+        more = {"minority_cosine": entry.minority_cosine, **emergence, "seconds": entry.seconds}
+        return {**profile_scalars(entry.profile, prefix=prefix), **flat(more, prefix=prefix)}
 
     def to_frame(self, *, sites: bool = True) -> pandas.DataFrame:
         """One row per reading and site; without `sites` one per reading: the law, depth and accuracy (extra `frame`)."""
