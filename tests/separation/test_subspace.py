@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from closeness import close
 from equisep import fuzziness
 from equisep.separation import PAPER, PHD20, ClassSubspace, Convention, nearest_centers
-from equisep.separation.subspace import AS_GIVEN, COMPUTED
+from equisep.separation.subspace import AS_GIVEN, COMPUTED, thin_svd
 from reference import plain
 from reference.merging import spread_of
 from reference.scenes import Scene, around, blobs, frame, with_singular_values
@@ -170,3 +170,20 @@ def test_a_sample_whose_class_was_never_seen_still_finds_its_nearest_center() ->
     residuals = spread.centers.residuals(x, y) @ spread.subspace.directions
     found = nearest_centers(residuals, y, subspace=spread.subspace)
     assert found.tolist() == plain.nearest_class(scene.x, plain.class_means(*scene)).tolist()
+
+
+@pytest.mark.parametrize("low", [0, -6, -14])
+def test_the_way_of_a_gpu_finds_the_same_directions(low: int) -> None:
+    """QR first, then the SVD of a small triangle: as accurate as LAPACK's SVD, also where singular values end in rounding."""
+    generator = torch.Generator().manual_seed(0)
+    q, _ = torch.linalg.qr(torch.randn(300, 8, dtype=torch.float64, generator=generator))
+    w, _ = torch.linalg.qr(torch.randn(8, 8, dtype=torch.float64, generator=generator))
+    values = torch.logspace(0, low, 8, dtype=torch.float64)
+    tall = q * values @ w.T
+    tall[:, 3] = 0  # a class without samples
+    (v, s), (by_qr, same) = (thin_svd(tall, by_qr=way) for way in (False, True))
+    assert torch.allclose(s, same, rtol=0, atol=1e-14)
+    kept = int((s > 1e-10).sum())
+    assert torch.allclose(by_qr.T @ by_qr, torch.eye(8, dtype=torch.float64), atol=1e-13)
+    within = v[:, :kept] @ (v[:, :kept].T @ tall)
+    assert torch.allclose(by_qr[:, :kept] @ (by_qr[:, :kept].T @ tall), within, atol=1e-13)

@@ -15,6 +15,7 @@ AVERAGED = 1000  # samples up to which rounding is trusted to average out of a m
 # how many steps of relative eps a number may be off: rounded once, as in an array or a model's raw input; computed by a
 # network, whose features carry the rounding of the layers before them; computed so and then cut to half precision
 AS_GIVEN, COMPUTED, HALF = 0.5, 64.0, 2.0
+TALL = 4  # times as many rows as columns, from where on QR saves more than it costs
 COARSE = 1e-5  # eps of half precision is above it
 
 
@@ -45,8 +46,7 @@ class ClassSubspace:
         offsets = means - weights.center @ means  # k d
         offsets -= weights.center @ offsets  # far from the shift the center itself is rounded
         rows = weights.between.sqrt().unsqueeze(1) * offsets  # k d
-        # LAPACK on the CPU: small, accurate to eps·s_max, and the same answer on every machine; tall is its quick side
-        v, s, _ = torch.linalg.svd(rows.T.cpu(), full_matrices=False)
+        v, s = thin_svd(rows.T)
         kept = int((s > _floor(s, rows.shape)).sum())
         directions = v[:, :kept].to(rows.device)  # d r
         return ClassSubspace(
@@ -66,6 +66,22 @@ class ClassSubspace:
         s = self.singular_values
         cut = rounding if convention.tol is None else convention.tol * (float(s[0]) if s.numel() else 0.0)
         return replace(self, rank=int((s > cut).sum()), cut=cut)
+
+
+def thin_svd(
+    tall: Float64[Tensor, "d k"], *, by_qr: bool | None = None
+) -> tuple[Float64[Tensor, "d r"], Float64[Tensor, " r"]]:
+    """Left singular vectors and singular values, r = min(d, k), the values on the CPU.
+
+    By LAPACK on the CPU: small, accurate to eps·s_max, and tall is its quick side. On a GPU a tall matrix is first made
+    triangular there, by Householder's QR, which is as accurate: to fetch and factor d × k numbers would cost more than all else.
+    """
+    if tall.is_cuda and tall.shape[0] > TALL * tall.shape[1] if by_qr is None else by_qr:
+        q, triangle = torch.linalg.qr(tall)
+        u, s, _ = torch.linalg.svd(triangle.cpu())
+        return q @ u.to(tall.device), s
+    v, s, _ = torch.linalg.svd(tall.cpu(), full_matrices=False)
+    return v, s
 
 
 def rounding_cut(

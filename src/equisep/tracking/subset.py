@@ -8,7 +8,6 @@ alone, also where the data set augments at random, so that a training begun anew
 from __future__ import annotations
 
 import random
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,17 +24,28 @@ from equisep.data.inputs import Inputs
 from equisep.data.sampling import ORDER, permutation
 from equisep.errors import DataError
 from equisep.labels import check_range
+from equisep.measuring.fingerprint import Fingerprint
 from equisep.results import Note
 from equisep.shapes import Int
 from equisep.taps import random_state_kept
 from equisep.tracking.sources import Indexed, Streamed
 
 MOST_A_CLASS, LEAST_A_CLASS, MOST = 50, 5, 500  # samples drawn by default: about 500, within these limits per class
+LARGE_BATCH, SMALL_INPUT = 500, 4096  # samples at once, of inputs of no more numbers than these
 TRIED = 8  # samples show what a model does
 SCANNED = 20  # times as many samples as are wanted may be looked at, where labels are not known beforehand
 
 Batch = tuple[Inputs, Int[Tensor, " b"]]
 Check = Callable[[Any], Feed]  # raw batches as inputs and labels
+
+
+def batch_size_for(inputs: Inputs, samples: int, *, reading: str) -> int:
+    """Samples read at once: small inputs many, so that a GPU is asked less often; 100 where BatchNorm reads the batch itself.
+
+    `inputs` are those of some `samples`.
+    """
+    numbers = sum(x.numel() for x in inputs.tensors.values()) / max(samples, 1)
+    return LARGE_BATCH if reading == "eval" and numbers <= SMALL_INPUT else OWN_BATCH
 
 
 def samples_per_class(classes: int) -> int:
@@ -91,6 +101,7 @@ def draw_subset(
     classes: int,
     owner: str,
     per_class: int | None,
+    batch_size: int,
     seed: int,
     memory: int,
 ) -> Subset:
@@ -107,13 +118,13 @@ def draw_subset(
 
     if isinstance(source, Streamed):
         with seeded(seed, source.loader):
-            parts = _streamed(checked(source.batches()), classes=classes, wanted=wanted)
+            parts = _streamed(checked(source.batches()), classes=classes, wanted=wanted, batch_size=batch_size)
         return _kept(parts, source, classes, memory, notes)
     with seeded(seed, source.loader):
         positions = _positions(source, checked, classes=classes, owner=owner, wanted=wanted, seed=seed)
 
     def fetch() -> Iterator[Batch]:
-        starts = batch_starts(len(positions), OWN_BATCH)
+        starts = batch_starts(len(positions), batch_size)
         for start, stop in zip(starts, [*starts[1:], len(positions)], strict=True):
             with seeded(
                 seed + start, source.loader
@@ -187,7 +198,7 @@ def _first_of_each(
     return numpy.sort(numpy.concatenate(rows))
 
 
-def _streamed(batches: Iterator[Batch], *, classes: int, wanted: int) -> list[Batch]:
+def _streamed(batches: Iterator[Batch], *, classes: int, wanted: int, batch_size: int) -> list[Batch]:
     """Rows of one batch after the other."""
     taken, looked = numpy.zeros(classes, dtype=numpy.int64), 0
     parts: list[Batch] = []
@@ -200,7 +211,7 @@ def _streamed(batches: Iterator[Batch], *, classes: int, wanted: int) -> list[Ba
         looked += len(numbers)
         if taken.min() >= wanted or looked >= SCANNED * wanted * classes:
             break
-    return _joined(parts)
+    return _joined(parts, batch_size)
 
 
 def _rows(inputs: Inputs, labels: Int[Tensor, " b"], rows: Int[Tensor, " m"]) -> Batch:
@@ -212,12 +223,12 @@ def _rows(inputs: Inputs, labels: Int[Tensor, " b"], rows: Int[Tensor, " m"]) ->
     return inputs.changed(part), labels[rows]
 
 
-def _joined(parts: Sequence[Batch]) -> list[Batch]:
+def _joined(parts: Sequence[Batch], batch_size: int) -> list[Batch]:
     """Small batches of one shape as larger ones, up to what a reading takes at once."""
     joined: list[Batch] = []
     for inputs, labels in parts:
         last = joined[-1] if joined else None
-        if last is not None and len(last[1]) + len(labels) <= OWN_BATCH and _alike(last, (inputs, labels)):
+        if last is not None and len(last[1]) + len(labels) <= batch_size and _alike(last, (inputs, labels)):
             more = iter(inputs.tensors.values())
             both = last[0].changed(lambda x, more=more: torch.cat([x, next(more)]))  # type: ignore[misc]
             joined[-1] = (both, torch.cat([last[1], labels]))
@@ -247,14 +258,12 @@ def _kept(
     """The subset in memory, or where it does not fit, the way to fetch it again."""
     kept: list[Batch] | None = []
     counts = torch.zeros(classes, dtype=torch.int64, device="cpu")
-    used, number, mark = 0, 0, 0
+    used, number, mark = 0, 0, Fingerprint()
     for inputs, labels in batches() if callable(batches) else batches:
         here = labels.cpu()
         counts += torch.bincount(here, minlength=classes)
-        mark = zlib.crc32(here.numpy().tobytes(), mark)
-        for x in inputs.tensors.values():
-            mark = zlib.crc32(x.contiguous().cpu().flatten().view(torch.uint8).numpy().tobytes(), mark)
-            used += x.numel() * x.element_size()
+        mark = mark.after(inputs, here)
+        used += sum(x.numel() * x.element_size() for x in inputs.tensors.values())
         number += 1
         if used > memory:
             if not callable(batches):
@@ -269,4 +278,5 @@ def _kept(
         raise DataError(f"The {source.what} data hold no batch. Check the loader: an empty one has nothing to measure.")
     held = tuple(kept) if kept is not None else None
     fetch = batches if held is None and callable(batches) else lambda: iter(held or ())
-    return Subset(fetch, number, tuple(counts.tolist()), f"{mark:08x}", sizes, tuple(notes.values()))
+    seen = mark.saved(n=int(counts.sum()), folds=0, seed=0)
+    return Subset(fetch, number, tuple(counts.tolist()), f"{seen.labels}-{seen.inputs}", sizes, tuple(notes.values()))

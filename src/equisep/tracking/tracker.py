@@ -40,7 +40,7 @@ from equisep.taps import (
 from equisep.tracking.history import Entry, Header, History, Unit
 from equisep.tracking.sources import source_of
 from equisep.tracking.stopping import Settled, Stopping, Watched
-from equisep.tracking.subset import Subset, draw_subset, first_samples
+from equisep.tracking.subset import Subset, batch_size_for, draw_subset, first_samples
 
 LIGHT = ("fuzziness", "collapse", "cdnv", "ncc")  # what a light reading has: no chance level, no intervals, no pictures
 SAME = 1e-12  # relative: curves of D nearer to each other are of the same weights
@@ -64,8 +64,9 @@ class Tracker:
     history     a file of JSON lines to write; where it holds the readings of this training already, it goes on
     per_class   samples of each class: by default about 500 in all, from 5 to 50 per class
     stopping    what `settled` means: see `equisep.tracking.Stopping`
+    sites       as in `measure`; of `auto` the one grain is read that `measure` would report
     metrics     of the reading: `fuzziness`, `collapse`, `cdnv` and `ncc` by default; others as in `measure`
-    sites, reduction, reading, classes, class_names, classifier, epsilon, memory, seed, unpack, name     as in `measure`
+    reduction, reading, classes, class_names, classifier, epsilon, memory, seed, unpack, name     as in `measure`
 
     Numbers are those of `equisep.measure` on the same samples. D depends on how many samples there are against how many
     features: a history compares epochs, and `measure` on all the data says how large D is.
@@ -127,10 +128,23 @@ class Tracker:
         source = source_of(feed)
         self._plan_notes = Notes()
         self._options = options
-        self._plan = self._planned(check(first_samples(source, seed=seed)))
+        tried = first_samples(source, seed=seed)
+        self._plan = self._planned(check(tried))
+        if sites == "auto":  # one grain is enough for a light reading: the one that `measure` reports
+            self._sites = self._plan.probe.grain or sites
+            self._options = replace(options, sites=site_record(self._sites))
+            self._plan_notes = Notes()
+            self._plan = self._planned(check(tried))
         self._shape = _shape_of(model)
         seen = self._plan.probe
-        drawn: dict[str, Any] = {"classes": seen.classes, "owner": seen.owner, "per_class": per_class, "seed": seed}
+        first, labels = check(tried).first()
+        drawn: dict[str, Any] = {
+            "classes": seen.classes,
+            "owner": seen.owner,
+            "per_class": per_class,
+            "batch_size": batch_size_for(first, len(labels), reading=options.reading),
+            "seed": seed,
+        }
         self.subset = draw_subset(source, check, **drawn, memory=options.memory)
         self.subset_test: Subset | None = None
         if test is not None:
@@ -334,15 +348,23 @@ class Tracker:
 
     def _minority_cosine(self) -> float | None:
         """Mean cosine between the classifier rows of the minority, where there is one."""
-        minority, name = self.history.header.minority, self._plan.probe.classifier
-        if not minority or name is None:
+        minority, layer = self.history.header.minority, self._classifier()
+        if not minority or layer is None:
             return None
-        layer = site_modules(self._model)[name]
-        assert isinstance(layer, nn.Linear)
         rows = layer.weight.detach().to("cpu", torch.float64).numpy()
         small = torch.zeros(len(rows), dtype=torch.bool)
         small[list(minority)] = True
         return measured_cosines(rows, small.numpy()).minority
+
+    def _classifier(self) -> nn.Linear | None:
+        """The layer that reads the last site, or else the last linear layer with as many outputs as there are classes."""
+        seen, modules = self._plan.probe, site_modules(self._model)
+        if seen.classifier is not None:
+            layer = modules[seen.classifier]
+            assert isinstance(layer, nn.Linear)
+            return layer
+        linear = [module for module in modules.values() if isinstance(module, nn.Linear)]
+        return next((layer for layer in reversed(linear) if layer.out_features == seen.classes), None)
 
     def _header(self, per_class: int | None) -> Header:
         """What the history is of."""

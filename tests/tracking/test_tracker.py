@@ -1,0 +1,276 @@
+"""The tracker: the numbers of `measure`, what is counted, restarts, and what happens to a model meanwhile."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from tracked import CLASSES, loader, network, samples, train
+
+import equisep
+from equisep import History, Tracker
+from equisep.errors import EquisepError, InputError, ModelError, SiteError, StoreError
+from equisep.tracking import Stopping
+
+X, Y = samples()
+TEST = samples(seed=1)
+
+
+def stepped(model: nn.Module) -> None:
+    """A step of training, so that weights differ."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    nn.functional.cross_entropy(model(X), Y).backward()  # type: ignore[no-untyped-call]
+    optimizer.step()
+
+
+def test_the_numbers_are_those_of_measure() -> None:
+    model = network()
+    tracker = Tracker(model, (X, Y), test=TEST, per_class=12)
+    profile = tracker.epoch()
+    assert profile is not None and tracker.subset_test is not None
+    kept, tested = (list(subset.on(torch.device("cpu"))) for subset in (tracker.subset, tracker.subset_test))
+    whole = equisep.measure(model, kept, tested, sites="layers")
+    for one, two in zip(profile.sites, whole.sites, strict=True):
+        for name in ("fuzziness", "fuzziness_test", "nc1", "cdnv", "cdnv_test", "ncc_train", "ncc_test"):
+            assert getattr(one, name) == pytest.approx(getattr(two, name), rel=1e-12), name
+    assert profile.law.rho == pytest.approx(whole.law.rho, rel=1e-12)
+    assert profile.effective_depth == whole.effective_depth
+    assert (profile.accuracy_train, profile.accuracy_test) == (whole.accuracy_train, whole.accuracy_test)
+    assert profile.sites[0].null is None and profile.sites[0].fuzziness_interval is None
+    assert profile.sites[0].ncc_class_train is None and profile.sites[-1].ncc_class_train is not None
+
+
+def test_every_counts_epochs_and_the_end_of_a_with_reads_the_last() -> None:
+    model = network()
+    with Tracker(model, loader(), every=2, per_class=5, sites=["2"]) as tracker:
+        train(model, loader(), epochs=5, after_epoch=tracker.epoch)
+        assert tracker.history.numbers == (2, 4)
+    assert tracker.history.numbers == (2, 4, 5)
+    with pytest.raises(RuntimeError), Tracker(model, loader(), every=2, per_class=5) as failed:
+        failed.epoch()
+        raise RuntimeError
+    assert failed.history.numbers == ()
+
+
+def test_every_counts_steps_where_steps_are_called() -> None:
+    model = network()
+    tracker = Tracker(model, loader(), every=4, per_class=5, sites=["2"])
+    train(model, loader(), epochs=2, after_step=tracker.step, after_epoch=tracker.epoch)
+    assert tracker.history.unit == "step" and tracker.history.numbers == (4, 8, 12)
+    assert [entry.epoch for entry in tracker.history] == [0, 1, 1]
+    by_epoch = Tracker(model, loader(), per_class=5, sites=["2"])
+    by_epoch.epoch(0)
+    assert by_epoch.step() is None and by_epoch.history.numbers == (0,)
+
+
+def test_a_restart_goes_on_without_a_double_or_missing_epoch(tmp_path: Path) -> None:
+    path = tmp_path / "h.jsonl"
+    model = network()
+    options: dict[str, Any] = {"history": path, "per_class": 5, "sites": ["2", "6"]}
+    first = Tracker(model, loader(), **options)
+    for epoch in (1, 2, 3):
+        stepped(model)
+        first.epoch(epoch)
+    state = first.state_dict()
+    stepped(model)
+    first.epoch(4)
+    again = Tracker(model, loader(), **options)
+    assert again.number == 4 and again.history.numbers == (1, 2, 3, 4)
+    again.load_state_dict(state)  # a checkpoint of epoch 3
+    assert again.number == 3 and again.history.numbers == (1, 2, 3)
+    stepped(model)
+    again.epoch()
+    assert History.load(path).numbers == (1, 2, 3, 4)
+    late = Tracker(model, loader(), **options)
+    late.resume(6)  # the checkpoint was written, and the training killed before the reading
+    stepped(model)
+    late.epoch(7)
+    assert History.load(path).numbers == (1, 2, 3, 4, 6, 7)
+    with pytest.raises(InputError, match="no state of a Tracker"):
+        late.load_state_dict({"epoch": 3})
+
+
+def test_another_model_or_other_data_do_not_go_on_in_the_same_file(tmp_path: Path) -> None:
+    path = tmp_path / "h.jsonl"
+    Tracker(network(), loader(), history=path, per_class=5).epoch()
+    wider = nn.Sequential(nn.Linear(6, 11), nn.ReLU(), nn.Linear(11, CLASSES))
+    with pytest.raises(
+        StoreError, match="it is of `Sequential` with 264 parameters, and the model is `Sequential` with 125"
+    ):
+        Tracker(wider, loader(), history=path, per_class=5)
+    with pytest.raises(StoreError, match="samples are others"):
+        Tracker(network(), loader(), history=path, per_class=5, seed=1)
+    with pytest.raises(StoreError, match="it was read with reading='eval', now 'mixed'"):
+        Tracker(network(), loader(), history=path, per_class=5, reading="mixed")
+    Tracker(network(seed=4), loader(), history=path, per_class=5)  # other weights are what a training makes
+
+
+def test_nan_is_said_and_the_training_goes_on(tmp_path: Path) -> None:
+    model = network()
+    tracker = Tracker(model, loader(), history=tmp_path / "h.jsonl", per_class=5)
+    with torch.no_grad():
+        before = model[0].weight.clone()
+        model[0].weight[0, 0] = torch.nan
+    with pytest.warns(UserWarning, match="The reading of epoch 1 failed: .*NaN"):
+        assert tracker.epoch() is None
+    with warnings.catch_warnings():  # once is enough
+        warnings.simplefilter("error")
+        assert tracker.epoch() is None
+        with torch.no_grad():
+            model[0].weight.copy_(before)
+        assert tracker.epoch() is not None
+    history = History.load(tmp_path / "h.jsonl")
+    assert history.numbers == (3,) and "NaN" in (history[1].failure or "")
+    assert not tracker.settled
+
+
+def test_nan_in_the_samples_is_said_too() -> None:
+    x = X.clone()
+    x[:60] = torch.nan
+    tracker = Tracker(network(), (x, Y), per_class=30)
+    with pytest.warns(UserWarning, match="NaN"):
+        assert tracker.epoch() is None
+    assert "NaN" in (tracker.history[1].failure or "")
+
+
+def test_a_forward_pass_that_fails_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = network()
+    tracker = Tracker(model, loader(), per_class=5)
+    monkeypatch.setattr(type(model), "forward", lambda self, x: 1 / 0)
+    with pytest.warns(UserWarning, match="could not run batch 0 of the training data"):
+        tracker.epoch()
+    monkeypatch.undo()
+    monkeypatch.setattr(
+        "equisep.tracking.tracker.run_plan", lambda *a, **k: (_ for _ in ()).throw(MemoryError("none left\nat all"))
+    )
+    tracker.epoch()
+    assert tracker.history[2].failure == "MemoryError: none left"
+
+
+def test_a_disk_that_is_full_stops_no_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tracker = Tracker(network(), loader(), history=tmp_path / "h.jsonl", per_class=5)
+
+    def full(*args: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.warns(UserWarning, match="kept in memory only: .*the disk is full"):
+        assert tracker.epoch() is not None
+    monkeypatch.undo()
+    stepped(tracker.model)
+    tracker.epoch()
+    assert History.load(tmp_path / "h.jsonl").numbers == (1, 2)
+
+
+def test_compiled_and_wrapped_in_between() -> None:
+    model = network()
+    tracker = Tracker(model, loader(), per_class=5)
+    compiled = torch.compile(model, backend="eager")
+    compiled(X)
+    plain = tracker.epoch()
+    graphs = torch._dynamo.utils.counters["stats"]["unique_graphs"]
+    kept = {name: value.clone() for name, value in model.state_dict().items()}
+    compiled(X)
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == graphs > 0, "a reading must not cost a compilation"
+    model.load_state_dict(kept)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tracker.model = compiled  # the wrapper, or the model inside: both are the same network
+        again = tracker.epoch()
+        tracker.model = nn.DataParallel(model)
+        parallel = tracker.epoch()
+    assert plain is not None and again is not None and parallel is not None
+    assert plain.curve() == again.curve() == parallel.curve()
+    assert "compiled" in [note.code for note in again.notes]
+
+
+def test_a_model_that_was_replaced_is_noticed() -> None:
+    model = network()
+    tracker = Tracker(model, loader(), per_class=5)
+    tracker.epoch()
+    other = network(seed=3)
+    with pytest.warns(
+        UserWarning, match=r"what it was at epoch 1: the weights that are read have not changed.*tracker\.model = model"
+    ):
+        profile = tracker.epoch()
+    assert profile is not None and profile.notes[0].code == "unchanged"
+    tracker.model = other
+    changed = tracker.epoch()
+    assert changed is not None and changed.curve() != profile.curve()
+    with pytest.raises(ModelError, match=r"cannot go on with this model: it is of `Sequential`"):
+        tracker.model = nn.Sequential(nn.Linear(6, 4))
+    assert tracker.model is other
+    with pytest.raises(InputError, match=r"needs a torch\.nn\.Module; found int"):
+        tracker.model = 3  # type: ignore[assignment]
+
+
+def test_a_model_that_was_rebuilt_is_planned_anew_or_refused() -> None:
+    model = network()
+    tracker = Tracker(model, loader(), per_class=5)
+    tracker.epoch()
+    model[0] = nn.utils.parametrizations.weight_norm(nn.Linear(6, 10))
+    assert tracker.epoch() is not None
+    model.append(nn.Linear(CLASSES, 7))
+    with pytest.warns(UserWarning, match="The model was changed while it trains"):
+        assert tracker.epoch() is None
+
+
+def test_a_model_that_moves_to_another_type_is_read_there() -> None:
+    model = network()
+    tracker = Tracker(model, loader(), per_class=5)
+    model.double()
+    profile = tracker.epoch()
+    assert profile is not None and profile.provenance["dtype"] == "float64"
+
+
+def test_minority_collapse_is_read_off_the_classifier() -> None:
+    x, y = torch.cat([X, X[Y < 2]]), torch.cat([Y, Y[Y < 2]])
+    model = network()
+    tracker = Tracker(model, (x, y), per_class=5, sites=["2"])
+    with torch.no_grad():
+        model[-1].weight[3] = 2 * model[-1].weight[2]
+    tracker.epoch()
+    assert tracker.history[1].minority_cosine == pytest.approx(1.0)
+    assert Tracker(model, (X, Y), per_class=5, sites=["2"]).history.header.minority == ()
+
+
+def test_settled_stops_a_training() -> None:
+    model = network()
+    tracker = Tracker(model, loader(), per_class=20, stopping=Stopping(window=3, rho=0.02, fuzziness=0.2, ncc=0.02))
+    while not tracker.settled and tracker.number < 200:
+        train(model, loader(), epochs=1, after_epoch=tracker.epoch)
+    assert 4 <= tracker.number < 150
+    assert tracker.settled.reason.startswith(f"Since epoch {tracker.settled.since} neither ρ")
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "words"),
+    [
+        ({"every": 0}, InputError, "`every` counts epochs or steps, 1 or more; found 0"),
+        ({"every": None}, InputError, "`every` counts"),
+        ({"per_class": True}, InputError, "`per_class` is a number of samples, 1 or more; found True"),
+        ({"metrics": ["fuzzy"]}, InputError, "No metric `fuzzy`"),
+        ({"sites": ["9.x"]}, SiteError, "9.x"),
+        ({"reading": "no"}, InputError, "No reading `no`"),
+        ({"class_names": ["a"]}, InputError, "one name for each of the 4 classes"),
+    ],
+)
+def test_bad_options_at_construction(options: dict[str, Any], kind: type[EquisepError], words: str) -> None:
+    with pytest.raises(kind, match=words):
+        Tracker(network(), loader(), **options)
+
+
+def test_bad_numbers_and_models() -> None:
+    tracker = Tracker(network(), loader(), per_class=5)
+    for number in (-1, 1.5, True):
+        with pytest.raises(InputError, match="Epochs and steps are whole numbers from 0 on"):
+            tracker.epoch(number)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"needs a torch\.nn\.Module"):
+        Tracker(3, loader())  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="has no shape yet"):
+        Tracker(nn.Sequential(nn.LazyLinear(3)), loader())
+    assert repr(tracker) == "<Tracker of Sequential: every 1, 20 samples, <History: 0 readings of Sequential, 3 sites>>"
