@@ -83,6 +83,23 @@ def test_falling_roots_are_found_with_few_calls() -> None:
     assert calls[0] < 8 and calls[1] < 4
 
 
+def test_steep_roots_are_found_with_few_calls_where_steep_slopes_are_believed() -> None:
+    """As margins of many classes fall; taken for noise, they leave halving alone."""
+    calls = []
+
+    def function(x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        calls.append(len(rows))
+        return -np.expm1(40 * (x + 2)) - 30 * (x + 2)
+
+    options = {"high": np.zeros(1), "slope": np.array([-50.0]), "within": 1e-9}
+    (root,), (slope,) = falling_roots(function, np.array([-2.01]), **options, steep=1e3)
+    assert root == pytest.approx(-2, abs=1e-11) and slope == pytest.approx(-70, rel=1e-3)
+    assert len(calls) < 8
+    calls.clear()
+    falling_roots(function, np.array([-2.01]), **{**options, "slope": np.array([-1.0])})
+    assert len(calls) > 16
+
+
 def test_falling_roots_stop_where_rounding_hides_the_root() -> None:
     noise = np.random.default_rng(0)
     (root,), _ = falling_roots(

@@ -28,6 +28,7 @@ from equisep.shapes import Float64, Int
 ASIDE = 1e-3  # how far beside a least weight the problem is solved again
 EXACT = 1e-10  # in log w
 NEARLY = 1e-7  # the same for the root of a margin, which is right to about the root of the gap
+STEEPEST = 1e3  # the steepest margin over log ω that is believed; that of 30 long-tailed classes has a slope of 14
 FAINTEST = 1e-9  # of the heaviest weight: what is told apart there is told apart at any weight
 
 
@@ -127,10 +128,11 @@ def _vanishing_weight(solution: Solution, group: int) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MarginRoot:
-    """The weight at which the margin of a group comes above 0, and the optimum there."""
+    """The weight at which the margin of a group comes above 0, how fast its shortfall falls there, and the optimum."""
 
     group: int
     weight: float
+    slope: float
     form: ReducedForm
 
 
@@ -167,19 +169,21 @@ def margin_roots(
     always = np.zeros(len(own), dtype=bool)
     if apart.size:
         always[apart] = shortfall(floor[apart], apart) < 0  # told apart however light it is
-    weights = np.zeros(len(own))
+    weights, slopes = np.zeros(len(own)), np.full(len(own), -1.0 if before is None else before.slope)
     rows = np.flatnonzero(~always)
     if rows.size:
-        roots, _ = falling_roots(
+        roots, slopes[rows] = falling_roots(
             lambda x, r: shortfall(x, rows[r]),
             np.minimum(start, high - NEARLY)[rows],
             high=high[rows],
-            slope=np.full(len(rows), -1.0),
+            slope=slopes[rows],
             within=NEARLY,
+            steep=STEEPEST,
         )
         weights[rows] = np.exp(roots)
     return {
-        group: MarginRoot(group, float(weights[row]), ReducedForm(s[row], M[row])) for row, group in enumerate(parted)
+        group: MarginRoot(group, float(weights[row]), float(slopes[row]), ReducedForm(s[row], M[row]))
+        for row, group in enumerate(parted)
     }
 
 

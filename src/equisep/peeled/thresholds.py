@@ -28,7 +28,7 @@ LARGEST = math.log(float(np.finfo(np.float64).max))
 Function = Callable[[Float64[np.ndarray, " r"], Int[np.ndarray, " r"]], Float64[np.ndarray, " r"]]
 
 EPS = float(np.finfo(np.float64).eps)
-STEEP = 10.0  # slopes of secants beyond it, or flatter than its inverse, are noise or far from the root
+STEEP = 10.0  # by default, slopes of secants beyond it, or flatter than its inverse, are noise or far from the root
 NEAR = 1e-6  # values that rounding in the function may explain
 STEPS = 200  # halving alone takes about 60 from any bracket of ordinary numbers
 
@@ -216,13 +216,14 @@ def falling_roots(
     high: Float64[np.ndarray, " b"],
     slope: Float64[np.ndarray, " b"],
     within: float,
+    steep: float = STEEP,
 ) -> tuple[Float64[np.ndarray, " b"], Float64[np.ndarray, " b"]]:
     """The root of each function that is above 0 far down and below 0 at `high`; and the slopes there.
 
-    Secant steps from `start`, the first by `slope`: few evaluations, where each is dear and a good start is known. A step
-    that leaves what holds the root goes to the middle of it, as does one after two that halved nothing, or twice as far
-    down while no lower end is known. Rounding may keep a function from coming to 0: near the root, one that no longer
-    halves is left there.
+    Secant steps from `start`, the first by `slope`: few evaluations, where each is dear and a good start is known. A slope
+    beyond `steep` is not believed. A step that leaves what holds the root goes to the middle of it, as does one after two
+    that halved nothing, or twice as far down while no lower end is known. Rounding may keep a function from coming to 0:
+    near the root, one that no longer halves is left there.
     """
     roots, slopes, rows = start.astype(np.float64), slope.astype(np.float64), np.arange(len(start))
     low, high = np.full(len(start), -np.inf), high.astype(np.float64)
@@ -236,7 +237,7 @@ def falling_roots(
         low[rows], high[rows] = np.where(value >= 0, x, low[rows]), np.where(value <= 0, x, high[rows])
         with np.errstate(divide="ignore", invalid="ignore"):
             secant = (value - value_before[rows]) / (x - before[rows])
-        slopes[rows] = np.where((secant > -STEEP) & (secant < -1 / STEEP), secant, slopes[rows])
+        slopes[rows] = np.where((secant > -steep) & (secant < -1 / STEEP), secant, slopes[rows])
         move = -value / slopes[rows]
         ahead = x + move
         lasting = np.abs(value) > 0.5 * np.abs(value_before[rows])
