@@ -4,6 +4,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt
 SPEC   := pyproject.toml constraints.txt
+# a process for each core, a file of tests to each in turn; more than four gain little, and each holds torch in memory
+SHARED := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help demo install test test-fast smoke check bench clean
@@ -34,12 +36,12 @@ install: $(VENV)/.dev  ## set up everything for development
 
 test: $(VENV)/.dev check  ## checks, then all tests
 	@echo "equisep: running the tests"
-	@$(BIN)/python -m pytest $(ARGS)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(SHARED) $(ARGS)
 
 FAST := $(addprefix tests/,test_house.py separation law results taps peeled compare figures properties measuring/test_measure_numbers.py measuring/test_measure_defaults.py)
 test-fast: $(VENV)/.dev  ## what guards the numbers and the house, for daily work
 	@echo "equisep: running the fast tests"
-	@$(BIN)/python -m pytest $(FAST) -m "not smoke and not slow" $(ARGS)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(SHARED) $(FAST) -m "not smoke and not slow" $(ARGS)
 
 smoke: $(VENV)/.dev  ## every figure of the papers at smoke scale, which the tests run one of for each runner
 	@echo "equisep: running all figures at smoke scale"

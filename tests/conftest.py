@@ -23,6 +23,7 @@ if find_spec("beartype") is not None:  # machines with accelerators may lack it
 
 import os  # noqa: E402
 
+import pytest  # noqa: E402
 import torch  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
@@ -31,3 +32,10 @@ torch.set_num_threads(1)  # the tensors are small; threads would only wait for e
 # no deadline: timing never decides a test; in CI the same examples every time, so that a red run can be repeated
 settings.register_profile("house", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("house")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where processes share the tests, files that take long come first, so that none of them is alone at the end."""
+    if hasattr(config, "workerinput"):
+        long = {item.path for item in items if item.get_closest_marker("slow")}
+        items.sort(key=lambda item: item.path not in long)

@@ -88,7 +88,7 @@ def single() -> dict[str, Outcome]:
 
 
 @pytest.fixture
-def own_ray(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def own_ray(monkeypatch: pytest.MonkeyPatch, one_ray: None) -> Iterator[None]:
     """A cluster that only this test knows; its workers train with one thread, as the tests do."""
     pytest.importorskip("ray", reason="Ray is not installed: pip install equisep[ray]", exc_type=ImportError)
     place = Path(tempfile.mkdtemp(prefix="ray"))  # short: Ray puts sockets there

@@ -38,7 +38,7 @@ def free_port() -> int:
 
 
 @pytest.fixture(scope="module")
-def quiet_ray() -> Iterator[Path]:
+def quiet_ray(one_ray: None) -> Iterator[Path]:
     """Ray's files in a short path of our own, so that no other cluster of this machine is found or touched."""
     place = Path(tempfile.mkdtemp(prefix="ray"))
     path = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
