@@ -81,7 +81,7 @@ def test_pairs_of_tensors_are_read_in_mixed_batches_of_100(memory: int | None) -
     order = y.argsort()
     profile = measure(network(), (x[order], y[order]), reading="mixed", memory=memory)
     assert profile.settings["batch_sizes"] == [101, 100]
-    assert "pure-batches" not in codes(profile)
+    assert "unmixed-batches" not in codes(profile)
     assert same_numbers(profile, measure(network(), Batches(x[order], y[order]), reading="mixed", memory=memory))
 
 

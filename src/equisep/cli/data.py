@@ -288,9 +288,9 @@ def _train_and_test(made: Any) -> tuple[Any, Any]:
 def _batched(data: Any, what: str, batch_size: int) -> Any:
     """Arrays and data sets in class-mixed batches of the size asked for; loaders have their own."""
     from equisep.data import Batches
-    from equisep.data.feed import mixed_loader
+    from equisep.data.ordered import MixedLoader
 
     if _is_pair(data) and not isinstance(data[0], Mapping):
         x, y = data
         return Batches(x, y, batch_size=batch_size)
-    return mixed_loader(data, what=what, batch_size=batch_size) if _is_dataset(data) else data
+    return MixedLoader.of(data, what=what, batch_size=batch_size) if _is_dataset(data) else data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Any
 
 import numpy.typing as npt
@@ -18,9 +19,10 @@ ORDERS = ("given", "mixed")
 class Batches:
     """(x, y) batches of fixed content, the same at every iteration, so that data can be read twice.
 
-    `mixed` is one seeded permutation of all samples, which mixes the classes; `given` keeps the order of `x`. A last
-    batch of a single sample joins the one before it, because BatchNorm cannot normalize one sample. `class_names` travel
-    with the samples.
+    `mixed` is one seeded permutation of all samples, which mixes the classes; `given` keeps the order of `x`. `drawn`, as
+    positions, is the order in which the samples were drawn where that is another than the one of `x`, such as a walk
+    of `equisep.data.draw`: the reading `drawn` takes it. A last batch of a single sample joins the one before it, because
+    BatchNorm cannot normalize one sample. `class_names` travel with the samples.
     """
 
     def __init__(
@@ -31,6 +33,7 @@ class Batches:
         seed: int = 0,
         order: str = "mixed",
         class_names: Sequence[str] = (),
+        drawn: torch.Tensor | npt.NDArray[Any] | None = None,
     ) -> None:
         if len(x) != len(y):
             raise InputError(f"`Batches` got {len(x)} samples and {len(y)} labels. Give one label for each sample.")
@@ -49,9 +52,24 @@ class Batches:
         self.order = order
         self.class_names = tuple(class_names)
         n = len(self.x)
-        drawn = permutation(n, seed=seed, use=ORDER)
-        self._index = (torch.from_numpy(drawn) if order == "mixed" else torch.arange(n, device="cpu")).to(self.x.device)
+        self._drawn = None if drawn is None else _order_of(n, drawn)
+        mixed = torch.from_numpy(permutation(n, seed=seed, use=ORDER))
+        self._index = (mixed if order == "mixed" else torch.arange(n, device="cpu")).to(self.x.device)
         self._starts = batch_starts(n, batch_size)
+
+    @property
+    def mixes(self) -> bool:
+        """Whether the order is a uniform permutation of ours."""
+        return self.order == "mixed"
+
+    def in_drawn_order(self) -> Batches:
+        """The same samples in the order in which they were drawn; that of `x` unless `drawn` told another."""
+        if self._drawn is None and self.order == "given":
+            return self
+        other = copy(self)
+        index = torch.arange(len(self.x), device="cpu") if self._drawn is None else self._drawn
+        other.order, other._index = "drawn", index.to(self.x.device)
+        return other
 
     def __len__(self) -> int:
         return len(self._starts)
@@ -63,6 +81,13 @@ class Batches:
 
     def __repr__(self) -> str:
         return f"Batches({len(self.x)} samples, batch_size={self.batch_size}, seed={self.seed}, order={self.order!r})"
+
+
+def _order_of(n: int, drawn: torch.Tensor | npt.NDArray[Any]) -> torch.Tensor:
+    order = torch.as_tensor(drawn).cpu().to(torch.int64)
+    if not torch.equal(order.sort().values, torch.arange(n, device="cpu")):
+        raise InputError(f"`drawn` is no order of the {n} samples. Give each position from 0 to {n - 1} once.")
+    return order
 
 
 def batch_starts(n: int, batch_size: int) -> list[int]:

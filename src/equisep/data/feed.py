@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, IterableDataset
+from torch.utils.data import Dataset, IterableDataset
 
 from equisep.data.batches import Batches
 from equisep.data.dataset import Dataset as StoredDataset
 from equisep.data.dataset import class_names_of
 from equisep.data.inputs import Inputs, without_labels
+from equisep.data.mixing import Mixing, class_mixing
+from equisep.data.ordered import OWN_BATCH, MappedBatches, MixedLoader, Ordered, in_drawn_order, permutes
 from equisep.errors import DataError, EquisepError, InputError, LabelError
 from equisep.labels import as_tensor, class_indices
-from equisep.results import Note
+from equisep.results import Note, Reading
 from equisep.shapes import Int
 
 if TYPE_CHECKING:
@@ -25,14 +27,15 @@ if TYPE_CHECKING:
 else:
     Unpack = Any  # so that what is no function reaches the sentence below, whoever checks types at run time
 
-OWN_BATCH = 100  # batches of 100, as He & Su read them, where we choose
-
 
 class Feed:
     """An iterable of (inputs, labels): a loader, any iterable of pairs or mappings, arrays, or a torch Dataset.
 
     `unpack` makes (inputs, labels) of a batch that is something else. `again` says whether the data can be read twice,
     `class_names` how the classes are called, where the data tell. `notes` and `batch_sizes` fill while it is read.
+
+    What we put into batches ourselves comes in one uniform permutation (`mixes`), or for the `reading` `drawn` in the order in
+    which it was drawn; loaders are read as they come (`as_it_comes`).
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class Feed:
         device: torch.device,
         dtype: torch.dtype | None,
         unpack: Unpack | None = None,
+        reading: Reading = "eval",
     ) -> None:
         self.what = what
         if unpack is not None and not callable(unpack):
@@ -51,7 +55,11 @@ class Feed:
         if unpack is not None and isinstance(data, Mapping):  # whole columns
             data, unpack = _unpacked(data, unpack, whose=f"The {what} data"), None
         self._unpack = unpack
-        self.source, note = _as_batches(data, what=what)
+        source, note = _as_batches(data, what=what)
+        self.as_it_comes = not isinstance(source, Ordered)
+        self.source = in_drawn_order(source, what=what) if reading == "drawn" else source
+        self.mixes = permutes(self.source)
+        self._mixing: Mixing | None = None
         self.again = not isinstance(self.source, Iterator)
         known = (*((note,) if note else ()), *getattr(self.source, "notes", ()))
         self.notes: dict[str, Note] = {entry.code: entry for entry in known if isinstance(entry, Note)}
@@ -89,6 +97,13 @@ class Feed:
         """Begin the next reading anew, as the one after it will, so that a shuffling loader repeats itself."""
         if self.again:
             self._begun = None
+
+    def mixing(self, labels: Sequence[Int[Tensor, " _"]]) -> Mixing:
+        """What the test of class-mixing says of the batches, whose labels these are; asked once."""
+        if self._mixing is None:
+            vector = torch.cat(list(labels)).cpu().numpy()
+            self._mixing = class_mixing(vector, [len(part) for part in labels])
+        return self._mixing
 
     def nothing(self) -> DataError:
         """The error of a reading without a batch: an empty loader, or a stream that was used up before."""
@@ -188,7 +203,7 @@ def _as_batches(data: Any, *, what: str) -> tuple[Iterable[Any], Note | None]:
             )
         return (Batches(x, y, batch_size=OWN_BATCH) if len(y) else []), note
     if isinstance(data, Dataset) and not isinstance(data, IterableDataset):
-        return mixed_loader(data, what=what), None
+        return MixedLoader.of(data, what=what), None
     _refuse_no_batches(data, what=what)
     return data, None
 
@@ -225,43 +240,6 @@ def _mapped(columns: Mapping[str, Any], target: Any, *, what: str) -> tuple[Iter
                 f"The {what} data hold {rows} rows of `{name}` and {len(y)} labels. Each sample needs one of each."
             )
     return (MappedBatches(inputs, y) if len(y) else []), note
-
-
-class MappedBatches:
-    """Columns by name in the batches that `Batches` would choose."""
-
-    def __init__(self, inputs: Inputs, y: Int[Tensor, " n"]) -> None:
-        self.inputs, self.y = inputs, y
-        positions = torch.arange(len(y), device="cpu")
-        self.order = Batches(positions, torch.zeros_like(positions), batch_size=OWN_BATCH)
-
-    def __len__(self) -> int:
-        return len(self.order)
-
-    def __iter__(self) -> Iterator[tuple[Mapping[str, Any], Int[Tensor, " b"]]]:
-        for rows, _ in self.order:
-            yield self.part(rows)
-
-    def part(self, rows: Int[Tensor, " b"]) -> tuple[Mapping[str, Any], Int[Tensor, " b"]]:
-        """Some samples."""
-
-        def chosen(column: Tensor) -> Tensor:
-            return column[rows.to(column.device)]
-
-        return self.inputs.changed(chosen).kwargs, chosen(self.y)
-
-
-def mixed_loader(data: Dataset[Any], *, what: str, batch_size: int = OWN_BATCH) -> Iterable[Any]:
-    """A data set in class-mixed batches, the same at every reading."""
-    if not isinstance(data, Sized):
-        raise DataError(
-            f"The {what} data are a {type(data).__name__} without a length. Give it `__len__`, or pass a DataLoader."
-        )
-    if len(data) == 0:
-        return []
-    positions = torch.arange(len(data))
-    order = Batches(positions, torch.zeros_like(positions), batch_size=batch_size)
-    return DataLoader(data, batch_sampler=[index.tolist() for index, _ in order])
 
 
 def _unpacked(batch: Any, unpack: Unpack, *, whose: str) -> tuple[Any, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -127,6 +128,7 @@ class TokenBatches:
         padding: str = "longest",
         seed: int = 0,
         order: str = "mixed",
+        drawn: Any = None,
     ) -> None:
         if len(texts) != len(labels):
             raise InputError(f"`TokenBatches` got {len(texts)} sentences and {len(labels)} labels. Give one for each.")
@@ -145,7 +147,18 @@ class TokenBatches:
         vector, note = label_vector(labels)
         self.notes = () if note is None else (note,)
         positions = torch.arange(len(texts), device="cpu")
-        self._positions = Batches(positions, vector, batch_size=batch_size, seed=seed, order=order)
+        self._positions = Batches(positions, vector, batch_size=batch_size, seed=seed, order=order, drawn=drawn)
+
+    @property
+    def mixes(self) -> bool:
+        """Whether the order is a uniform permutation of ours."""
+        return self._positions.mixes
+
+    def in_drawn_order(self) -> TokenBatches:
+        """The same sentences in the order in which they were drawn; see `Batches`."""
+        other = copy(self)
+        other._positions = self._positions.in_drawn_order()
+        return other
 
     def __len__(self) -> int:
         return len(self._positions)

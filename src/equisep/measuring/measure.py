@@ -22,8 +22,10 @@ from equisep.measuring.passes import test_passes, training_passes
 from equisep.measuring.plan import Plan
 from equisep.measuring.probe import check_batch, probe, reduction_for
 from equisep.measuring.profile import profile_of
+from equisep.measuring.readings import check_repeatable, distinct_readings, with_other_readings
 from equisep.progress import Progress, silent
 from equisep.results import Profile, Reading, reading_named
+from equisep.results.readings import readings_named
 from equisep.separation import Center, Normalization, Weighting
 from equisep.separation.centers import PERFECT
 from equisep.taps import (
@@ -53,6 +55,7 @@ def measure(
     calls: Calls = "each",
     reduction: ReductionLike = "auto",
     reading: Reading = "eval",
+    readings: str | Sequence[str] | None = None,
     metrics: str | Sequence[str] | None = None,
     classes: int | None = None,
     class_names: Sequence[str] | None = None,
@@ -87,7 +90,12 @@ def measure(
     calls          of a module called more than once, `each` call is a site (`relu`, `relu:2`, …) or only the `last`.
     reduction      how features become vectors: `auto` (`mean` over the real tokens of sequences, else `flatten`), `flatten`,
                    `mean`, `positions`, `first`, `last`, `tokens`, `pca=m`, or a function; see `equisep.taps.Reduction`.
-    reading        `eval` (running BatchNorm statistics) or `mixed` (those of the batch read; the papers' figures).
+    reading        how BatchNorm normalizes: `eval` by its running statistics, `mixed` by those of class-mixed batches, `drawn` by
+                   those of batches in the order in which the samples were drawn (He & Su's figures). Pairs, data sets and
+                   `Batches` are put into batches for each; loaders are read as they come, and `mixed` refuses batches that
+                   are less class-mixed than chance.
+    readings       several of them in one call: the profile is of the first, `profile.readings` holds all, `profile.company` D
+                   over D in `eval`, site by site. Each costs as much as a call of its own, less the picture.
     metrics        some of `equisep.measuring.METRICS`; all by default.
     classes        K; by default the width of the model's output.
     class_names    of the K classes; by default those that the data tell.
@@ -112,12 +120,13 @@ def measure(
         raise InputError(f"`name` is what the profile calls the model; found {name!r}.")
     refuse_scripted(model, asked="measure")
     refuse_uninitialized(model, asked="measure")
+    names = (reading_named(reading, mode=mode),) if readings is None else readings_named(readings)
     how = None if isinstance(reduction, str) and reduction == "auto" else Reduction.of(reduction)
     options = Options(
         sites=site_record(sites),
         calls=calls,
         reduction="auto" if how is None else how.name,
-        reading=reading_named(reading, mode=mode),
+        reading=names[0],
         metrics=_names(metrics),
         classes=_plain(classes),
         classifier=classifier,
@@ -137,15 +146,40 @@ def measure(
         choose(model, sites)  # refuse wrong sites before any work
     with _placed(model, device), random_state_kept(train, test):
         where, dtype = home_of(model)
-        feed = Feed(train, what="training", device=where, dtype=dtype, unpack=unpack)
-        feed_test = None if test is None else Feed(test, what="test", device=where, dtype=dtype, unpack=unpack)
+
+        def fed(name: Reading) -> tuple[Feed, Feed | None]:
+            made = [
+                Feed(data, what=what, device=where, dtype=dtype, unpack=unpack, reading=name)
+                for data, what in ((train, "training"), (test, "test"))
+                if data is not None or what == "training"
+            ]
+            return made[0], made[1] if len(made) > 1 else None
+
+        feed, feed_test = fed(names[0])
+        taken = distinct_readings(model, names, feed)
+        feeds = {other: fed(other) for other in names}  # refuses data without an order before any work
+        check_repeatable(taken, (feed, feed_test))
         notes = Notes()
         plan = plan_for(model, feed, feed_test, sites, how, options, notes)
-        names = known_class_names(class_names, feed, plan.probe.classes)
+        known = known_class_names(class_names, feed, plan.probe.classes)
         title = name or type(inner(model)).__name__
         profile, failure = run_plan(
-            plan, feed, feed_test, name=title, class_names=names, notes=notes, progress=progress
+            plan, feed, feed_test, name=title, class_names=known, notes=notes, progress=progress
         )
+
+        def another(which: Reading) -> tuple[Profile, EquisepError | None]:
+            further = replace(plan, options=replace(plan.options, reading=which, coordinates=0))
+            for each in feeds[which]:
+                if each is not None:
+                    with random_state_kept(each.source):
+                        each.first()  # which tells the size of its batches
+            return run_plan(
+                further, *feeds[which], name=title, class_names=known, notes=Notes(plan.probe.notes),
+                progress=lambda what, done, total: progress(f"{which}: {what}", done, total),
+            )  # fmt: skip
+
+        if failure is None and len(names) > 1:
+            profile, failure = with_other_readings(profile, names, taken, another)
     if failure is not None:
         failure.profile = profile
         raise failure

@@ -8,16 +8,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.conv import _ConvNd
 
+from equisep.data.mixing import Mixing
 from equisep.devices import tf32_allowed
 from equisep.measuring.options import Options
 from equisep.results import Note, SiteReading
 from equisep.separation import SiteStatistics
 from equisep.shapes import Int
-from equisep.taps import Reduction, batch_norms
+from equisep.taps import Reduction
 
 # from those that change a conclusion to those that say how it was read; what is not listed stands between
 _FIRST = (
-    "no-separation", "changed", "pure-batches", "class-mix", "rank", "no-curve", "zero-fuzziness", "small-classes",
+    "unmixed-batches", "no-separation", "changed", "class-mix", "rank", "no-curve", "zero-fuzziness", "small-classes",
     "low-classes", "no-effective-depth",
 )  # fmt: skip
 _LAST = (
@@ -121,14 +122,22 @@ def note_sites(notes: Notes, readings: Sequence[SiteReading], sites: Sequence[Si
             notes.add("rank", text, site=reading.name)
 
 
-def note_batches(notes: Notes, model: nn.Module, pure: int, batches: int, options: Options, *, what: str) -> None:
-    """Batches of one class, read by their own statistics."""
-    if options.reading == "mixed" and pure and batch_norms(model):
+def note_batches(notes: Notes, mixing: Mixing | None, *, what: str) -> None:
+    """Batches that mix the classes less than chance, read by their own statistics."""
+    if mixing is not None and mixing.unmixed:
         text = (
-            f"{pure} of {batches} batches of the {what} data hold one class only: in the reading `mixed` BatchNorm "
-            "then normalizes classes away from each other. Read class-mixed batches."
+            f"The batches of the {what} data are less class-mixed than a random order makes them ({mixing_words(mixing)}): "
+            "BatchNorm normalizes a class by the company it is read in, which changes D, the more so the deeper the layer. "
+            "`readings='eval,drawn'` shows by how much."
         )
-        notes.add("pure-batches", text)
+        notes.add("unmixed-batches", text)
+
+
+def mixing_words(mixing: Mixing) -> str:
+    """What the test of class-mixing saw, in a clause."""
+    often = "" if mixing.pairs is None else f"two samples of one class share a batch {mixing.pairs:.3g} times as often"
+    pure = f"{mixing.pure} of {mixing.batches} batches hold one class only" if mixing.pure else ""
+    return "; ".join(part for part in (pure, often) if part)
 
 
 def note_tf32(notes: Notes, model: nn.Module, device: torch.device, dtype: torch.dtype | None) -> None:

@@ -305,7 +305,7 @@ def _note_all(
     probe, options, readings = plan.probe, plan.options, chosen.readings
     for read, what in zip(reads, SETS, strict=False):
         note_classes(notes, read.counts, what=what)
-        note_batches(notes, plan.model, read.pure, read.batches, options, what=what)
+        note_batches(notes, read.mixing, what=what)
     note_class_mix(notes, reads[0].counts, reads[-1].counts, options)
     note_sites(notes, readings, [train.sites[probe.index_of(reading.name)] for reading in readings])
     notes.extend(chosen.law.notes)

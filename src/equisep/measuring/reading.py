@@ -9,15 +9,18 @@ import torch
 from torch import Tensor
 
 from equisep.data.feed import Feed
-from equisep.errors import SiteError
+from equisep.data.mixing import Mixing
+from equisep.errors import DataError, SiteError
 from equisep.labels import check_range
 from equisep.measuring.fingerprint import Fingerprint
 from equisep.measuring.forward import exact_arithmetic, run_model
+from equisep.measuring.notes import mixing_words
 from equisep.measuring.plan import Plan
 from equisep.measuring.probe import Probe, check_batch, check_finite
 from equisep.progress import Progress
+from equisep.results.readings import BY_BATCH
 from equisep.shapes import Int
-from equisep.taps import Activation, Rows, UnfitError, first_call, inner, listening, scores_of
+from equisep.taps import Activation, Rows, UnfitError, batch_norms, first_call, inner, listening, scores_of
 
 Start = Callable[[Int[Tensor, " b"]], None]
 Take = Callable[[int, Rows], None]
@@ -27,14 +30,14 @@ Take = Callable[[int, Rows], None]
 class Read:
     """What a reading saw beside the features: label counts, fingerprints of the samples in order, hits per class.
 
-    `pure` batches hold one class only; `random` says that the model draws random numbers.
+    `mixing` says how batches in a user's order mix the classes, where BatchNorm went by them; `random` that the model draws
+    random numbers.
     """
 
     counts: Int[Tensor, " k"]
     order: Fingerprint
     hits: Int[Tensor, " k"] | None
-    batches: int
-    pure: int
+    mixing: Mixing | None = None
     random: bool = False
 
     @property
@@ -79,7 +82,8 @@ def read(
     state = _State(probe, only, only_last=options.calls == "last")
     counts = torch.zeros(probe.classes, dtype=torch.int64, device="cpu")
     hits = torch.zeros_like(counts)
-    order, pure, index = Fingerprint(), 0, -1
+    order, index = Fingerprint(), -1
+    seen: list[Tensor] = []
     random = False
     scored = scored and probe.scored
     total = feed.batches
@@ -108,7 +112,7 @@ def read(
             here = torch.bincount(local, minlength=probe.classes)
             counts += here
             order = order.after(inputs, local)
-            pure += int(local.unique().numel() == 1)
+            seen.append(local)
             scores = scores_of(output) if scored else None
             scored = scores is not None and scores.shape == (len(labels), probe.classes)
             if scored and scores is not None:
@@ -121,10 +125,24 @@ def read(
         counts=counts,
         order=order,
         hits=hits if scored else None,
-        batches=index + 1,
-        pure=pure,
+        mixing=_checked_mixing(plan, feed, seen),
         random=random,
     )
+
+
+def _checked_mixing(plan: Plan, feed: Feed, labels: list[Tensor]) -> Mixing | None:
+    """How a user's batches mix the classes, where BatchNorm goes by them; `mixed` refuses those that do so less than chance."""
+    reading = plan.options.reading
+    if reading not in BY_BATCH or feed.mixes or not batch_norms(plan.model):
+        return None
+    mixing = feed.mixing(labels)
+    if reading == "mixed" and mixing.unmixed:
+        raise DataError(
+            f"The reading `mixed` needs class-mixed batches, and those of the {feed.what} data are less mixed than a random "
+            f"order makes them ({mixing_words(mixing)}). Shuffle the loader, or pass the pair (X, Y), which is mixed for "
+            "you; `reading='drawn'` reads the batches as they are, and `reading='eval'` does not depend on them."
+        )
+    return mixing
 
 
 class _State:

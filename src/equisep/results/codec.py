@@ -100,12 +100,19 @@ def profile_from_dict(content: Mapping[str, Any], *, where: str = "profile") -> 
         body = _upgraded(body)
     profile = decode(Profile, body, where="profile")
     assert isinstance(profile, Profile)
+    for each in (profile, *profile.other_readings.values()):
+        _check_laws(each)
+        _check_relations(each)
+    for name, factors in profile.company.items():
+        _expect(len(factors) == len(profile.sites), f"company.{name}", "one number per site", factors)
+    return profile
+
+
+def _check_laws(profile: Profile) -> None:
     for law in (profile.law, *profile.laws.values()):
         _expect(law.rho is None or law.rho > 0, "law.rho", "above 0", law.rho)
         _expect(len(law.loads) in (0, max(len(law.curve) - 1, 0)), "law.loads", "one per step of the curve", law.loads)
         _expect(len(law.residuals) in (0, len(law.curve)), "law.residuals", "one per site of the curve", law.residuals)
-    _check_relations(profile)
-    return profile
 
 
 def _check_relations(profile: Profile) -> None:

@@ -28,6 +28,8 @@ class Profile:
     `effective_depth_balanced` the same for the mean over classes, `network_depth` the first layer whose nearest centers come
     within ε of the network's own accuracy (on test data where there are any). `settings` are all choices that can change a
     number (ε among them); `provenance` says what produced it; `samples` tells whether another profile read the same ones.
+    Where several readings were asked for, `reading` is the first, `other_readings` are profiles of the others, and `company`
+    is for each of them D over D in `eval`, site by site: what the statistics of batches add.
     """
 
     model: str
@@ -52,6 +54,14 @@ class Profile:
     accuracy_class_train: tuple[float | None, ...] | None = None
     accuracy_class_test: tuple[float | None, ...] | None = None
     samples: SampleOrder | None = None
+    other_readings: Mapping[str, Profile] = field(default_factory=dict)
+    company: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
+
+    @property
+    def readings(self) -> dict[str, Profile]:
+        """Every reading that was asked for as a profile, this one first; readings that are one have the same."""
+        asked = self.settings.get("readings") or (self.reading or "?",)
+        return {str(name): self.other_readings.get(name, self) for name in asked}
 
     def __getitem__(self, site: str | int) -> SiteReading:
         """The reading of one site, by name or index."""

@@ -58,13 +58,13 @@ class Header:
             )
         if self.sites != other.sites:
             return f"it was read at {len(self.sites)} sites, and the model is read at {len(other.sites)} others"
-        if self.subset != other.subset:
-            return f"its {self.samples} samples are others than the {other.samples} drawn now"
         changed = sorted(
             name for name in {*self.options, *other.options} if self.options.get(name) != other.options.get(name)
         )
+        if self.subset != other.subset and "reading" not in changed:  # which orders the samples
+            return f"its {self.samples} samples are others than the {other.samples} drawn now"
         if changed:
-            name = changed[0]
+            name = "reading" if "reading" in changed else changed[0]
             return f"it was read with {name}={self.options.get(name)!r}, now {other.options.get(name)!r}"
         return None
 

@@ -11,8 +11,9 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset, Subset, SubsetRandomSampler, TensorDataset
 
 from equisep.data.batches import Batches
-from equisep.data.feed import Feed, MappedBatches
+from equisep.data.feed import Feed
 from equisep.data.inputs import LABELS
+from equisep.data.ordered import MappedBatches, MixedLoader
 from equisep.errors import DataError, EquisepError
 from equisep.labels import label_vector
 from equisep.shapes import Int
@@ -51,6 +52,8 @@ def source_of(feed: Feed) -> Indexed | Streamed:
         return Indexed(
             feed.what, _all(len(source.y)), lambda rows: source.part(torch.from_numpy(rows)), _numbers(source.y)
         )
+    if isinstance(source, MixedLoader):
+        return _of_loader(source.loader, feed.what)
     if isinstance(source, DataLoader):
         return _of_loader(source, feed.what)
     if not feed.again:

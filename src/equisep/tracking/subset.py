@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -19,9 +19,10 @@ import torch
 from torch import Tensor
 
 from equisep.data.batches import batch_starts
-from equisep.data.feed import OWN_BATCH, Feed
+from equisep.data.feed import Feed
 from equisep.data.inputs import Inputs
-from equisep.data.sampling import ORDER, permutation
+from equisep.data.ordered import OWN_BATCH
+from equisep.data.sampling import ORDER, WALK, permutation
 from equisep.errors import DataError
 from equisep.labels import check_range
 from equisep.measuring.fingerprint import Fingerprint
@@ -57,7 +58,8 @@ def samples_per_class(classes: int) -> int:
 class Subset:
     """Batches that are the same at every reading: kept, or where they are too large fetched anew.
 
-    `class_sizes` are those of all the data, where the labels are known without a look at every sample.
+    `class_sizes` are those of all the data, where the labels are known without a look at every sample. `mixes` says that the
+    order is a uniform permutation, as the reading `mixed` asks for; else it is that of the draw, in which classes run out.
     """
 
     fetch: Callable[[], Iterator[Batch]]
@@ -66,6 +68,7 @@ class Subset:
     fingerprint: str
     class_sizes: tuple[int, ...] | None = None
     notes: tuple[Note, ...] = ()
+    mixes: bool = False
 
     @property
     def samples(self) -> int:
@@ -83,6 +86,10 @@ class _Placed:
 
     subset: Subset
     device: torch.device
+
+    @property
+    def mixes(self) -> bool:
+        return self.subset.mixes
 
     def __len__(self) -> int:
         return self.subset.batches
@@ -104,6 +111,7 @@ def draw_subset(
     batch_size: int,
     seed: int,
     memory: int,
+    mixed: bool,
 ) -> Subset:
     """As many samples of each class as there are, up to `per_class`; `owner` says who told the number of classes."""
     wanted = samples_per_class(classes) if per_class is None else per_class
@@ -122,6 +130,8 @@ def draw_subset(
         return _kept(parts, source, classes, memory, notes)
     with seeded(seed, source.loader):
         positions = _positions(source, checked, classes=classes, owner=owner, wanted=wanted, seed=seed)
+    if mixed:
+        positions = positions[permutation(len(positions), seed=seed, use=WALK)]
 
     def fetch() -> Iterator[Batch]:
         starts = batch_starts(len(positions), batch_size)
@@ -135,7 +145,7 @@ def draw_subset(
     sizes = None
     if source.labels is not None:
         sizes = tuple(numpy.bincount(source.labels, minlength=classes).tolist())
-    return _kept(fetch, source, classes, memory, notes, sizes)
+    return replace(_kept(fetch, source, classes, memory, notes, sizes), mixes=mixed)
 
 
 def first_samples(source: Indexed | Streamed, *, seed: int) -> list[Any]:

@@ -144,14 +144,14 @@ class Tracker:
             "per_class": per_class,
             "batch_size": batch_size_for(first, len(labels), reading=options.reading),
             "seed": seed,
+            "memory": options.memory,
+            "mixed": options.reading == "mixed",
         }
-        self.subset = draw_subset(source, check, **drawn, memory=options.memory)
+        self.subset = draw_subset(source, check, **drawn)
         self.subset_test: Subset | None = None
         if test is not None:
             feed_test = Feed(test, what="test", device=where, dtype=dtype, unpack=unpack)
-            self.subset_test = draw_subset(
-                source_of(feed_test), lambda raw: check(raw, "test"), **drawn, memory=options.memory
-            )
+            self.subset_test = draw_subset(source_of(feed_test), lambda raw: check(raw, "test"), **drawn)
         self._name = name or type(inner(model)).__name__
         self._class_names = known_class_names(class_names, feed, seen.classes)
         header = self._header(per_class)

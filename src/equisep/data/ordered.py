@@ -1,0 +1,124 @@
+"""Samples whose order is known, in batches of ours: class-mixed for most readings, in the order drawn for the reading `drawn`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sized
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset, RandomSampler, SubsetRandomSampler, WeightedRandomSampler
+
+from equisep.data.batches import Batches
+from equisep.data.inputs import Inputs
+from equisep.errors import DataError
+from equisep.shapes import Int
+
+OWN_BATCH = 100  # batches of 100, as He & Su read them, where we choose
+PERMUTING = (RandomSampler, SubsetRandomSampler)
+
+
+@runtime_checkable
+class Ordered(Protocol):
+    """Batches of ours: samples of a known order, which `drawn` reads, mixed by us for the other readings."""
+
+    @property
+    def mixes(self) -> bool:
+        """Whether the order is a uniform permutation."""
+
+    def in_drawn_order(self) -> Iterable[Any]:
+        """The same in the order drawn."""
+
+
+def in_drawn_order(source: Iterable[Any], *, what: str) -> Iterable[Any]:
+    """The source in the order in which its samples were drawn; a loader that shuffles anew every time has none."""
+    if isinstance(source, Ordered):
+        return source.in_drawn_order()
+    if any(isinstance(sampler, (*PERMUTING, WeightedRandomSampler)) for sampler in _samplers(source)):
+        raise DataError(
+            f"`drawn` reads samples in the order in which they were drawn, and the {what} loader shuffles them anew at every "
+            "reading: their order is not known. Pass a loader with `shuffle=False`, or a pair (X, Y), or read `mixed`."
+        )
+    return source
+
+
+def permutes(source: Iterable[Any]) -> bool:
+    """Whether the batches are known to be a uniform permutation: of ours, or of a torch loader that shuffles."""
+    if getattr(source, "mixes", None) is True:
+        return True
+    shuffling = [sampler for sampler in _samplers(source) if isinstance(sampler, PERMUTING)]
+    return any(not getattr(sampler, "replacement", False) for sampler in shuffling)
+
+
+def _samplers(source: Iterable[Any]) -> tuple[Any, Any]:
+    return getattr(source, "sampler", None), getattr(getattr(source, "batch_sampler", None), "sampler", None)
+
+
+def _positions(n: int, batch_size: int) -> Batches:
+    """The positions of n samples in the batches that `Batches` would choose."""
+    positions = torch.arange(n, device="cpu")
+    return Batches(positions, torch.zeros_like(positions), batch_size=batch_size)
+
+
+class MappedBatches:
+    """Columns by name in the batches that `Batches` would choose."""
+
+    def __init__(self, inputs: Inputs, y: Int[Tensor, " n"], order: Batches | None = None) -> None:
+        self.inputs, self.y = inputs, y
+        self.order = _positions(len(y), OWN_BATCH) if order is None else order
+
+    @property
+    def mixes(self) -> bool:
+        """Whether the order is a uniform permutation of ours."""
+        return self.order.mixes
+
+    def in_drawn_order(self) -> MappedBatches:
+        """The same rows in the order given."""
+        return MappedBatches(self.inputs, self.y, self.order.in_drawn_order())
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __iter__(self) -> Iterator[tuple[Mapping[str, Any], Int[Tensor, " b"]]]:
+        for rows, _ in self.order:
+            yield self.part(rows)
+
+    def part(self, rows: Int[Tensor, " b"]) -> tuple[Mapping[str, Any], Int[Tensor, " b"]]:
+        """Some samples."""
+
+        def chosen(column: Tensor) -> Tensor:
+            return column[rows.to(column.device)]
+
+        return self.inputs.changed(chosen).kwargs, chosen(self.y)
+
+
+class MixedLoader:
+    """A torch data set in the batches that `Batches` would choose, the same at every reading."""
+
+    def __init__(self, data: Dataset[Any], order: Batches) -> None:
+        self.dataset, self._order = data, order
+        self.loader = DataLoader(data, batch_sampler=[index.tolist() for index, _ in order])
+
+    @staticmethod
+    def of(data: Dataset[Any], *, what: str, batch_size: int = OWN_BATCH) -> Iterable[Any]:
+        """The data set in class-mixed batches; no batch at all of an empty one."""
+        if not isinstance(data, Sized):
+            raise DataError(
+                f"The {what} data are a {type(data).__name__} without a length. Give it `__len__`, or pass a DataLoader."
+            )
+        return MixedLoader(data, _positions(len(data), batch_size)) if len(data) else []
+
+    @property
+    def mixes(self) -> bool:
+        """Whether the order is a uniform permutation of ours."""
+        return self._order.mixes
+
+    def in_drawn_order(self) -> MixedLoader:
+        """The same samples in the order of the data set."""
+        return MixedLoader(self.dataset, self._order.in_drawn_order())
+
+    def __len__(self) -> int:
+        return len(self.loader)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.loader)
