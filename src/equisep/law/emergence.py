@@ -23,10 +23,10 @@ COLLAPSED, NOT_COLLAPSED = 0.01, 0.02  # ours, of NC1: a network within a hundre
 ONE_VECTOR, SEVERAL_VECTORS = 0.95, 0.9  # ours, of the mean cosine; Fang et al. 2021 have minority collapse at 1
 
 RULES = {
-    "law": f"D follows the law: r ≤ {LAW_R:g} and ρ < 1; no longer from r > {NO_LAW_R:g} on (He & Su 2023)",
-    "collapse": f"neural collapse: NC1 of the last layer ≤ {COLLAPSED:g}; no longer above {NOT_COLLAPSED:g}",
+    "law": f"Rule: r ≤ {LAW_R:g} and ρ < 1; no longer from r > {NO_LAW_R:g} on (He & Su 2023)",
+    "collapse": f"Rule: NC1 of the last layer ≤ {COLLAPSED:g}; no longer above {NOT_COLLAPSED:g}",
     "minority": (
-        f"minority collapse: mean cosine between the minority's classifier rows ≥ {ONE_VECTOR:g}; no longer below "
+        f"Rule: mean cosine between the minority's classifier rows ≥ {ONE_VECTOR:g}; no longer below "
         f"{SEVERAL_VECTORS:g}"
     ),
 }

@@ -8,13 +8,14 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from equisep.law import Emergence
+from equisep.peeled.minority import HALF
 from equisep.report.columns import frame_values
 from equisep.report.formatting import Glyphs, correlation, percent
 from equisep.report.formatting import number as digits
 from equisep.report.tables import plain_table
 from equisep.report.terminal import View
 from equisep.tracking.history import Entry, History
-from equisep.tracking.stopping import Stopping, Watched
 
 EMERGED = {"law": "The law", "collapse": "Neural collapse", "minority": "Minority collapse"}
 MOST_ROWS = 30  # readings that a terminal shows; of more, as many evenly spread, the last among them
@@ -62,6 +63,17 @@ def _law_row(entry: Entry) -> dict[str, Any]:
     return {**row, "minority_cosine": entry.minority_cosine, "seconds": entry.seconds, "failure": entry.failure}
 
 
+def emergence_words(history: History, emerged: Emergence) -> str:
+    """When something emerged, in words; of minority collapse also why it cannot be said."""
+    minority = history.header.minority
+    if emerged.what == "minority" and not emerged.judged and not minority:
+        known = (
+            f"no class is a minority ({HALF})" if minority is not None else "the class sizes of the data are not known"
+        )
+        return f"cannot be said: {known}"
+    return emerged.sentence(history.unit)
+
+
 def render_history(history: History) -> RenderableType:
     """The law over the epochs, when it emerged, and whether the training has settled."""
     return View(lambda glyphs, width: Group(*_blocks(history, glyphs)))
@@ -82,13 +94,12 @@ def _blocks(history: History, glyphs: Glyphs) -> Iterable[RenderableType]:
     )
     failed = [entry for entry in history.entries if entry.failure is not None]
     if failed:
-        yield Text(f"{len(failed)} readings failed; the last: {failed[-1].failure}", style="yellow")
+        yield Text(f"{len(failed)} of {len(history)} readings failed; the last: {failed[-1].failure}", style="yellow")
     for what, emerged in history.emergence().items():
-        yield Text.assemble(
-            (f"{EMERGED[what]}: ", "bold"), emerged.sentence(history.unit), (f" ({emerged.rule})", "dim")
-        )
-    seen = [Watched.of(each, profile) for each, profile in history.profiles().items()]
-    yield Text.assemble(("Settled: ", "bold"), Stopping().settled(seen, unit=history.unit).reason)
+        words = emergence_words(history, emerged)
+        yield Text.assemble((f"{EMERGED[what]}: ", "bold"), words, ". ", (f"{emerged.rule}.", "dim"))
+    settled = history.settled()
+    yield Text.assemble(("Settled: " if settled else "Not settled: ", "bold"), settled.reason)
 
 
 def _cells(row: dict[str, Any], unit: str, tested: bool, missing: str) -> list[str | Text]:

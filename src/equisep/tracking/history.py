@@ -15,6 +15,7 @@ from equisep.results import Profile
 from equisep.results.codec import decode, profile_from_dict, profile_to_dict
 from equisep.results.profile import CURVES
 from equisep.results.scalars import flat, profile_scalars
+from equisep.tracking.stopping import Settled, Stopping, Watched
 
 if TYPE_CHECKING:
     import pandas
@@ -232,6 +233,11 @@ class History:
         emergence = {f"emergence/{name}": each.first for name, each in self.emergence().items()}
         more = {"minority_cosine": entry.minority_cosine, **emergence, "seconds": entry.seconds}
         return {**profile_scalars(entry.profile, prefix=prefix), **flat(more, prefix=prefix)}
+
+    def settled(self, stopping: Stopping | None = None) -> Settled:
+        """Whether the training has settled: see `equisep.tracking.Stopping`, whose default it is without one."""
+        seen = [Watched.of(number, profile) for number, profile in self.profiles().items()]
+        return (stopping or Stopping()).settled(seen, unit=self.unit)
 
     def to_frame(self, *, sites: bool = True) -> pandas.DataFrame:
         """One row per reading and site; without `sites` one per reading: the law, depth and accuracy (extra `frame`)."""

@@ -39,7 +39,7 @@ from equisep.taps import (
 )
 from equisep.tracking.history import Entry, Header, History, Unit
 from equisep.tracking.sources import source_of
-from equisep.tracking.stopping import Settled, Stopping, Watched
+from equisep.tracking.stopping import Settled, Stopping
 from equisep.tracking.subset import Subset, batch_size_for, draw_subset, first_samples
 
 LIGHT = ("fuzziness", "collapse", "cdnv", "ncc")  # what a light reading has: no chance level, no intervals, no pictures
@@ -185,8 +185,7 @@ class Tracker:
     @property
     def settled(self) -> Settled:
         """Whether the training has settled, by `stopping`: true or false, with its `reason` in words."""
-        seen = [Watched.of(number, profile) for number, profile in self.history.profiles().items()]
-        return self.stopping.settled(seen, unit=self.history.unit)
+        return self.history.settled(self.stopping)
 
     def epoch(self, number: int | None = None) -> Profile | None:
         """An epoch has ended: read the network where it is one of `every`; `number` where the loop counts itself."""

@@ -1,0 +1,52 @@
+"""`equisep history`: the law over the epochs in the terminal, as JSON and as a drawing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from test_history import HEADER, entry
+
+from cli.running import equisep
+from equisep import History
+from equisep.tracking import Entry
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    history = History.open(tmp_path / "h.jsonl", replace(HEADER, minority=()))
+    for number in range(1, 46):
+        history.append(replace(entry(number, max(0.02, 1 / number)), minority_cosine=None))
+    history.append(Entry(number=46, failure="Site `a` holds NaN."))
+    return tmp_path
+
+
+def test_the_terminal(folder: Path) -> None:
+    done = equisep("history", "h.jsonl", "--draw", "h.png", folder=folder)
+    assert done.returncode == 0, done.stderr
+    assert "Net: 46 readings of 20 samples at 3 sites" in done.stdout
+    assert "The law: emerged at epoch 1. Rule: r ≤ -0.996" in done.stdout
+    assert "Neural collapse: emerged at epoch 8." in done.stdout
+    flat = " ".join(done.stdout.split())
+    assert "Minority collapse: cannot be said: no class is a minority (at most half of the largest size)." in flat
+    assert "1 of 46 readings failed; the last: Site `a` holds NaN." in flat
+    assert "Not settled: Still better in the last 5 readings: D of the last layer from" in flat
+    assert sum(line.split()[:1] == ["46"] for line in done.stdout.splitlines()) == 1
+    assert (folder / "h.png").stat().st_size > 10_000
+
+
+def test_json(folder: Path) -> None:
+    done = equisep("history", "h.jsonl", "--json", folder=folder)
+    content = json.loads(done.stdout)
+    assert len(content["readings"]) == 46 and content["readings"][1]["rho"] == pytest.approx(0.25)
+    assert content["emergence"]["law"]["first"] == 1 and content["settled"]["settled"] is False
+    assert content["header"]["model"] == "Net" and content["damaged_lines"] == 0
+
+
+def test_what_is_no_history_is_one_sentence(folder: Path) -> None:
+    done = equisep("history", "none.jsonl", folder=folder)
+    assert done.returncode == 2 and "No history at `none.jsonl`" in done.stderr
+    unfit = equisep("history", "h.jsonl", "--draw", "h.doc", folder=folder)
+    assert unfit.returncode == 2 and "h.doc" in unfit.stderr
