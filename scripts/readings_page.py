@@ -54,7 +54,7 @@ def spread(own: Mapping[str, Values], quantity: str) -> str:
     missing = "" if len(known) == len(values) else f" ({len(values) - len(known)} without)"
     if len(known) == 1:
         return f"{known[0]:.{digits}f}{missing}"
-    span = seed_interval(known, LEVEL, within=(-1, 1) if quantity == "r" else (0, math.inf))
+    span = seed_interval(known, LEVEL, within=(-1.0, 1.0) if quantity == "r" else (0.0, math.inf))
     return f"{mean(known):.{digits}f} [{span.low:.{digits}f}, {span.high:.{digits}f}]{missing}"
 
 
@@ -89,23 +89,27 @@ def difference_words(values: Sequence[float]) -> str:
     return f"{mean(values):+.2f} [{span.low:+.2f}, {span.high:+.2f}], {above} of {len(values)} draws above 0"
 
 
-def least_depth(record: Record, data: str, reading: str) -> tuple[int | None, list[int]]:
-    """The depth of the least mean final D, and that of every draw, each depth at its fitted rate.
+def fitted(record: Record, data: str, depth: int, reading: str) -> Entry | None:
+    """A depth at its fitted rate in a reading: of the rates at which every draw fits, that with the most negative mean r."""
+    found = [
+        each
+        for each in entries(record, data=data, optimizer="adam", depth=depth, small=100, large=100)
+        if all(value is not None and value >= FITS for value in each["accuracy"])
+        and None not in (*each["readings"][reading]["r"], *each["readings"][reading]["last"])
+    ]
+    return min(found, key=lambda each: mean(each["readings"][reading]["r"]), default=None)
 
-    Of the rates at which every draw fits, that with the most negative mean r in this reading, as the paper chooses.
-    """
-    curves: dict[int, list[float]] = {}
-    for depth in sorted({each["depth"] for each in entries(record, data=data, optimizer="adam", small=100, large=100)}):
-        fitted = [
-            each
-            for each in entries(record, data=data, optimizer="adam", depth=depth, small=100, large=100)
-            if all(value is not None and value >= FITS for value in each["accuracy"])
-            and all(value is not None for name in ("r", "last") for value in each["readings"][reading][name])
-        ]
-        if fitted:
-            curves[depth] = min(fitted, key=lambda each: mean(each["readings"][reading]["r"]))["readings"][reading][
-                "last"
-            ]
+
+def final_by_depth(record: Record, data: str, reading: str) -> dict[int, list[float]]:
+    """The last D of every draw by depth, each depth at its fitted rate."""
+    depths = sorted({each["depth"] for each in entries(record, data=data, optimizer="adam", small=100, large=100)})
+    found = {depth: fitted(record, data, depth, reading) for depth in depths}
+    return {depth: each["readings"][reading]["last"] for depth, each in found.items() if each is not None}
+
+
+def least_depth(record: Record, data: str, reading: str) -> tuple[int | None, list[int]]:
+    """The depth of the least mean final D, and that of every draw."""
+    curves = final_by_depth(record, data, reading)
     if not curves:
         return None, []
     draws = range(len(next(iter(curves.values()))))
@@ -135,6 +139,19 @@ def law_table(record: Record) -> str:
     return table(("network, rate", "reading", "r", "ρ", "half-life", "last D"), rows)
 
 
+def own_rate_table(record: Record) -> str:
+    """Adam's networks in each reading at the fitted rate of that reading."""
+    rows = []
+    for depth in (4, 8, 20):
+        for reading in READINGS:
+            found = fitted(record, "fashion-mnist", depth, reading)
+            if found is not None:
+                own = found["readings"][reading]
+                first = f"Adam, {depth} layers" if reading == READINGS[0] else ""
+                rows.append([first, f"`{reading}`", f"{found['rate']:g}", *(spread(own, each) for each in DIGITS)])
+    return table(("network", "reading", "rate", "r", "ρ", "half-life", "last D"), rows)
+
+
 def depth_table(record: Record) -> str:
     """Last D of 20 layers over that of 8."""
     rows = [
@@ -158,6 +175,23 @@ def least_table(record: Record) -> str:
         if any(cell != "–" for cell in cells):
             rows.append([name, str(printed), *cells])
     return table(("data", "paper", *(f"`{reading}`" for reading in READINGS)), rows)
+
+
+def rise_table(record: Record) -> str:
+    """The final D of the deepest network over the least one, draw by draw, with both rates."""
+    rows = []
+    for data, (name, _) in SETS.items():
+        cells = []
+        for reading in READINGS:
+            curves, (least, _) = final_by_depth(record, data, reading), least_depth(record, data, reading)
+            if least is None:
+                continue
+            logs = [math.log(b / a) for a, b in zip(curves[least], curves[max(curves)], strict=True)]
+            ends = [fitted(record, data, depth, reading) or {} for depth in (least, max(curves))]
+            cells.append(f"{ratio_words(logs)} (rates {ends[0]['rate']:g}, {ends[1]['rate']:g})")
+        if cells:
+            rows.append([f"{name}, {max(curves)} layers", *cells])
+    return table(("", *(f"`{reading}`" for reading in READINGS)), rows)
 
 
 def half_life_table(record: Record) -> str:
@@ -257,8 +291,10 @@ def _printed() -> dict[int, float]:
 
 TABLES = {
     "the law": law_table,
+    "each reading at its own rate": own_rate_table,
     "20 layers over 8": depth_table,
     "the depth of the least final D": least_table,
+    "the rise after it": rise_table,
     "unequal classes": half_life_table,
     "batch sizes": batch_table,
     "imbalance": imbalance_table,
@@ -292,7 +328,7 @@ def made_by(record: Record) -> str:
 def write_page(record: Record) -> list[Path]:
     """The tables into docs/readings.md and the drawing beside the others."""
     write_whole(PAGE, page_text(record, PAGE.read_text(encoding="utf-8")))
-    draw(record).savefig(DRAWING, dpi=110)
+    draw(record).savefig(DRAWING, dpi=90)
     return [PAGE, DRAWING]
 
 
@@ -321,28 +357,23 @@ def _draw_curves(axes: Any, record: Record) -> None:
 
 def _draw_depths(axes: Any, record: Record) -> None:
     for reading in READINGS:
-        depths = sorted({each["depth"] for each in entries(record, data="fashion-mnist", optimizer="adam", large=100)})
-        points = []
-        for depth in depths:
-            fitted = [
-                each["readings"][reading]
-                for each in entries(record, data="fashion-mnist", optimizer="adam", depth=depth, large=100)
-                if all(value is not None and value >= FITS for value in each["accuracy"])
-                and None not in each["readings"][reading]["r"]
-            ]
-            if fitted:
-                last = min(fitted, key=lambda own: mean(own["r"]))["last"]
-                points.append((depth, mean(last), *_limits(last)))
+        curves = final_by_depth(record, "fashion-mnist", reading)
+        points = [(depth, mean(last), *_limits(last)) for depth, last in curves.items()]
         if points:
-            x, y, low, high = zip(*points, strict=True)
-            axes.plot(x, y, "o-", color=COLORS[reading], ms=4)
-            axes.fill_between(x, low, high, color=COLORS[reading], alpha=0.2, lw=0)
+            _draw_band(axes, points, "o-", COLORS[reading])
     axes.set(
         yscale="log",
         xlabel="layers of the network",
         ylabel="last D",
         title="Fashion-MNIST, each depth at its fitted rate",
     )
+
+
+def _draw_band(axes: Any, points: Sequence[tuple[float, ...]], style: str, color: str) -> None:
+    """A line through means with a band of their intervals."""
+    x, y, low, high = zip(*points, strict=True)
+    axes.plot(x, y, style, color=color, ms=4)
+    axes.fill_between(x, low, high, color=color, alpha=0.2, lw=0)
 
 
 def _draw_batches(axes: Any, record: Record, quantity: str) -> None:
@@ -361,9 +392,7 @@ def _draw_batches(axes: Any, record: Record, quantity: str) -> None:
                 if values:
                     points.append((size, mean(values), *_limits(values)))
             if points:
-                x, y, low, high = zip(*points, strict=True)
-                axes.plot(x, y, style, color=COLORS[reading], ms=4)
-                axes.fill_between(x, low, high, color=COLORS[reading], alpha=0.15, lw=0)
+                _draw_band(axes, points, style, COLORS[reading])
     sizes = batch_sizes(record)
     axes.set(xscale="log", xlabel="samples in a batch of the reading")
     axes.set_xticks(sizes, list(map(str, sizes)))
