@@ -67,7 +67,8 @@ def summary(law: equisep.LawFit) -> str:
     if law.rho is None or law.r is None:
         return "no law can be fitted"
     life = "none" if law.half_life is None else f"{law.half_life:.2f}"
-    gain = "" if law.two_slopes is None else f", two slopes better by {law.two_slopes.gain:.1f} in BIC"
+    kink = law.two_slopes
+    gain = f", two slopes (p {kink.p:.3f})" if kink is not None and kink.clear else ""
     return f"{len(law.curve)} sites, rho {law.rho:.4f}, half-life {life}, r {law.r:.4f}: {law.verdict}{gain}"
 
 

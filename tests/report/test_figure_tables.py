@@ -227,7 +227,7 @@ def test_sizes_and_plans() -> None:
 def test_the_json_of_the_committed_record_is_what_it_was() -> None:
     """`recorded_json.json` is what `equisep figures show ID --json` printed of version 0.1, of each figure four series.
 
-    Its words for readings are today's.
+    Its words for readings and its bend are today's.
     """
     before = json.loads((Path(__file__).parent / "recorded_json.json").read_text(encoding="utf-8"))
     for id, content in before.items():

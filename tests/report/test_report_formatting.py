@@ -76,18 +76,26 @@ def test_intervals_in_words() -> None:
 
 def test_kinks_in_words() -> None:
     assert kink_words(fit_law([4.0, 2.0, 1.1])) == "not asked of fewer than 5 layers"
-    assert kink_words(fit_law([0.5**site for site in range(8)])).startswith("none (BIC gain -4.2; clear above 6)")
-    law = LawFit(curve=(1.0,) * 6, two_slopes=Break(at=3, rhos=(0.4, 0.8), bic_one=10.0, bic_two=-2.0))
-    words = "D falls to 0.400 of itself per layer before, to 0.800 after (BIC gain 12)"
+    assert kink_words(fit_law([0.5**site for site in range(8)])) == "none that can be told (p = 1.0; called at 0.05)"
+    law = LawFit(curve=(1.0,) * 6, two_slopes=Break(at=3, rhos=(0.4, 0.8), bic_one=10.0, bic_two=-2.0, p=0.012))
+    words = "D falls to 0.400 of itself per layer before, to 0.800 after (p = 0.012)"
     assert kink_words(law) == f"at layer 3: {words}"
     assert kink_words(law, first=1) == f"at layer 4: {words}"
     assert kink_words(LawFit(curve=(1.0,) * 6)) == "not known"
 
 
 def test_a_kink_does_not_contradict_the_law() -> None:
-    law = replace(fit_law([0.5**site for site in range(8)]), two_slopes=Break(2, (0.4, 0.51), 10.0, -2.0))
+    law = replace(fit_law([0.5**site for site in range(8)]), two_slopes=Break(2, (0.4, 0.51), 10.0, -2.0, p=1e-4))
     assert law.verdict == "law"
-    assert kink_words(law).endswith("(BIC gain 12); one line still fits")
+    assert kink_words(law).endswith("(p < 0.001); one line still fits")
+
+
+def test_a_kink_of_an_earlier_version_is_judged_anew() -> None:
+    """Its BIC gain of 12 was called a kink; the curve itself is a line."""
+    law = replace(fit_law([0.5**site for site in range(8)]), two_slopes=Break(2, (0.4, 0.51), 10.0, -2.0))
+    assert kink_words(law).startswith("none that can be told")
+    bent = fit_law([0.5 ** min(site, 4) * 0.9 ** max(0, site - 4) for site in range(9)])
+    assert kink_words(replace(bent, two_slopes=Break(4, (0.5, 0.9), 10.0, -2.0))) == kink_words(bent)
 
 
 @pytest.mark.parametrize(

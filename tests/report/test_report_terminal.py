@@ -42,7 +42,7 @@ def test_a_full_profile_at_80_columns() -> None:
         "half-life",
         "greatest residual",
         "evenness",
-        "kink               none (BIC gain 0.32; clear above 6)",
+        "kink               none that can be told (p = ",
         "95 %, bootstrap of 200 resamples",
         "on test data",
         "r -0.9998 to -0.9979 over 2 classes",
@@ -73,7 +73,7 @@ def test_tables_and_curves_number_sites_alike() -> None:
     """As in a profile of token sequences, whose raw input is no site."""
     profile = full_profile()
     profile = replace(profile, sites=tuple(replace(site, index=site.index + 1) for site in profile.sites))
-    kinked = replace(profile.law, two_slopes=Break(3, (0.5, 0.9), 20.0, 0.0))
+    kinked = replace(profile.law, two_slopes=Break(3, (0.5, 0.9), 20.0, 0.0, p=0.01))
     lines = printed(replace(profile, law=kinked)).splitlines()
     assert [line.split()[0] for line in lines if "relu" in line and "Note" not in line] == [str(n) for n in range(2, 9)]
     assert any(line.split() == [str(n) for n in range(1, 9)] for line in lines)
@@ -180,8 +180,8 @@ def test_laws_with_parts_missing(curve: list[float]) -> None:
 
 
 def test_a_law_of_two_slopes() -> None:
-    law = replace(fit_law([8.0, 4.0, 2.0, 1.0, 0.9, 0.8]), two_slopes=Break(3, (0.5, 0.9), 20.0, 0.0))
-    words = "at layer 3: D falls to 0.500 of itself per layer before, to 0.900 after (BIC gain 20)"
+    law = replace(fit_law([8.0, 4.0, 2.0, 1.0, 0.9, 0.8]), two_slopes=Break(3, (0.5, 0.9), 20.0, 0.0, p=0.01))
+    words = "at layer 3: D falls to 0.500 of itself per layer before, to 0.900 after (p = 0.010)"
     assert words in " ".join(printed(render_law(law)).split())
 
 

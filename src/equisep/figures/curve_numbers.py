@@ -26,9 +26,9 @@ def at_site(values: Curve, site: int) -> float | None:
 
 
 def bend(values: Curve) -> float | None:
-    """How much a broken line lowers the BIC: above 6 the curve has two slopes."""
+    """How far two slopes fit better than one, over what 5 % of curves of one slope exceed: above 1 the curve has two slopes."""
     law = law_of(values)
-    return None if law is None or law.two_slopes is None else law.two_slopes.gain
+    return None if law is None or law.two_slopes is None else law.two_slopes.strength
 
 
 def log_last(values: Curve) -> float | None:

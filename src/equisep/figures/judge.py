@@ -30,7 +30,7 @@ class Part:
 
     rate        the rate chosen, of a single series. `found`: for the rules of a law what this series follows.
     beside      what stands beside a number of the law, as any monotone curve has a large |r|: `rho`, `max_residual`,
-                `bend` (the BIC gain of two slopes), `imbalance`, `r_eval` (read in eval reading) and `r_optimistic` (each
+                `bend` (of two slopes, over its 5 % limit), `imbalance`, `r_eval` (read in eval reading) and `r_optimistic` (each
                 seed at its own best rate); means over seeds.
     lost        seeds that were run but have no such number, and of these `diverged` whose training diverged.
     """

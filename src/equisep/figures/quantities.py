@@ -232,7 +232,7 @@ _BUILT_IN: Mapping[str, Quantity] = {entry.name: entry for entry in (
              of=_of_network),
     Quantity("max_residual", "greatest residual", "greatest residual of ln D", Column("max\nresidual", 9), made_of=_D,
              of=_of_law("max_residual")),
-    Quantity("bend", "BIC gain of two slopes", "two-slope BIC gain", Column("bend", 8), log=False, made_of=_D,
+    Quantity("bend", "bend", "bend, over its 5 % limit", Column("bend", 8), log=False, made_of=_D,
              of=_of_curve(numbers.bend)),
     Quantity("imbalance", "imbalance factor", column=Column("imbalance", 2), made_of=_D, of=_of_law("imbalance")),
     # of the curve of D

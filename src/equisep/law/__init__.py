@@ -1,6 +1,6 @@
 """From a depth curve to the law: the fit, its intervals, breaks, robustness, and seeds; numpy only."""
 
-from equisep.law.breaks import two_slopes
+from equisep.law.breaks import break_of, judged_by_folds, two_slopes
 from equisep.law.emergence import Emergence, emergences
 from equisep.law.fit import fit_law
 from equisep.law.intervals import curve_intervals, law_intervals, standard_error
@@ -10,10 +10,12 @@ from equisep.law.seeds import seed_interval, summarize_laws
 
 __all__ = [
     "Emergence",
+    "break_of",
     "curve_intervals",
     "emergences",
     "fit_law",
     "imbalance",
+    "judged_by_folds",
     "law_intervals",
     "loads",
     "normal_quantile",

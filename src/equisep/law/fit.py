@@ -23,7 +23,7 @@ def fit_law(curve: CurveLike, *, intervals: Mapping[str, Interval] | None = None
 
     Least squares of ln D_l = a + l ln ρ over all sites (He & Su 2023, Eq. 2); half-life ln 2 / ln(1/ρ) layers;
     Pearson r of (l, ln D_l). Since any falling curve has a large |r|, the residuals, the imbalance of the loads
-    (Proposition 1) and the BIC of two slopes stand beside it. What does not exist is `None`, and a Note says why.
+    (Proposition 1) and the test of two slopes stand beside it. What does not exist is `None`, and a Note says why.
 
     >>> law = fit_law([8.0, 4.0, 2.0, 1.0])
     >>> [round(value, 9) for value in (law.rho, law.half_life, law.r)]

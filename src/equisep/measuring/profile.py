@@ -9,7 +9,7 @@ import numpy as np
 from torch import nn
 
 from equisep.files import encode
-from equisep.law import curve_intervals, fit_law, law_intervals
+from equisep.law import curve_intervals, fit_law, judged_by_folds, law_intervals
 from equisep.law.intervals import ResampleKind
 from equisep.measuring.notes import (
     Notes,
@@ -196,6 +196,7 @@ def _grain_laws(
     if kind is not None and law.curve:
         curves = np.array([site.replicates for site in statistics[begin:]]).T
         law = law_intervals(curves, law, kind=kind, level=plan.options.level)
+        law = judged_by_folds(law, curves) if kind == "jackknife" else law
         intervals = (None,) * begin + curve_intervals(curves, law.curve, kind=kind, level=plan.options.level)
         readings = [replace(each, fuzziness_interval=span) for each, span in zip(readings, intervals, strict=True)]
     return GrainLaws(tuple(readings), law, _other_laws(readings))

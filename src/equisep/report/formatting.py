@@ -7,15 +7,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
+from equisep.law import break_of
 from equisep.results import ClassifierReading, Interval, LawFit, Profile
-from equisep.results.records import LAW_R, LEAST_SITES, NO_LAW_R
+from equisep.results.records import BREAK_LEVEL, LAW_R, LEAST_SITES, NO_LAW_R
 
-TWO_SLOPES_GAIN = 6.0  # in BIC; strong evidence (Kass & Raftery 1995)
+_LEAST_P = 0.001
 _KIND_WORDS = {
     "bootstrap": "bootstrap of {n} resamples",
     "jackknife": "jackknife over {n} folds",
     "seeds": "over {n} seeds",
     "combined": "treating the two samples as independent",
+    "paired": "paired, the same {n} folds of samples left out of both",
 }
 
 
@@ -122,14 +124,14 @@ def verdict_words(law: LawFit) -> tuple[str, str]:
 
 def kink_words(law: LawFit, *, first: int = 0) -> str:
     """Whether two slopes describe the curve better than one; `first` is the number of its first site."""
-    kink = law.two_slopes
-    if kink is None:
+    kink = break_of(law)
+    if kink is None or kink.p is None:
         return "not asked of fewer than 5 layers" if len(law.curve) < 5 else "not known"
-    gain = f"BIC gain {number(kink.gain, 2)}"
-    if kink.gain <= TWO_SLOPES_GAIN:
-        return f"none ({gain}; clear above {TWO_SLOPES_GAIN:g})"
+    chance = f"p < {_LEAST_P:g}" if kink.p < _LEAST_P else f"p = {number(kink.p, 2)}"
+    if not kink.clear:
+        return f"none that can be told ({chance}; called at {BREAK_LEVEL:g})"
     before, after = (number(rho, 3) for rho in kink.rhos)
-    words = f"at layer {first + kink.at}: D falls to {before} of itself per layer before, to {after} after ({gain})"
+    words = f"at layer {first + kink.at}: D falls to {before} of itself per layer before, to {after} after ({chance})"
     return f"{words}; one line still fits" if law.verdict == "law" else words
 
 

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-IntervalKind = Literal["bootstrap", "jackknife", "seeds", "combined"]  # combined: of a difference, from two others
+# of a difference: combined from two others, or paired, with the same folds left out of both
+IntervalKind = Literal["bootstrap", "jackknife", "seeds", "combined", "paired"]
 Verdict = Literal["law", "between", "no law", "undetermined"]
 
 LAW_R = -0.996  # He & Su (2023) call this correlation a law …
 NO_LAW_R = -0.971  # … and this one none
 FUZZY_R = -0.95  # ours: up to here ln D falls nearly along a line
+BREAK_LEVEL = 0.05  # two slopes are called at this rate of false alarms under one slope
 LEAST_SITES = 3  # two points always lie on a line
 
 
@@ -56,16 +58,26 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """One slope against two: BIC of each fit of ln D, and the best two-slope fit.
+    """One slope against two: the best two-slope fit of ln D, and whether it is more than chance.
 
-    `at` is the position in the curve where the slope changes; `rhos` the factor per layer before and after it.
-    `gain` = BIC of one slope − BIC of two: above about 6 the data ask for two slopes.
+    `at` is the position in the curve where the slope changes; `rhos` the factor per layer before and after it. `p` is how
+    often curves of one slope bend as much, whichever of the kinds of `noise` makes them; two slopes are called at `p` ≤ 0.05.
+    `strength` is the bend over what 5 % of curves of one slope exceed, as far as the curve alone tells (without folds): above
+    1 they are called. Profiles of earlier versions have the BIC of both fits alone.
     """
 
     at: int
     rhos: tuple[float, float]
     bic_one: float
     bic_two: float
+    strength: float | None = None
+    p: float | None = None
+    noise: tuple[str, ...] = ()
+
+    @property
+    def clear(self) -> bool | None:
+        """Whether there are two slopes, wrongly said of at most 5 % of curves that have one; None where it was not asked."""
+        return None if self.p is None else self.p <= BREAK_LEVEL
 
     @property
     def gain(self) -> float:

@@ -356,7 +356,7 @@ FIG7 = Figure(
     claims=(
         Claim("The law holds by block for blocks of one kind", "law", ("2-layer-*", "3-layer-*"), "r@grain=blocks"),
         Claim("and not by layer", "at least", ("2-layer-*", "3-layer-*", "mixed-*"), "r@grain=layers", value=LAW),
-        Claim("Mixed blocks have two slopes (gain in BIC above 6)", "at least", ("mixed-*",), "bend@grain=blocks", value=6.0),
+        Claim("Mixed blocks have two slopes (bend above its limit)", "at least", ("mixed-*",), "bend@grain=blocks", value=1.0),
         *(
             Claim(f"3-layer blocks separate more than 2-layer ones ({SET_NAMES[data]})", "below",
                   (f"3-layer-{data}", f"2-layer-{data}"), "last@grain=blocks")

@@ -12,7 +12,7 @@ from equisep.figures.judge import Verdict, judge
 from equisep.figures.quantities import FITTED, Query, curve, law_of, quantity_words
 from equisep.figures.rules import LAWS, claimed_law
 from equisep.report.figures.markdown import escaped, markdown_table
-from equisep.report.formatting import TWO_SLOPES_GAIN, correlation, number, percent
+from equisep.report.formatting import correlation, number, percent
 from equisep.results import law_verdict
 
 _RULES = (*LAWS, "at least", "at most")  # that ask for an r of each series by itself
@@ -106,8 +106,8 @@ def _differences(operand: Operand, rule: str) -> Iterator[str]:
         yield from _other_readings(found, asked, own)
     bend = _mean(found.values(asked.renamed("bend")))
     if bend is not None:
-        better = "fit better than one" if bend > TWO_SLOPES_GAIN else "do not fit clearly better than one"
-        yield f"Two slopes {better} (BIC gain {number(bend, 3)})."
+        better = "fit better than one" if bend > 1 else "cannot be told from one"
+        yield f"Two slopes {better} (bend {number(bend, 3)} of its 5 % limit)."
     yield from _farthest(found, asked)
     fit = _mean(found.values("accuracy"))
     if fit is not None and fit < FITTED:

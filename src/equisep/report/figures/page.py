@@ -29,7 +29,7 @@ from equisep.report.figures.markdown import (
 )
 from equisep.report.figures.missing_laws import law_parts, rate_parts
 from equisep.report.figures.summary import LIBRARIES, SeriesSummary, Summary, summarize
-from equisep.report.formatting import TWO_SLOPES_GAIN, duration, percent, size
+from equisep.report.formatting import duration, percent, size
 from equisep.results.records import LAW_R as PAPER_LAW_R
 from equisep.results.records import NO_LAW_R
 from equisep.runs.record import recorded_evidence
@@ -150,7 +150,8 @@ def _head(found: Sequence[Recorded]) -> Iterator[str]:
         f"*alike* and *near* where it lies within ±{100 * ALIKE:g} %. With fewer than {FEW} seeds a claim is *indicated* at "
         "best. Every part of a claim has to meet the rule: *ours* is the part that does so the least. Where several learning "
         "rates were tried, one is chosen for all seeds, by the mean r; *r optimistic* lets each seed choose for itself. "
-        f"*Bend* is the gain in BIC of two slopes over one: above {TWO_SLOPES_GAIN:g} the curve is bent, however large |r| is. "
+        "*Bend* is how far two slopes fit better than one, over what one curve in twenty of one slope exceeds by chance "
+        "([intervals.md](intervals.md)): above 1 the curve is bent, however large |r| is. "
         f"The reading of sites is {_reading_words(found)}; *r eval* is r in eval reading, and loss and accuracies are "
         "those of the network in eval reading."
     )

@@ -1,0 +1,109 @@
+"""Write the tables of docs/intervals.md from the committed results of the simulations."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+REPO = Path(__file__).resolve().parents[1]
+PAGE, RESULTS = REPO / "docs" / "intervals.md", REPO / "simulations" / "results"
+Row = Mapping[str, Any]
+
+
+def rows_of(simulation: str, table: str) -> list[Row]:
+    """One table of a simulation's committed result."""
+    content = json.loads((RESULTS / f"{simulation}.json").read_text(encoding="utf-8"))
+    return list(content["tables"][table])
+
+
+def markdown(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table, all but its first column to the right."""
+    lines = [titles, [":--", *["--:"] * (len(titles) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def percent(share: float | None) -> str:
+    """A rate; the simulations know no more than a tenth of a percent."""
+    return "–" if share is None else f"{100 * share:.1f} %"
+
+
+def by_sites(cases: Sequence[tuple[str, Row]], value: str) -> str:
+    """A line per case, a column per number of sites; of several rows of one case the greatest."""
+    sites = sorted({row["sites"] for _, row in cases})
+    table: dict[str, dict[int, float]] = {}
+    for name, row in cases:
+        line = table.setdefault(name, {})
+        line[row["sites"]] = max(row[value], line.get(row["sites"], 0.0))
+    return markdown(
+        ["sites", *map(str, sites)],
+        [[name, *(percent(line.get(count)) for count in sites)] for name, line in table.items()],
+    )
+
+
+def false_alarms() -> str:
+    """Two slopes called where there is one."""
+    rows = rows_of("law_shape", "false_alarms")
+    names = {
+        (False, True): "wiggle alone",
+        (True, False): "sampling alone, the worst of seven kinds",
+        (True, True): "sampling and wiggle, the worst of fourteen",
+    }
+    cases = [(names[row["sampling"] is not None, row["wiggle"] > 0], row) for row in rows]
+    for row in rows_of("law_shape", "laws"):
+        _, falls, kind = row["curve"].partition("random falls, ")
+        if falls and row["sites"] >= 5:
+            cases.append((f"independent loads, {kind}", row))
+    former = "the former rule (BIC gain above 6), wiggle alone"
+    cases += [(former, {**row, "two_slopes": row["bic_above_6"]}) for row in rows if row["sampling"] is None]
+    return by_sites(cases, "two_slopes")
+
+
+def power() -> str:
+    """Two slopes called where the slope halves at the middle."""
+    kinds = {None: "wiggle", "white": "sampling, independent sites", "ar 0.9": "sampling, correlation 0.9"}
+    cases = [
+        (f"{kinds[row['sampling']]}, deviation {row['deviation']:g}", row) for row in rows_of("law_shape", "power")
+    ]
+    return by_sites(sorted(cases, key=lambda case: list(kinds).index(case[1]["sampling"])), "two_slopes")
+
+
+def laws() -> str:
+    """How often the verdict is `law`."""
+    return by_sites([(row["curve"], row) for row in rows_of("law_shape", "laws")], "law")
+
+
+def recorded() -> str:
+    """Neighboring residuals of recorded curves beside both kinds of noise; fewer than 20 curves say little."""
+    names = ("recorded", "wiggle", "loads")
+    table = [
+        [str(row["sites"]), str(row["curves"]), *(f"{row[name]:.2f}" for name in names)]
+        for row in rows_of("law_shape", "recorded")
+        if row["curves"] >= 20
+    ]
+    return markdown(["sites", "recorded curves", "their correlation", "of wiggle", "of independent loads"], table)
+
+
+PARTS: Mapping[str, Callable[[], str]] = {
+    "false alarms": false_alarms, "power": power, "laws": laws, "recorded": recorded,
+}  # fmt: skip
+
+
+def page() -> str:
+    """The page as it should be: every part stands between its marks."""
+    text = PAGE.read_text(encoding="utf-8")
+    for name, make in PARTS.items():
+        begin, end = f"<!-- {name}, by simulations/make_page.py -->", f"<!-- end of {name} -->"
+        pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
+        if len(pattern.findall(text)) != 1:
+            raise SystemExit(
+                f"docs/intervals.md has lost `{begin}` or `{end}`. Put both back where the table should stand."
+            )
+        text = pattern.sub(f"{begin}\n\n{make()}\n\n{end}".replace("\\", r"\\"), text)
+    return text
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,57 @@
+"""The simulations: their committed results say what the docs say and what the rules promise, and a small run agrees."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[1] / "simulations"
+CHANCE = 0.03  # three deviations of a rate of 5 % in 500 curves
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The names of one simulation."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    yield lambda name: runpy.run_path(str(FOLDER / f"{name}.py"))
+    sys.modules.pop("_table", None)
+
+
+def committed(name: str) -> dict[str, Any]:
+    return dict(json.loads((FOLDER / "results" / f"{name}.json").read_text(encoding="utf-8")))
+
+
+def test_the_page_is_made_from_the_committed_results(made: Any) -> None:
+    page = made("make_page")
+    assert page["PAGE"].read_text(encoding="utf-8") == page["page"](), "run simulations/make_page.py"
+
+
+def test_two_slopes_are_called_of_one_slope_in_at_most_5_percent() -> None:
+    content = committed("law_shape")
+    assert content["draws"] >= 1000
+    assert max(row["two_slopes"] for row in content["tables"]["false_alarms"]) <= 0.05
+    normal = [row for row in content["tables"]["laws"] if row["curve"] == "random falls, normal"]
+    assert max(row["two_slopes"] for row in normal) <= 0.05 + 0.014  # two deviations of 1,000 curves
+    worst = [row for row in content["tables"]["laws"] if row["curve"].startswith("random falls")]
+    assert max(row["two_slopes"] for row in worst) < 0.13  # skewed loads, as the docs say
+
+
+def test_a_small_run_of_the_shape_of_the_law(made: Any) -> None:
+    shape = made("law_shape")
+    line = shape["SLOPE"] * shape["np"].arange(8)
+    for seed, (kind, wiggle) in enumerate([(None, 0.1), ("ar 0.9", 0.0), ("smooth", 0.1)]):
+        rng = shape["np"].random.default_rng(seed)
+        hits = shape["called"](line, 150, rng, kind=kind, size=0.1, wiggle=wiggle)
+        assert hits[:, 0].mean() <= 0.05 + CHANCE
+    bent = line + 0.3 * shape["np"].maximum(0, shape["np"].arange(8) - 4)
+    hits = shape["called"](bent, 50, shape["np"].random.default_rng(9), kind="ar 0.9", size=0.05, wiggle=0.0)
+    assert hits[:, 0].mean() > 0.9
+    wanted = {row["curve"]: row["law"] for row in committed("law_shape")["tables"]["laws"] if row["sites"] == 8}
+    for name, logs in shape["curves"](8, 100, shape["np"].random.default_rng(8)).items():
+        passed = shape["rate"]([shape["fit_law"](shape["np"].exp(row)).verdict == "law" for row in logs])
+        assert passed == pytest.approx(wanted[name], abs=0.15), name
