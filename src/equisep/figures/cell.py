@@ -106,8 +106,9 @@ class Training(Cell):
                     schedule of a training of `first_schedule` epochs (0: at a constant rate). Stage 2: `epochs` of the
                     layers above `keep`; the lower ones come from stage 1 and are fixed; the upper ones do too unless
                     `renew`. Stage 3: `last_epochs` of all layers. `leaky`: see `equisep.training.Stage`.
-    read_epochs     epochs at which sites are read, beside the last one; `readings` (`modes` formerly), `grains`,
-                    `reductions`: how. `weightings`: of D after the last epoch; see `equisep.separation.Convention`.
+    read_epochs     epochs at which sites are read, beside the last one; `readings` (`eval`, `mixed`, `drawn`, all of one
+                    training; `modes` formerly), `grains`, `reductions`: how. `weightings`: of D after the last epoch; see
+                    `equisep.separation.Convention`.
     test_sites      whether the sites are read on test data too. `class_wise`: D_k. `classifier`: the cosines of the
                     classifier's rows and of the class means, and accuracy by class. `coordinates`: samples kept as two
                     principal components per site. `noise`: shares of each weight matrix's norm added to it as Gaussian

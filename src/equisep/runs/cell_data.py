@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from equisep.data import (
     Dataset,
     Preparation,
     draw,
+    full_per_class,
     load_data,
     named_preparation,
     prepare,
@@ -29,11 +31,15 @@ SMALL, LARGE = "embedded-10x10", "embedded-28x28"
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Positions in the training split and labels of one cell; the second sample, where there is one, begins at `first`."""
+    """Positions in the training split and labels of one cell; the second sample, where there is one, begins at `first`.
+
+    `drawn`, for a cell that asks for this reading, is the order of the walk among them; the second sample comes after the first.
+    """
 
     positions: npt.NDArray[np.int64]
     labels: npt.NDArray[np.int64]
     first: int
+    drawn: npt.NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,7 @@ class Material:
     test: tuple[Tensor, Tensor]
     classes: int
     checksum: str
+    drawn: tuple[Tensor | None, ...] = ()
 
     def of(self, index: int) -> tuple[Tensor, Tensor]:
         """Samples and labels that one cell trains on."""
@@ -81,6 +88,7 @@ def material_of(
         test=_test_of(cell.data, data_dir, preparation, chosen, cell.test_per_class),
         classes=len(known),
         checksum=dataset.checksum,
+        drawn=tuple(None if sample.drawn is None else torch.from_numpy(sample.drawn) for sample in samples),
     )
 
 
@@ -106,15 +114,30 @@ def sample_of(cell: Training, dataset: Dataset, *, classes: tuple[int, ...] | No
         labels[len(first) :] = randomize_labels(
             labels[len(first) :], share=cell.second_noise, classes=len(known), seed=cell.data_seed
         )
-    return Sample(positions, labels, len(first))
+    return Sample(positions, labels, len(first), _walked(cell, dataset, known, positions, first))
 
 
-def _drawn(cell: Training, dataset: Dataset, known: list[int], *, more: int) -> npt.NDArray[np.int64]:
+def _walked(
+    cell: Training, dataset: Dataset, known: list[int], positions: npt.NDArray[np.int64], first: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64] | None:
+    """The order in which the samples were drawn, for a cell that is read so: of the official set that `dataset` is a part of."""
+    if "drawn" not in cell.readings:
+        return None
+    pool = full_per_class(dataset)
+    walk = _drawn(cell, dataset, known, more=0, order="walk", pool_per_class=pool)
+    if cell.second:
+        both = _drawn(cell, dataset, known, more=cell.second, order="walk", pool_per_class=pool)
+        walk = np.concatenate([walk, both[~np.isin(both, first)]])
+    at = np.argsort(positions)
+    return at[np.searchsorted(positions, walk, sorter=at)].astype(np.int64)
+
+
+def _drawn(cell: Training, dataset: Dataset, known: list[int], *, more: int, **order: Any) -> npt.NDArray[np.int64]:
     if cell.sizes is not None:
         sizes = [size + more for size in cell.sizes]
-        return draw(dataset.y_train, sizes=sizes, seed=cell.data_seed, classes=known)
+        return draw(dataset.y_train, sizes=sizes, seed=cell.data_seed, classes=known, **order)
     per_class = None if cell.per_class is None else cell.per_class + more
-    return draw(dataset.y_train, per_class=per_class, seed=cell.data_seed, classes=known)
+    return draw(dataset.y_train, per_class=per_class, seed=cell.data_seed, classes=known, **order)
 
 
 @lru_cache(maxsize=4)

@@ -49,13 +49,15 @@ def recipe_of(cell: Training) -> Recipe:
     )  # fmt: skip
 
 
-def weighed(cell: Training, network: nn.Module, x: Tensor, y: Tensor) -> tuple[Curves, ...]:
+def weighed(
+    cell: Training, network: nn.Module, x: Tensor, y: Tensor, drawn: Tensor | None = None
+) -> tuple[Curves, ...]:
     """D after the last epoch under the weightings beside `sample`, in every reading of the cell."""
     curves = []
     for weighting in cell.weightings:
         for reading in cast("tuple[Reading, ...]", cell.readings) if weighting != "sample" else ():
             profile = measure(
-                network, Batches(x, y), reading=reading, sites=cell.grains[0], weighting=cast("Any", weighting),
+                network, Batches(x, y, drawn=drawn), reading=reading, sites=cell.grains[0], weighting=cast("Any", weighting),
                 reduction=cell.reductions[0], metrics=["fuzziness"], intervals="none", coordinates=0,
             )  # fmt: skip
             curves.append(
@@ -76,16 +78,16 @@ def last_epoch(cell: Training) -> int:
     return cell.epochs + (0 if staged.renew else staged.first_epochs) + staged.last_epochs
 
 
-def coordinates_of(cell: Training, network: nn.Module, x: Tensor, y: Tensor) -> Points:
+def coordinates_of(cell: Training, network: nn.Module, x: Tensor, y: Tensor, drawn: Tensor | None = None) -> Points:
     """Some samples at every site in the site's first two principal components: (x, y, label)."""
     profile = measure(
-        network, Batches(x, y), reading=cast("Reading", cell.readings[0]), sites=cell.grains[0], metrics=["fuzziness"],
-        intervals="none", coordinates=cell.coordinates,
+        network, Batches(x, y, drawn=drawn), reading=cast("Reading", cell.readings[0]), sites=cell.grains[0],
+        metrics=["fuzziness"], intervals="none", coordinates=cell.coordinates,
     )  # fmt: skip
     return {
         site.name: tuple(
-            (float(a), float(b), float(label)) for (a, b), label in zip(drawn.points, drawn.labels, strict=True)
+            (float(a), float(b), float(label)) for (a, b), label in zip(shown.points, shown.labels, strict=True)
         )
         for site in profile.sites
-        if (drawn := site.coordinates) is not None
+        if (shown := site.coordinates) is not None
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -109,6 +110,17 @@ class _TokenBatches:
 
     def __init__(self, tokens: Tensor, labels: Tensor, *, batch_size: int = 100, seed: int = 0) -> None:
         self.batches = Batches(tokens, labels, batch_size=batch_size, seed=seed)
+
+    @property
+    def mixes(self) -> bool:
+        """Whether the order is a uniform permutation of ours."""
+        return self.batches.mixes
+
+    def in_drawn_order(self) -> _TokenBatches:
+        """The same rows in the order given."""
+        other = copy(self)
+        other.batches = self.batches.in_drawn_order()
+        return other
 
     def __len__(self) -> int:
         return len(self.batches)

@@ -61,9 +61,10 @@ def _trained(
     samples = [_seen(each, rows, labels, first) for each, rows, labels, first in _zipped(cells, material)]
     return train_ensemble(
         [Member(recipe_of(each), shape, each.data_seed, class_weights=each.class_weights) for each in cells],
-        material.pool, material.pool_labels, samples=samples, test=material.test, stages=stages, starts=starts,
+        material.pool, material.pool_labels, samples=samples, drawn=_orders(cells, material), test=material.test,
+        stages=stages, starts=starts,
         watch=Watch(
-            epochs=cell.read_epochs, reading=cast("tuple[Reading, ...]", cell.readings),
+            epochs=cell.read_epochs, readings=cast("tuple[Reading, ...]", cell.readings),
             test="sites" if cell.test_sites else "accuracy",
         ),
         device=device, dtype=dtype_of(cell), tf32=cell.tf32, progress=progress,
@@ -77,6 +78,16 @@ def _zipped(cells: Sequence[Training], material: Material) -> list[tuple[Trainin
 def _seen(cell: Training, rows: Tensor, labels: Tensor, first: int) -> tuple[Tensor, Tensor]:
     """What the cell trains on: with `second_read` the first sample alone."""
     return (rows[:first], labels[:first]) if cell.second_read else (rows, labels)
+
+
+def _orders(cells: Sequence[Training], material: Material) -> list[Tensor] | None:
+    """The order in which every cell's samples were drawn, where it is asked for."""
+    orders = [
+        order[order < first] if cell.second_read else order
+        for cell, order, first in zip(cells, material.drawn, material.firsts, strict=True)
+        if order is not None
+    ]
+    return orders if len(orders) == len(cells) else None
 
 
 def _stages(
@@ -140,7 +151,7 @@ def _outcome(cell: Training, ensemble: Ensemble, index: int, material: Material)
         network = ensemble.network(index)
         x, y = material.of(index)
         x = x.to(ensemble.stack.theta.dtype).flatten(1)
-        readings += weighed(cell, network, x, y)
+        readings += weighed(cell, network, x, y, material.drawn[index])
         if cell.classifier:
             own, more = classifier_numbers(
                 network,
@@ -154,7 +165,7 @@ def _outcome(cell: Training, ensemble: Ensemble, index: int, material: Material)
         if cell.second_read:
             numbers["balance"] = shares_of(network, x[material.firsts[index] :], classes=material.classes)
         if cell.coordinates:
-            points = coordinates_of(cell, network, x, y)
+            points = coordinates_of(cell, network, x, y, material.drawn[index])
     return Outcome(readings=readings, numbers=numbers, arrays=arrays, points=points, diverged=diverged)
 
 
@@ -210,10 +221,12 @@ def _under_noise(
     shape = ensemble.members[0].shape
     recipe = replace(recipe_of(cell), epochs=0)
     pairs = [_seen(each, rows, labels, first) for each, rows, labels, first in _zipped(cells, material)]
+    orders = _orders(cells, material)
     read = train_ensemble(
         [Member(recipe, shape, cells[owner].data_seed) for owner in owners], material.pool, material.pool_labels,
         samples=[pairs[owner] for owner in owners], starts=starts,
-        watch=Watch(reading=cast("tuple[Reading, ...]", cell.readings[:1])), device=device, dtype=dtype_of(cell),
+        drawn=None if orders is None else [orders[owner] for owner in owners],
+        watch=Watch(readings=cast("tuple[Reading, ...]", cell.readings[:1])), device=device, dtype=dtype_of(cell),
         tf32=cell.tf32,
     )  # fmt: skip
     curves = read.reading().fuzziness

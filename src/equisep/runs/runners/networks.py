@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from equisep.data import Batches
+from equisep.data.sampling import ORDER, permutation
 from equisep.devices import precision, provenance, usable_device
 from equisep.errors import DivergenceError, InputError
 from equisep.figures.cell import Training
@@ -50,12 +51,12 @@ def run_cells(
         x_test, y_test = (part.to(torch_device) for part in material.test)
         dtype = dtype_of(cell)
         network = network_of(cell, x, classes=material.classes).to(torch_device, dtype)
-        reader = _Reader(cell, network, (x.to(dtype), y), (x_test.to(dtype), y_test))
+        reader = _Reader(cell, network, (x.to(dtype), y), (x_test.to(dtype), y_test), material.drawn[0])
         with precision(tf32=cell.tf32):
             loss, diverged = _trained(cell, network, x.to(dtype), y, reader, progress)
             if diverged is None:
                 reader.read(cell.epochs)
-                reader.curves += weighed(cell, network, x.to(dtype), y)
+                reader.curves += weighed(cell, network, x.to(dtype), y, material.drawn[0])
             outcomes.append(_outcome(cell, reader, loss, diverged, classes=material.classes))
         checksum = material.checksum
     made = {**provenance(torch_device, dtype_of(cells[0])), "data": checksum, "engine": "single", "tf32": cells[0].tf32}
@@ -111,9 +112,14 @@ class _Reader:
     """Reads one network at chosen epochs, in every reading, grain and reduction of its cell, and keeps the curves."""
 
     def __init__(
-        self, cell: Training, network: nn.Module, data: tuple[Tensor, Tensor], test: tuple[Tensor, Tensor]
+        self,
+        cell: Training,
+        network: nn.Module,
+        data: tuple[Tensor, Tensor],
+        test: tuple[Tensor, Tensor],
+        drawn: Tensor | None,
     ) -> None:
-        self.cell, self.network, self.data, self.test = cell, network, data, test
+        self.cell, self.network, self.data, self.test, self.drawn = cell, network, data, test, drawn
         self.curves: list[Curves] = []
 
     def read(self, epoch: int) -> None:
@@ -124,10 +130,16 @@ class _Reader:
             for grain in cell.grains:
                 for reduction in cell.reductions:
                     profile = measure(
-                        self.network, Batches(*self.data), Batches(*self.test) if cell.test_sites else None, sites=grain,
+                        self.network, Batches(*self.data, drawn=self.drawn),
+                        _test_batches(*self.test) if cell.test_sites else None, sites=grain,
                         reduction=reduction, reading=reading, metrics=_metrics(cell), intervals="none", coordinates=0,
                     )  # fmt: skip
                     self.curves.append(curves_of(profile, cell, epoch, reading, grain, reduction, accuracy_test))
+
+
+def _test_batches(x: Tensor, y: Tensor) -> Batches:
+    """Test data, which are taken whole: class-mixed in `drawn` too, as a shuffled walk through all of them is."""
+    return Batches(x, y, drawn=torch.from_numpy(permutation(len(y), seed=0, use=ORDER)))
 
 
 def _metrics(cell: Training) -> list[str]:
@@ -173,7 +185,7 @@ def _outcome(cell: Training, reader: _Reader, loss: float | None, diverged: int 
         )
         numbers |= own
     if diverged is None and cell.coordinates:
-        points = coordinates_of(cell, reader.network, *reader.data)
+        points = coordinates_of(cell, reader.network, *reader.data, reader.drawn)
     notes = () if diverged is None else (DIVERGED.format(diverged),)
     return Outcome(
         readings=tuple(reader.curves), numbers=numbers, arrays=arrays, points=points, diverged=diverged, notes=notes
