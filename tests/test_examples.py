@@ -37,7 +37,7 @@ def real(*names: str) -> str:
 
 
 def test_every_example_has_a_test() -> None:
-    tested = {"cifar_resnet", "huggingface_random", "sentence_encoder"}
+    tested = {"cifar_resnet", "huggingface_random", "sentence_encoder", "stop_by_the_law"}
     assert {path.stem for path in (REPO / "examples").glob("*.py")} == tested
 
 
@@ -63,6 +63,18 @@ def test_cifar_resnet(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
         and "Reported are the blocks: `BasicBlock` repeats 9 times in sequence." in said
     )
     assert Profile.load(tmp_path / "p.json").law == profile.law
+
+
+def test_stop_by_the_law(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    found = example("stop_by_the_law").main(["--epochs", "4", "--seeds", "2", "--window", "1", "--out", str(tmp_path)])
+    assert len(found) == 2 and all(0.5 < ends.accuracy_last <= ends.best for ends in found)
+    said = capsys.readouterr().out
+    assert "seed 0: " in said and "seed 1: " in said
+    for ends in found:
+        assert (
+            (ends.stopped is None) == (ends.accuracy_stopped is None) == (f"seed {ends.seed}: did not settle" in said)
+        )
+    assert (tmp_path / "seed-1.jsonl").is_file() and (tmp_path / "seed-1.png").is_file()
 
 
 def test_cifar_resnet_without_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:

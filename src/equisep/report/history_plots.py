@@ -71,7 +71,7 @@ def _draw_curves(axes: Axes, profiles: dict[int, Profile], unit: str) -> None:
     axes.yaxis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0), numticks=12))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     _tidy(axes)
     axes.figure.colorbar(ScalarMappable(shade, colors), ax=axes, label=unit, pad=0.02).locator = MaxNLocator(
         integer=True
@@ -91,7 +91,7 @@ def _draw_ratio(axes: Axes, profiles: dict[int, Profile], unit: str) -> None:
             style["fillstyle"] = _FILLS.get(verdict, "none")
             axes.plot(*_columns(points), color=color, label=label, **style)
     axes.axhline(1.0, color="0.6", linewidth=0.8)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     axes.set_xlabel(unit)
     axes.set_ylabel("ρ, the factor on D per layer")
     _tidy(axes)
@@ -117,8 +117,8 @@ def _draw_work(axes: Axes, profiles: dict[int, Profile], unit: str) -> None:
         _edges(numbers), np.arange(layers + 1) + begin - 0.5, table, cmap="viridis", vmin=min(low, 0.0), vmax=high
     )
     axes.set_facecolor("0.9")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     bar = axes.figure.colorbar(mesh, ax=axes, label=f"share of the work (equal: {100 / layers:.3g} %)", pad=0.02)
     bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.3g} %"))
 
@@ -141,9 +141,9 @@ def _draw_depth(axes: Axes, profiles: dict[int, Profile], unit: str) -> None:
         words = "No layer separates the classes\nto 99 % by nearest means"
         axes.text(0.5, 0.5, words, ha="center", transform=axes.transAxes)
     axes.set_ylim(0, last + 1)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     axes.set_xlim(min(profiles) - 0.5, max(profiles) + 0.5)
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     axes.set_xlabel(unit)
     axes.set_ylabel("layer")
     _tidy(axes)
