@@ -66,7 +66,7 @@ def test_cifar_resnet(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
 
 
 def test_stop_by_the_law(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    found = example("stop_by_the_law").main(["--epochs", "4", "--seeds", "2", "--window", "1", "--out", str(tmp_path)])
+    found = example("stop_by_the_law").main(["--epochs", "2", "--seeds", "2", "--window", "1", "--out", str(tmp_path)])
     assert len(found) == 2 and all(0.5 < ends.accuracy_last <= ends.best for ends in found)
     said = capsys.readouterr().out
     assert "seed 0: " in said and "seed 1: " in said
