@@ -157,11 +157,38 @@ def test_one_array_is_answered_with_the_right_call(data: Any) -> None:
     )
 
 
-@pytest.mark.parametrize("method", ["train_dataloader", "get_train_dataloader"])
-def test_what_makes_loaders_is_answered_with_the_right_call(method: str) -> None:
-    module = SimpleNamespace(**{method: lambda: None})
-    assert sentence(module, what="test") == (
-        f"The test data should be batches; found the SimpleNamespace that makes them. Pass `….{method}()`."
+@pytest.mark.parametrize(
+    ("names", "what", "chosen"),
+    [
+        (["train_dataloader", "val_dataloader"], "training", "train_dataloader"),
+        (["train_dataloader", "val_dataloader"], "test", "val_dataloader"),
+        (["train_dataloader", "val_dataloader", "test_dataloader"], "test", "test_dataloader"),
+        (["get_train_dataloader", "get_eval_dataloader"], "training", "get_train_dataloader"),
+        (["get_train_dataloader", "get_eval_dataloader"], "test", "get_eval_dataloader"),
+    ],
+)
+def test_what_makes_loaders_is_asked_for_the_right_one(names: list[str], what: str, chosen: str) -> None:
+    module = SimpleNamespace(**{name: lambda name=name: [[(X[:5], Y[:5])]] if name == chosen else [] for name in names})
+    ready = feed(module, what=what)
+    assert [len(y) for _, y in ready] == [5]
+    assert ready.notes["loader"].text == f"The {what} data are those of `SimpleNamespace.{chosen}`."
+
+
+def test_what_makes_no_loader_or_several_is_told() -> None:
+    def refuse() -> None:
+        raise ValueError("Trainer: evaluation requires an eval_dataset.\nmore")
+
+    trainer = SimpleNamespace(get_train_dataloader=lambda: {"a": [], "b": []}, get_eval_dataloader=refuse)
+    assert sentence(trainer) == (
+        "`SimpleNamespace.get_train_dataloader` gives 2 loaders of the training data. Pass the one to measure."
+    )
+    assert sentence(trainer, what="test") == (
+        "`SimpleNamespace` gave no loader of the test data: `get_eval_dataloader` raised ValueError: Trainer: evaluation "
+        "requires an eval_dataset. Pass the loader itself."
+    )
+    assert sentence(SimpleNamespace(train_dataloader=None)) == (
+        "`SimpleNamespace` gave no loader of the training data: it has no `train_dataloader` or `get_train_dataloader`. "
+        "Pass the loader itself."
     )
 
 

@@ -15,6 +15,7 @@ from equisep.data.batches import Batches
 from equisep.data.dataset import Dataset as StoredDataset
 from equisep.data.dataset import class_names_of
 from equisep.data.inputs import Inputs, without_labels
+from equisep.data.loaders import loader_of
 from equisep.data.mixing import Mixing, class_mixing
 from equisep.data.ordered import OWN_BATCH, MappedBatches, MixedLoader, Ordered, in_drawn_order, permutes
 from equisep.errors import DataError, EquisepError, InputError, LabelError
@@ -51,6 +52,7 @@ class Feed:
         self.what = what
         if unpack is not None and not callable(unpack):
             raise InputError(f"`unpack` should be a function of a batch; found {type(unpack).__name__}.")
+        data, told = loader_of(data, what=what)
         self.class_names = class_names_of(data)
         if unpack is not None and isinstance(data, Mapping):  # whole columns
             data, unpack = _unpacked(data, unpack, whose=f"The {what} data"), None
@@ -61,7 +63,7 @@ class Feed:
         self.mixes = permutes(self.source)
         self._mixing: Mixing | None = None
         self.again = not isinstance(self.source, Iterator)
-        known = (*((note,) if note else ()), *getattr(self.source, "notes", ()))
+        known = (*(each for each in (told, note) if each), *getattr(self.source, "notes", ()))
         self.notes: dict[str, Note] = {entry.code: entry for entry in known if isinstance(entry, Note)}
         self.batch_sizes: set[int] = set()
         self._device, self._dtype = device, dtype
@@ -210,12 +212,6 @@ def _as_batches(data: Any, *, what: str) -> tuple[Iterable[Any], Note | None]:
 
 def _refuse_no_batches(data: Any, *, what: str) -> None:
     """What people pass out of habit, answered with the right call."""
-    for loader in ("train_dataloader", "get_train_dataloader"):  # Lightning's data modules, Hugging Face's trainers
-        if callable(getattr(data, loader, None)):
-            kind = type(data).__name__
-            raise DataError(
-                f"The {what} data should be batches; found the {kind} that makes them. Pass `….{loader}()`."
-            )
     if isinstance(data, StoredDataset):
         raise DataError(
             f"The {what} data are the data set `{data.name}` as stored. Draw and prepare a split of it: "

@@ -116,11 +116,14 @@ class Profile:
             raise MissingExtraError(needed_for="`Profile.to_frame`", package="pandas", extra="frame") from error
         return pandas.DataFrame(frame_values(self, classes=classes)).set_index("site")
 
-    def scalars(self, prefix: str = "equisep") -> dict[str, float]:
-        """Every number that exists under a flat name, such as `equisep/law/rho` or `equisep/fuzziness/03_fc3`, for loggers."""
+    def scalars(self, prefix: str = "equisep", *, sites: bool = True) -> dict[str, float]:
+        """Every number that exists under a flat name for loggers, such as `equisep/law/rho` or `equisep/fuzziness/03_fc3`.
+
+        Without `sites` only those of the whole network: the law, depths, accuracies and the classifier.
+        """
         from equisep.results.scalars import profile_scalars
 
-        return profile_scalars(self, prefix=prefix)
+        return profile_scalars(self, prefix=prefix, sites=sites)
 
     def show(self) -> None:
         """Print everything the profile says to the terminal: sites, law, curve, depth, notes."""

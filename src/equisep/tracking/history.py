@@ -222,7 +222,7 @@ class History:
             confirm=confirm,
         )
 
-    def scalars(self, prefix: str = "equisep", *, number: int | None = None) -> dict[str, float]:
+    def scalars(self, prefix: str = "equisep", *, number: int | None = None, sites: bool = True) -> dict[str, float]:
         """Every number of one reading, the latest unless told, by flat names for loggers, and when things emerged up to now.
 
         Empty where there is no reading, or that one failed.
@@ -232,7 +232,7 @@ class History:
             return {}
         emergence = {f"emergence/{name}": each.first for name, each in self.emergence().items()}
         more = {"minority_cosine": entry.minority_cosine, **emergence, "seconds": entry.seconds}
-        return {**profile_scalars(entry.profile, prefix=prefix), **flat(more, prefix=prefix)}
+        return {**profile_scalars(entry.profile, prefix=prefix, sites=sites), **flat(more.items(), prefix=prefix)}
 
     def settled(self, stopping: Stopping | None = None) -> Settled:
         """Whether the training has settled: see `equisep.tracking.Stopping`, whose default it is without one."""

@@ -232,6 +232,12 @@ class Tracker:
         """Read the network now, whatever `every` says; the reading has the number that was counted last."""
         return self._read(self._number)
 
+    def callback(self, framework: str, **options: Any) -> Any:
+        """The tracker as a callback of `lightning`, `transformers`, `ignite`, `keras` or `skorch`, with its options."""
+        from equisep.tracking.callback import callback_for
+
+        return callback_for(framework, self, **options)
+
     def __enter__(self) -> Self:
         return self
 

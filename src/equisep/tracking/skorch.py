@@ -1,0 +1,76 @@
+"""EquisepCallback for skorch: `NeuralNetClassifier(..., callbacks=[EquisepCallback(every=5)])`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from equisep.tracking.callback import Following, Log, missing
+from equisep.tracking.history import Unit
+from equisep.tracking.tracker import Tracker
+
+try:
+    from skorch.callbacks import Callback
+except ImportError as error:
+    raise missing("skorch") from error
+
+
+class EquisepCallback(Callback):  # type: ignore[misc]
+    """Reads the module after every `every` epochs (or steps) of a net and records the numbers in its history.
+
+    Loggers of skorch take them from there. It prints what its history holds, so that by default only the numbers of the
+    whole network are recorded (`log="law"`). The other arguments are those of `equisep.Tracker` and of
+    `equisep.tracking.callback.Following`; the training data are the net's, without its validation split, unless `batches`
+    are given.
+    """
+
+    def __init__(
+        self,
+        tracker: Tracker | None = None,
+        *,
+        unit: Unit = "epoch",
+        log: Log = "law",
+        stop: bool = False,
+        prefix: str = "equisep",
+        **options: Any,
+    ) -> None:
+        self._following = Following(tracker, unit=unit, log=log, stop=stop, prefix=prefix, options=options)
+        self._steps = 0
+
+    @property
+    def tracker(self) -> Tracker | None:
+        """The tracker, once the training has begun."""
+        return self._following.tracker
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """None: a grid search has nothing to choose here."""
+        return {}
+
+    def on_epoch_begin(self, net: Any, dataset_train: Any = None, **known: Any) -> None:
+        """The first epoch brings the training data."""
+        behind = len(net.history) - 1  # this epoch has a row already
+        if self._begun_for is not net.module_:
+            self._begun_for = net.module_
+            loader = net.get_iterator(dataset_train, training=False)
+            self._following.begin(net.module_, loader, done=self._following.behind(epochs=behind, steps=self._steps))
+
+    _begun_for: Any = None
+
+    def on_batch_end(self, net: Any, training: bool = False, **known: Any) -> None:
+        """A step of the optimizer."""
+        if training:
+            self._steps += 1
+            self._record(net, self._following.after_step(self._steps))
+
+    def on_epoch_end(self, net: Any, **known: Any) -> None:
+        """The epoch is over."""
+        self._record(net, self._following.after_epoch(len(net.history)))
+        if self._following.stop:
+            raise KeyboardInterrupt  # as skorch's own early stopping ends a training
+
+    def on_train_end(self, net: Any, **known: Any) -> None:
+        """The last epoch, where `every` passed it over."""
+        self._following.end()
+
+    def _record(self, net: Any, numbers: dict[str, float]) -> None:
+        for name, value in numbers.items():
+            net.history.record(name, value)
