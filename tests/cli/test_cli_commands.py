@@ -240,6 +240,14 @@ def test_the_former_name_of_a_reading_is_taken_with_a_remark(place: Path) -> Non
     assert "--mode " not in equisep("measure", "--help", folder=place).stdout
 
 
+def test_several_readings_with_commas_and_one_by_one(place: Path) -> None:
+    words = ("measure", "--model", "mynet:small", "--data", "mine.npz", "--json", "--coordinates", "0")
+    content = json.loads(equisep(*words, "--reading", "eval,mixed", "--reading", "drawn", folder=place).stdout)
+    assert content["reading"] == "eval" and content["settings"]["readings"] == ["eval", "mixed", "drawn"]
+    done = equisep(*words, "--reading", "eval,drwan", folder=place)
+    assert done.returncode == 2 and "No reading `drwan`. Did you mean `drawn`?" in done.stderr
+
+
 @pytest.mark.parametrize("command", [("sites",), ("measure", "--data", "mine.npz")])
 def test_an_empty_name_is_no_site(command: tuple[str, ...], place: Path) -> None:
     done = equisep(*command, "--model", "mynet:small", "--sites", "", folder=place)

@@ -54,6 +54,13 @@ def test_all_rates_of_the_paper_are_tried_and_the_most_negative_r_is_shown(smoke
     assert training["rate_chosen_by"] == "most negative r after the last epoch"
 
 
+def test_the_demo_can_be_read_as_drawn(tmp_path: Path) -> None:
+    words = ("demo", "--smoke", "--json", "--quiet", "--rate", "1e-3", "--reading", "drawn")
+    content = json.loads(equisep(*words, folder=tmp_path).stdout)
+    (tried,) = content["settings"]["training"]["rates_tried"]
+    assert content["reading"] == "drawn" and content["law"]["r"] == pytest.approx(tried["r"], abs=1e-9)
+
+
 def test_a_given_rate_is_the_only_one_tried(tmp_path: Path) -> None:
     done = equisep("demo", "--smoke", "--json", "--quiet", "--rate", "1e-3", folder=tmp_path)
     training = json.loads(done.stdout)["settings"]["training"]

@@ -68,7 +68,9 @@ def test_several_readings_are_those_of_each_alone(memory: int | None) -> None:
     for name, own in found.readings.items():
         alone = measure(network(), (x, y), (X, Y), reading=name, memory=memory, **FAST)
         assert own.sites == alone.sites and own.law == alone.law and own.laws == alone.laws and own.reading == name
-    assert note(found, "unmixed-batches") == note(found.readings["drawn"], "unmixed-batches")
+    factor = found.company["drawn"][-1]
+    assert note(found, "unmixed-batches").endswith(f" D of the last layer is {factor:.3g} times that in `eval`.")
+    assert note(found.readings["drawn"], "unmixed-batches").endswith("`readings='eval,drawn'` shows by how much.")
     assert codes(found)[0] == "unmixed-batches"
     for name in ("mixed", "drawn"):
         expected = [a / b for a, b in zip(found.readings[name].curve(), found.curve(), strict=True)]

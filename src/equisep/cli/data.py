@@ -83,7 +83,7 @@ def measured_data(asked: DataFlags, *, model: str, progress: Progress) -> Measur
 
 
 def _arrays(asked: DataFlags, progress: Progress) -> MeasuredData:
-    from equisep.data import Batches, load_data, prepare_split
+    from equisep.data import Batches, drawn_order, full_per_class, load_data, prepare_split
 
     preparation = preparation_of(asked.prepare, resize=asked.resize, channels=asked.channels, normalize=asked.normalize)
     dataset = load_data(asked.data, data_dir=asked.data_dir, progress=progress)
@@ -91,7 +91,11 @@ def _arrays(asked: DataFlags, progress: Progress) -> MeasuredData:
 
     def batches(split: str, per_class: int | None) -> Batches:
         x, y = prepare_split(dataset, preparation, per_class=per_class, seed=asked.seed, split=split)
-        return Batches(x, y, batch_size=asked.batch_size, class_names=dataset.class_names)
+        order = None
+        if per_class is not None or dataset.source != "file":  # a file that is taken whole stands in its own order
+            full = full_per_class(dataset) if split == "train" else None
+            order = drawn_order(dataset, per_class=per_class, seed=asked.seed, split=split, pool_per_class=full)
+        return Batches(x, y, batch_size=asked.batch_size, class_names=dataset.class_names, drawn=order)
 
     return MeasuredData(
         train=batches(first, asked.per_class),

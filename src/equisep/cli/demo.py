@@ -17,7 +17,7 @@ from equisep.errors import InputError, NumericalError
 from equisep.files import encode
 from equisep.report.formatting import Glyphs, correlation, number, percent
 from equisep.report.tables import plain_table
-from equisep.results.readings import reading_named
+from equisep.results.readings import BY_BATCH, reading_named
 
 if TYPE_CHECKING:
     from equisep.figures import Figure
@@ -53,7 +53,9 @@ def demo(
     reading: Annotated[
         str | None,
         typer.Option(
-            "--reading", help="How BatchNorm reads: mixed, as the paper's figures, or eval.", show_default="mixed"
+            "--reading",
+            help="How BatchNorm reads: mixed (class-mixed batches), drawn (in the order drawn, as the paper's figures) or eval.",
+            show_default="mixed",
         ),
     ] = None,
     mode: Mode = None,
@@ -106,9 +108,11 @@ def demo(
             "\nAll rates tried; shown above: the straightest line, as in the paper", style="bold", highlight=False
         )
         out.print(_rate_table(profile, glyphs()))
-    if not smoke and recipe.epochs == Recipe().epochs and how == "mixed":  # as the printed numbers were read
+    if not smoke and recipe.epochs == Recipe().epochs and how in BY_BATCH:
         out.print(f"\nBeside He & Su 2023 (Adam, {depth} layers)", style="bold", highlight=False)
         out.print(_beside_the_paper(profile, FIG1, f"adam-{depth}", glyphs()))
+        if how != "drawn":
+            say("The paper's numbers were read as drawn: --reading drawn.", quiet=quiet)
     _what_next(folder, depth, sample.per_class, quiet=quiet)
 
 
@@ -127,7 +131,7 @@ def _trained_and_measured(
     """Train one network per rate, all at once, and measure the one that the paper's rule chooses."""
     import torch
 
-    from equisep.data import PREPARATIONS, Batches, load_data, prepare_split
+    from equisep.data import PREPARATIONS, Batches, drawn_order, full_per_class, load_data, prepare_split
     from equisep.measuring import measure
     from equisep.training import Member, Shape, Watch, train_ensemble
 
@@ -135,13 +139,15 @@ def _trained_and_measured(
     dataset, preparation = load_data(DATA), PREPARATIONS[PREPARATION]
     x, y = prepare_split(dataset, preparation, per_class=sample.per_class, seed=sample.seed)
     test = prepare_split(dataset, preparation, split="test")
+    order = drawn_order(dataset, per_class=sample.per_class, seed=sample.seed, pool_per_class=full_per_class(dataset))
     shape = Shape.deep(depth, inputs=x[0].numel(), classes=dataset.classes)
     ensemble = train_ensemble(
         [Member(recipe, shape, data_seed=sample.seed) for recipe in recipes],
         x,
         y,
         test=test,
-        watch=Watch(reading=reading),
+        drawn=[order] * len(recipes),
+        watch=Watch(readings=reading),
         device=device,
         workers=WORKERS,
         progress=progress,
@@ -150,11 +156,11 @@ def _trained_and_measured(
     chosen = _chosen(tried)
     network = ensemble.network(chosen)
     torch.save(network.state_dict(), folder / "model.pt")  # before measuring: nothing trained is lost on an error
-    train_batches = Batches(x, y, class_names=dataset.class_names)
+    train_batches = Batches(x, y, class_names=dataset.class_names, drawn=order)
     profile = measure(
         network.to(device),
         train_batches,
-        Batches(*test),
+        Batches(*test, drawn=drawn_order(dataset, split="test")),
         reading=reading,
         seed=recipes[chosen].seed,
         name=f"Fnn-{depth}",

@@ -40,10 +40,10 @@ from equisep.cli.options import (
     PerClass,
     Prepare,
     Quiet,
-    Reading,
+    Readings,
     Resize,
     Sites,
-    asked_reading,
+    asked_readings,
     asked_sites,
 )
 from equisep.errors import EquisepError
@@ -106,7 +106,7 @@ def measure(
             "--calls", READ, "Of a module called more than once: each call is a site, or the last.", default="each"
         ),
     ] = None,
-    reading: Reading = None,
+    reading: Readings = None,
     mode: Mode = None,
     weighting: Annotated[
         str | None, _option("--weighting", STATISTICS, "sample, class or mixed.", default="sample")
@@ -173,7 +173,7 @@ def measure(
         "sites": asked_sites(sites) if sites else None,
         "calls": calls,
         "reduction": reduction,
-        "reading": asked_reading(reading, mode),
+        "readings": asked_readings(reading, mode),
         "weighting": weighting,
         "classes": classes,
         "classifier": classifier,
@@ -206,7 +206,7 @@ def measure(
 
 def _in_options(profile: Profile) -> Profile:
     """The profile as this command shows it: its Notes speak of options."""
-    flags = options_of(measure)
+    flags = {**options_of(measure), "readings": "--reading"}
     return replace(profile, notes=tuple(replace(note, text=in_options(note.text, flags)) for note in profile.notes))
 
 

@@ -14,11 +14,18 @@ from equisep.results import former_reading
 PICTURES = (".png", ".svg", ".pdf")
 MODEL, DATA, READ, STATISTICS, OUTPUT = "Model", "Data", "What is read", "Statistics", "Output"  # panels of the help
 
+_READING = (
+    "How BatchNorm reads: eval (running statistics), mixed (those of class-mixed batches) or drawn (those of batches in the "
+    "order drawn, as He & Su's figures)"
+)
 Reading = Annotated[
-    str | None,
+    str | None, typer.Option("--reading", help=f"{_READING}.", rich_help_panel=READ, show_default="eval")
+]
+Readings = Annotated[
+    list[str] | None,
     typer.Option(
         "--reading",
-        help="How BatchNorm reads: eval (running statistics) or mixed (those of class-mixed batches, as the papers do).",
+        help=f"{_READING}; several with commas, or repeated: eval,mixed,drawn.",
         rich_help_panel=READ,
         show_default="eval",
     ),
@@ -91,6 +98,14 @@ def asked_reading(reading: str | None, mode: str | None) -> str | None:
     flag = "--reading" if mode is None else "--mode"
     say(f"`{flag} {former}` is now `--reading {former_reading(former)}`.")
     return former_reading(former)
+
+
+def asked_readings(readings: list[str] | None, mode: str | None) -> list[str] | None:
+    """The readings that were asked for, parted by commas or one by one; former names are taken with a remark."""
+    if mode is not None or not readings:
+        one = asked_reading(None, mode)
+        return None if one is None else [one]
+    return [asked_reading(name.strip(), None) or "" for word in readings for name in word.split(",")]
 
 
 def asked_sites(sites: list[str]) -> str | list[str]:

@@ -20,6 +20,7 @@ from equisep.errors import InputError, ModelError, SiteError, did_you_mean
 from equisep.labels import check_range
 from equisep.measuring.forward import Calling, run_model
 from equisep.measuring.probe import check_finite
+from equisep.measuring.reading import checked_mixing
 from equisep.progress import Progress, silent
 from equisep.results import Note, Reading, reading_named
 from equisep.separation.group_sums import class_sums
@@ -101,7 +102,7 @@ def read_classifier(
         )
     device = next((tensor.device for tensor in model.parameters()), torch.device("cpu"))
     dtype = next((tensor.dtype for tensor in model.parameters() if tensor.is_floating_point()), None)
-    feed = Feed(data, what=what, device=device, dtype=dtype)
+    feed = Feed(data, what=what, device=device, dtype=dtype, reading=reading)
     with random_state_kept(feed.source):
         inputs, labels = feed.first()
         calling, notes = Calling.of(inner(model), inputs)
@@ -110,7 +111,7 @@ def read_classifier(
         _check_given(name, calls, samples=len(labels), what=what)
         state = _Sums(name, linear[name], classes=scores.shape[1], model=model)
         feed.restart()
-        where = ""
+        where, seen = "", list[Tensor]()
         with listening(
             model, state.sites, give=state.hear, reading=reading, calls="last", reduction=Reduction.of("flatten")
         ):
@@ -118,7 +119,9 @@ def read_classifier(
                 where = f"batch {index} of the {what} data"
                 output = run_model(inner(model), batch, calling, what=where)
                 state.add(_checked_scores(model, output, own, where=where), own.cpu(), where=where)
+                seen.append(own.cpu())
                 progress(f"reading the {what} data", index + 1, feed.batches)
+    checked_mixing(model, reading, feed, seen)
     state.flush(where=where)
     return state.finished((*feed.notes.values(), *notes, *wrapper_notes(model)))
 

@@ -3,7 +3,15 @@
 from equisep.data.batches import Batches
 from equisep.data.dataset import Dataset, class_names_of
 from equisep.data.load import DATA_NAMES, full_per_class, load_data
-from equisep.data.preparation import PREPARATIONS, Preparation, named_preparation, prepare, prepare_split, resize_images
+from equisep.data.preparation import (
+    PREPARATIONS,
+    Preparation,
+    drawn_order,
+    named_preparation,
+    prepare,
+    prepare_split,
+    resize_images,
+)
 from equisep.data.sampling import draw, randomize_labels
 from equisep.data.text import Sentences, TokenBatches, load_sentences, load_tokenizer
 
@@ -17,6 +25,7 @@ __all__ = [
     "TokenBatches",
     "class_names_of",
     "draw",
+    "drawn_order",
     "full_per_class",
     "load_data",
     "load_sentences",

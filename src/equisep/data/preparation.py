@@ -13,7 +13,7 @@ import torch
 from torch.nn.functional import interpolate
 
 from equisep.data.dataset import Dataset
-from equisep.data.sampling import draw
+from equisep.data.sampling import draw, order_among
 from equisep.errors import DataError, InputError, did_you_mean
 from equisep.shapes import Float, Int, Shaped
 
@@ -148,6 +148,33 @@ def prepare_split(
         y, per_class=per_class, sizes=sizes, seed=seed, classes=dataset.classes if classes is None else classes
     )
     return prepare(x[chosen], preparation), torch.from_numpy(y[chosen])
+
+
+def drawn_order(
+    dataset: Dataset,
+    *,
+    per_class: int | None = None,
+    sizes: Sequence[int] | None = None,
+    seed: int = 0,
+    split: str = "train",
+    classes: int | Sequence[int] | None = None,
+    pool_per_class: int | Sequence[int] | None = None,
+) -> Int[torch.Tensor, " n"]:
+    """The order in which the samples that `prepare_split` gives were drawn, as positions among them, for the reading `drawn`.
+
+    It is that of a walk, see `draw`; `full_per_class(dataset)` is the `pool_per_class` of parts of official sets.
+    """
+    _, y = dataset.split(split)
+    walk = draw(
+        y,
+        per_class=per_class,
+        sizes=sizes,
+        seed=seed,
+        classes=dataset.classes if classes is None else classes,
+        order="walk",
+        pool_per_class=pool_per_class,
+    )
+    return torch.from_numpy(order_among(walk))
 
 
 def resize_images(

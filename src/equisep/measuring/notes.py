@@ -33,6 +33,7 @@ _LAST = (
     "rounds",
     "tf32",
 )
+SHOW_COMPANY = "`readings='eval,drawn'` shows by how much."
 _MIX = 0.1  # of the samples: a larger difference between the class shares of training and test data changes D
 _LOW = 0.9  # nearest-center accuracy of a class, below which an effective depth speaks for the others only
 
@@ -128,7 +129,7 @@ def note_batches(notes: Notes, mixing: Mixing | None, *, what: str) -> None:
         text = (
             f"The batches of the {what} data are less class-mixed than a random order makes them ({mixing_words(mixing)}): "
             "BatchNorm normalizes a class by the company it is read in, which changes D, the more so the deeper the layer. "
-            "`readings='eval,drawn'` shows by how much."
+            f"{SHOW_COMPANY}"
         )
         notes.add("unmixed-batches", text)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from equisep.data.feed import Feed
 from equisep.data.mixing import Mixing
@@ -18,6 +18,7 @@ from equisep.measuring.notes import mixing_words
 from equisep.measuring.plan import Plan
 from equisep.measuring.probe import Probe, check_batch, check_finite
 from equisep.progress import Progress
+from equisep.results import Reading
 from equisep.results.readings import BY_BATCH
 from equisep.shapes import Int
 from equisep.taps import Activation, Rows, UnfitError, batch_norms, first_call, inner, listening, scores_of
@@ -125,15 +126,14 @@ def read(
         counts=counts,
         order=order,
         hits=hits if scored else None,
-        mixing=_checked_mixing(plan, feed, seen),
+        mixing=checked_mixing(plan.model, options.reading, feed, seen),
         random=random,
     )
 
 
-def _checked_mixing(plan: Plan, feed: Feed, labels: list[Tensor]) -> Mixing | None:
+def checked_mixing(model: nn.Module, reading: Reading, feed: Feed, labels: list[Tensor]) -> Mixing | None:
     """How a user's batches mix the classes, where BatchNorm goes by them; `mixed` refuses those that do so less than chance."""
-    reading = plan.options.reading
-    if reading not in BY_BATCH or feed.mixes or not batch_norms(plan.model):
+    if reading not in BY_BATCH or feed.mixes or not batch_norms(model):
         return None
     mixing = feed.mixing(labels)
     if reading == "mixed" and mixing.unmixed:

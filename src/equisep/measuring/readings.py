@@ -9,7 +9,7 @@ from torch import nn
 
 from equisep.data.feed import Feed
 from equisep.errors import DataError, EquisepError
-from equisep.measuring.notes import Notes
+from equisep.measuring.notes import SHOW_COMPANY, Notes
 from equisep.results import Note, Profile, Reading
 from equisep.taps import batch_norms
 
@@ -60,18 +60,33 @@ def with_other_readings(
         if twin != name and len(set(taken.values())) > 1:
             settings = {**found[twin].settings, "reading": name}
             found[name] = replace(found[twin], reading=name, settings=settings)
+    company = company_of(found | {name: found[twin] for name, twin in taken.items() if twin in found})
     others: dict[str, Profile] = {name: own for name, own in found.items() if name != names[0]}
-    known = found | {name: found[twin] for name, twin in taken.items() if twin in found}
-    lifted = [note for own in others.values() for note in own.notes if note.code in LIFTED]
-    notes = Notes((*profile.notes, *lifted, *_twin_notes(names, taken)))
+    own = [_measured(note, company.get(names[0])) for note in profile.notes]
+    lifted = [
+        _measured(note, company.get(name))
+        for name, each in others.items()
+        for note in each.notes
+        if note.code in LIFTED
+    ]
+    notes = Notes((*own, *lifted, *_twin_notes(names, taken)))
     whole = replace(
         profile,
         settings={**profile.settings, "readings": list(names)},
         other_readings=others,
-        company=company_of(known),
+        company=company,
         notes=notes.ranked(),
     )
     return whole, failure
+
+
+def _measured(note: Note, factors: Sequence[float | None] | None) -> Note:
+    """A Note on company with the factor at the last layer, in place of the way to find it."""
+    if note.code not in LIFTED or not factors or factors[-1] is None or "training data" not in note.text:
+        return note
+    return replace(
+        note, text=note.text.replace(SHOW_COMPANY, f"D of the last layer is {factors[-1]:.3g} times that in `eval`.")
+    )
 
 
 def company_of(readings: dict[Reading, Profile]) -> dict[str, tuple[float | None, ...]]:

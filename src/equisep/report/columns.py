@@ -10,6 +10,7 @@ from typing import Any
 
 from equisep.report.formatting import UNICODE, class_labels, number, one_line, percent
 from equisep.results import LawFit, Profile
+from equisep.results.readings import BY_BATCH, READINGS
 
 Values = Sequence[Any]
 Cell = Callable[..., str]  # (value, missing=…) → text
@@ -60,6 +61,18 @@ def _after_first(of: Callable[[LawFit], Sequence[float] | None], profile: Profil
 
 def _field(name: str, title: str, words: str, *, of: str = "", cell: Cell = number) -> Column:
     return Column(name, title, words, partial(_over_sites, of or name), cell)
+
+
+def _of_reading(reading: str, profile: Profile) -> Values:
+    """D in a reading that stands beside the profile's own; nothing where there is none."""
+    other = profile.other_readings.get(reading)
+    return [None] * len(profile.sites) if other is None else other.curve()
+
+
+def _company(reading: str, profile: Profile) -> Values:
+    """D over D in `eval`, where that reading or this one stands beside the profile's own."""
+    factors = profile.company.get(reading) if profile.other_readings else None
+    return [None] * len(profile.sites) if factors is None else factors
 
 
 def _whole(value: int, *, missing: str) -> str:
@@ -133,7 +146,23 @@ COLUMNS: tuple[Column, ...] = (
     _field("angle_gap", "gap", "mean distance of these cosines from -1/(K - 1) (NC2)", cell=_SPREAD),
     _field("etf_distance", "simplex", "distance of the class means from a simplex (NC2)", cell=_SPREAD),
 )
-BY_NAME = {column.name: column for column in COLUMNS}
+READING_COLUMNS: tuple[Column, ...] = (  # of profiles that hold several readings
+    *(
+        Column(
+            f"fuzziness_{reading}", f"D\n{reading}", f"separation fuzziness D in the reading `{reading}`",
+            partial(_of_reading, reading), _three,
+        )
+        for reading in READINGS
+    ),
+    *(
+        Column(
+            f"company_{reading}", f"/ eval\n{reading}",
+            f"what company does: D in the reading `{reading}` over D in `eval`", partial(_company, reading), _two_places,
+        )
+        for reading in BY_BATCH
+    ),
+)  # fmt: skip
+BY_NAME = {column.name: column for column in (*COLUMNS, *READING_COLUMNS)}
 
 
 def chosen(names: Iterable[str]) -> list[Column]:
@@ -142,8 +171,10 @@ def chosen(names: Iterable[str]) -> list[Column]:
 
 
 def frame_values(profile: Profile, *, classes: bool = False) -> dict[str, Values]:
-    """Every column as numbers; with `classes` also D_k, one column `fuzziness of …` per class."""
+    """Every column as numbers, those of other readings where there are any; with `classes` also D_k, one column per class."""
     values = {column.name: column.of(profile) for column in COLUMNS}
+    others = {column.name: column.of(profile) for column in READING_COLUMNS}
+    values |= {name: own for name, own in others.items() if any(value is not None for value in own)}
     if classes:
         for kind, label in enumerate(class_labels(profile)):
             rows = (site.class_fuzziness for site in profile.sites)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from equisep.report.columns import Column, chosen
+from equisep.report.columns import READING_COLUMNS, Column, chosen
 from equisep.report.formatting import (
     UNICODE,
     classifier_rows,
@@ -35,7 +35,8 @@ _BAR = '<span style="display:inline-block;height:.6em;width:{}px;background:curr
 _BAR_WIDTH = 90  # pixels of the greatest D
 _VERDICT_COLORS = {"law": "#2e8b57", "between": "#b8860b", "no law": "#cd5c5c", "undetermined": "#808080"}
 _SHOWN = (
-    *("site", "name", "fuzziness", "fuzziness_low", "fuzziness_high", "share", "fuzziness_test"),
+    *("site", "name", "fuzziness", "fuzziness_low", "fuzziness_high", *(column.name for column in READING_COLUMNS)),
+    *("share", "fuzziness_test"),
     *("ncc_train", "ncc_test", "cdnv", "nc1", "null", "dim"),
 )
 _LEFT = ("name", "bar")
@@ -131,6 +132,9 @@ def _beside(profile: Profile) -> Iterable[str]:
     yield _said(f"evenness {number(law.imbalance)}", "1: every layer takes the same share of the work")
     kink = f"kink: {kink_words(law, first=profile.sites[0].index if profile.sites else 0)}"
     yield _said(kink, "whether two slopes describe D better than one")
+    for name, other in profile.other_readings.items():
+        words = f"reading {name}: ρ {number(other.law.rho)}, r {correlation(other.law.r)}"
+        yield _said(words, "the law of the same network and samples in another reading")
     if "rho" in law.intervals:
         yield escape(f"intervals {interval_words(law.intervals['rho'])}")
 

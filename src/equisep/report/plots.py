@@ -77,8 +77,9 @@ def plot_law(
 
     `metric` is a curve of the profile, `class_fuzziness` (one line per class) or `load` (each layer's share of the work).
     `test` adds the curve of the test data (by default where there is one and the axes are new), `null` D with shuffled
-    labels, `interval` the error bars. Several profiles can share one `ax`; each takes the next color. Without `ax` a figure
-    of 6 × 4 inches is made, `ax.figure`; no state of matplotlib is touched, unless `show` hands the figure to pyplot.
+    labels, `interval` the error bars. Where the profile holds several readings, new axes show D in each. Several profiles can
+    share one `ax`; each takes the next color. Without `ax` a figure of 6 × 4 inches is made, `ax.figure`; no state of
+    matplotlib is touched, unless `show` hands the figure to pyplot.
     """
     if metric not in METRICS:
         raise InputError(f"No curve `{metric}`.{did_you_mean(str(metric), METRICS)} Known: {', '.join(METRICS)}.")
@@ -95,13 +96,18 @@ def plot_law(
     from_input = metric != "load" and profile.sites[0].index == 0
     from_input = from_input and all(0 in np.asarray(line.get_xdata()) for line in curves)
     _prepare(axes, metric, kinds=sorted(kinds, reverse=True), from_input=from_input)
-    name = label or _distinct(profile.model if ax is not None else "training data", axes)
+    readings = profile.other_readings if ax is None and metric == "fuzziness" else {}
+    own = f"reading {profile.reading}" if readings else "training data"
+    name = label or _distinct(profile.model if ax is not None else own, axes)
     if metric == "class_fuzziness":
         _draw_classes(axes, profile)
     elif metric == "load":
         _draw_shares(axes, profile, color, label=plain_text(name), bars=ax is None)
     else:
         _draw_metric(axes, profile, metric, name=label or name, color=color, alone=ax is None, interval=interval)
+    for place, (other, read) in enumerate(readings.items(), start=1):
+        shown = LINE_COLORS[place % len(LINE_COLORS)]
+        _draw_metric(axes, read, metric, name=f"reading {other}", color=shown, alone=False, interval=False)
     if metric == "fuzziness":
         if ax is None if test is None else test:
             _draw_test(axes, profile, color)
@@ -178,6 +184,8 @@ def _distinct(name: str, axes: Axes) -> str:
 def _caption(profile: Profile) -> str:
     """What was measured, and how it was read: it stands beside every number."""
     words = profile.model if profile.reading is None else f"{profile.model}, {profile.reading} reading"
+    if profile.other_readings:  # each of which the legend names
+        words = f"{profile.model}, {len(profile.other_readings) + 1} readings"
     reduction = profile.settings.get("reduction", "flatten")
     return words if reduction == "flatten" else f"{words}, features as {reduction}"
 

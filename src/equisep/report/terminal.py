@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from equisep.compare import LawDifference, ProfileDifference
-from equisep.report.columns import chosen
+from equisep.report.columns import READING_COLUMNS, chosen
 from equisep.report.comparison import law_comparison, profile_comparison
 from equisep.report.formatting import (
     ASCII,
@@ -43,7 +43,8 @@ __all__ = ["render_comparison", "render_curve", "render_law", "render_laws", "re
 VERDICT_STYLES = {"law": "bold green", "between": "bold yellow", "no law": "bold red", "undetermined": "dim"}
 _LEAST_NAME, _GOOD_NAME = 8, 14
 _SHOWN = (
-    *("site", "name", "fuzziness", "share", "fuzziness_test", "ncc_train", "ncc_test", "cdnv", "nc1", "null", "dim"),
+    *("site", "name", "fuzziness", *(column.name for column in READING_COLUMNS), "share", "fuzziness_test"),
+    *("ncc_train", "ncc_test", "cdnv", "nc1", "null", "dim"),
 )
 _KEY = (
     "D: spread within classes over the distance between them. work: share of the whole fall of ln D. "
@@ -204,7 +205,11 @@ def _law_rows(law: LawFit, glyphs: Glyphs, *, passed: str, first: int) -> Iterab
 
 
 def _other_laws(profile: Profile, glyphs: Glyphs) -> Iterable[tuple[str, str]]:
-    """The law on the test data, and the spread of r over the laws of single classes."""
+    """The law in other readings and on the test data, and the spread of r over the laws of single classes."""
+    for name, other in profile.other_readings.items():
+        if other.law.rho is not None:
+            words = f"{glyphs.rho} {number(other.law.rho)}, r {correlation(other.law.r, missing=glyphs.missing)}"
+            yield f"reading {one_line(name)}", f"{words}: {verdict_words(other.law)[0]}"
     test = profile.laws.get("test")
     if test is not None and test.rho is not None:
         words = f"{glyphs.rho} {number(test.rho)}, r {correlation(test.r, missing=glyphs.missing)}"

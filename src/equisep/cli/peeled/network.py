@@ -70,7 +70,7 @@ def network(
     import torch
 
     from equisep.compare import compare_network
-    from equisep.data import Batches, load_data, prepare_split
+    from equisep.data import Batches, drawn_order, full_per_class, load_data, prepare_split
     from equisep.devices import usable_device
     from equisep.models import load_model, loading_words
 
@@ -90,8 +90,12 @@ def network(
         dataset = load_data(data, data_dir=data_dir, progress=progress)
         train = prepare_split(dataset, preparation, per_class=per_class, sizes=drawn, seed=seed)
         held = prepare_split(dataset, preparation, split="test") if test and len(dataset.y_test) else None
+        order = drawn_order(
+            dataset, per_class=per_class, sizes=drawn, seed=seed, pool_per_class=full_per_class(dataset)
+        )
         found = compare_network(
-            made, Batches(*train, batch_size=batch_size), None if held is None else Batches(*held, batch_size=batch_size),
+            made, Batches(*train, batch_size=batch_size, drawn=order),
+            None if held is None else Batches(*held, batch_size=batch_size),
             classifier=classifier, reading=how,
             sizes=trained, loss_weights=factors, minority=chosen,
             centered=centered, progress=progress,
