@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from recipes import recipe
 from torch import nn
 from tracked import everything, loader, network, samples
 
@@ -83,3 +84,8 @@ def test_it_stops_goes_on_and_takes_a_tracker(tmp_path: Path) -> None:
         EquisepHandler()
     with pytest.raises(InputError, match=r"No callback for `ignight`\. Did you mean `ignite`\? Known: lightning, "):
         tracker.callback("ignight")
+
+
+def test_the_recipe_runs(tmp_path: Path) -> None:
+    names = recipe("Ignite", tmp_path)
+    assert names["handler"].tracker.history.numbers == (1, 2)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from recipes import recipe
 from tracked import CLASSES, FEATURES, samples
 
 import equisep
@@ -109,3 +110,8 @@ def test_what_keras_cannot_do_is_told() -> None:
         KerasNetwork(keras.Sequential([keras.layers.Dense(3)]))
     with pytest.raises(ModelError, match="on another backend than torch"):
         KerasNetwork(object())
+
+
+def test_the_recipe_runs(tmp_path: Path) -> None:
+    names = recipe("Keras", tmp_path)
+    assert names["callback"].tracker.history.numbers == (1, 2)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from recipes import recipe
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from tracked import everything, loader, network, samples
@@ -190,3 +191,8 @@ def test_two_processes_train_and_the_first_one_reads(tmp_path: Path) -> None:
         weights.append([value.detach().clone() for value in module.state_dict().values()])
     assert all(torch.equal(one, two) for one, two in zip(*weights, strict=True))
     assert History.load(tmp_path / "run.jsonl").numbers == (1, 2)
+
+
+def test_the_recipe_runs(tmp_path: Path) -> None:
+    names = recipe("Lightning", tmp_path)
+    assert names["callback"].tracker.history.numbers == (1, 2)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from recipes import recipe
 from torch import nn
 from tracked import everything, network, samples
 
@@ -62,3 +63,8 @@ def test_it_stops_and_goes_on(tmp_path: Path) -> None:
     x, y = samples()
     net.partial_fit(x.numpy(), y.numpy())
     assert History.load(tmp_path / "run.jsonl").numbers == (1, 2, 3, 4)
+
+
+def test_the_recipe_runs(tmp_path: Path) -> None:
+    names = recipe("skorch", tmp_path)
+    assert names["callback"].tracker.history.numbers == (1, 2)

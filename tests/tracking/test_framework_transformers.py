@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from recipes import recipe
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 from tracked import CLASSES, FEATURES, everything, network, samples
@@ -137,3 +138,8 @@ def test_a_trainer_is_data(tmp_path: Path) -> None:
         "The training data are those of `Trainer.get_train_dataloader`.",
         "The test data are those of `Trainer.get_eval_dataloader`.",
     ]
+
+
+def test_the_recipe_runs(tmp_path: Path) -> None:
+    names = recipe("Hugging Face", tmp_path)
+    assert names["callback"].tracker.history.numbers == (1, 2)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from metric_faces import FACES, needs_torchmetrics
+from recipes import recipe
 from torch import Tensor, multiprocessing, nn
 
 import equisep
@@ -313,3 +314,10 @@ def test_two_processes_give_the_numbers_of_one(face: Callable[..., Any], tmp_pat
         assert found["still mine"] and found["synced"] == sum(SIZES)
         first = batches(Scene(data.x[55 * rank :], data.y[55 * rank :]))[0]
         close(found["batch"]["fuzziness"], equisep.fuzziness(*first), rtol=1e-10)
+
+
+def test_the_recipe_runs(tmp_path: Path) -> None:
+    names = recipe("torchmetrics", tmp_path)
+    with torch.no_grad():
+        expected = equisep.fuzziness(names["model"].blocks(names["x"]), names["y"])
+    close(names["values"]["fuzziness"], expected, dtype=torch.float32)  # products of other batches round otherwise
