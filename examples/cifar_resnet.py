@@ -80,7 +80,7 @@ def arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--data-dir", help="folder with data files and weights (or EQUISEP_DATA)")
     parser.add_argument("--per-class", type=int, help="training images a class; all by default")
     parser.add_argument("--test-per-class", type=int, help="test images a class; all by default")
-    parser.add_argument("--reading", default="eval", choices=("eval", "mixed"))
+    parser.add_argument("--reading", default="eval", choices=("eval", "mixed", "drawn"))
     parser.add_argument("--reduction", default="flatten", help="flatten, mean, positions, pca=m")
     parser.add_argument("--device", help="cpu, cuda, …")
     parser.add_argument("--seed", type=int, default=0)

@@ -239,6 +239,16 @@ def test_batches_do_not_matter_and_the_reading_does() -> None:
         assert compare_network(model, [(x, y)], mode="batch").reading == "mixed"
 
 
+def test_batches_that_are_not_class_mixed_are_refused_as_mixed_and_read_as_drawn() -> None:
+    torch.manual_seed(0)
+    x, y = torch.randn(200, 6), torch.arange(200) // 100
+    model = nn.Sequential(nn.Linear(6, 5), nn.BatchNorm1d(5), nn.ReLU(), nn.Linear(5, 2))
+    parts = [(x[start : start + 50], y[start : start + 50]) for start in range(0, 200, 50)]
+    with pytest.raises(EquisepError, match="needs class-mixed batches"):
+        compare_network(model, parts, reading="mixed")
+    assert compare_network(model, parts, reading="drawn").reading == "drawn"
+
+
 def test_batches_are_read_as_measure_reads_them() -> None:
     """A column that the model does not take is left out with a Note; it was refused."""
     model, (x, y) = Small(), data()

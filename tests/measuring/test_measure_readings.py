@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -129,6 +130,32 @@ def test_drawn_without_a_known_order_is_refused(kind: str) -> None:
             "`drawn` reads samples in the order in which they were drawn, and the training loader shuffles them anew at every "
             "reading: their order is not known. Pass a loader with `shuffle=False`, or a pair (X, Y), or read `mixed`."
         )
+
+
+class Restless:
+    """Batches in another order every time, by no random state that a measurement could put back."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def __len__(self) -> int:
+        return 5
+
+    def __iter__(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        self.times += 1
+        order = torch.randperm(len(Y), generator=torch.Generator().manual_seed(self.times))
+        yield from batches((X[order], Y[order]), 64)
+
+
+def test_drawn_of_an_order_that_does_not_stay_is_refused_unless_it_is_read_once() -> None:
+    assert read(Restless()).reading == "drawn"
+    with pytest.raises(DataError) as caught:
+        read(Restless(), memory=0)
+    assert str(caught.value) == (
+        "`drawn` reads samples in the order in which they were drawn, and the training data came in another order when they were "
+        "read again. Pass data that keep their order, or enough `memory` to read them once, or read `eval`."
+    )
+    assert read(Restless(), "eval", memory=0).reading == "eval"
 
 
 @ways

@@ -17,7 +17,7 @@ from equisep.measuring.memory import Memory, TwoPassSite, assignments, read_once
 from equisep.measuring.notes import Notes
 from equisep.measuring.options import FOLDS
 from equisep.measuring.plan import STATE_BYTES, Plan
-from equisep.measuring.reading import Read, read
+from equisep.measuring.reading import Read, read, refuse_unsteady
 from equisep.progress import Progress
 from equisep.separation import Assignments, SiteStatistics, TestSite, TestStatistics, TrainSite
 from equisep.separation.bootstrap import bootstrap_weights, reweighted_fuzziness
@@ -160,6 +160,8 @@ def _all_passes(
     if rounds > 1:
         text = f"All sites together did not fit `memory`: the {feed.what} data were read in {rounds} rounds, some sites each."
         notes.add("rounds", text)
+    if not steady:
+        refuse_unsteady(plan.model, plan.options.reading, feed)
     _note_changes(notes, moved, steady=steady, what=feed.what)
     return Passes(tuple(results[index] for index in sorted(results)), first, {}), steady
 

@@ -145,6 +145,15 @@ def checked_mixing(model: nn.Module, reading: Reading, feed: Feed, labels: list[
     return mixing
 
 
+def refuse_unsteady(model: nn.Module, reading: Reading, feed: Feed) -> None:
+    """`drawn` is of one order: raise where another reading of the same data came in another one, and BatchNorm went by it."""
+    if reading == "drawn" and batch_norms(model):
+        raise DataError(
+            f"`drawn` reads samples in the order in which they were drawn, and the {feed.what} data came in another order when "
+            "they were read again. Pass data that keep their order, or enough `memory` to read them once, or read `eval`."
+        )
+
+
 class _State:
     """The batch under way, and what its activations must look like."""
 
