@@ -120,8 +120,12 @@ def test_tensorboard_by_lightnings_own_logger(tmp_path: Path) -> None:
 
 
 def test_a_module_without_forward_is_read_at_its_only_part(tmp_path: Path) -> None:
-    class Bare(Classifier):
-        forward = lightning.LightningModule.forward
+    class Bare(lightning.LightningModule):
+        configure_optimizers = Classifier.configure_optimizers
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = network()
 
         def training_step(self, batch: tuple[Tensor, Tensor], index: int) -> Tensor:
             return nn.functional.cross_entropy(self.net(batch[0]), batch[1])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,6 +12,8 @@ from recipes import recipe, sections
 from tracked import loader, network, samples, train
 
 from equisep import History, Tracker
+from equisep.errors import MissingExtraError
+from equisep.tracking.callback import FRAMEWORKS as FILES
 
 LEFT_OUT = {  # of the extra `dev`, and why
     "aim": "aim is not installed: 150 MB and half a minute of every installation",
@@ -26,6 +30,20 @@ def needs(package: str) -> pytest.MarkDecorator:
 
 def test_every_recipe_is_run_somewhere() -> None:
     assert list(sections()) == ["Frameworks and loggers", *FRAMEWORKS, "Loggers", *LOGGERS]
+
+
+@pytest.mark.parametrize("framework", FILES)
+def test_a_framework_that_is_not_installed_is_told(framework: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("lightning", "pytorch_lightning", "transformers", "ignite", "keras", "skorch"):
+        for known in [key for key in sys.modules if key == name or key.startswith(f"{name}.")]:
+            monkeypatch.delitem(sys.modules, known)
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, f"equisep.tracking.{framework}", raising=False)
+    package = "pytorch-ignite" if framework == "ignite" else framework
+    text = f"`equisep.tracking.{framework}` needs the package `{package}`, which is not installed. "
+    with pytest.raises(MissingExtraError) as caught:
+        importlib.import_module(f"equisep.tracking.{framework}")
+    assert str(caught.value) == f'{text}Run: pip install "equisep[{framework}]"'
 
 
 def test_a_history_gives_the_numbers_of_its_latest_reading() -> None:

@@ -131,6 +131,16 @@ def test_state_dict_pickle_copy_reset_and_hash(face: Callable[..., Any]) -> None
 
 
 @faces
+def test_validation_without_gradients_and_training_with_them_share_a_metric(face: Callable[..., Any]) -> None:
+    data, metric = scene(), face(4)
+    for number, (x, y) in enumerate(batches(data)):
+        with torch.inference_mode(number % 2 == 0):
+            metric(x.clone().requires_grad_(number % 2 == 1), y)
+            metric.compute()
+    close(metric.compute()["fuzziness"], equisep.fuzziness(*data), rtol=1e-10)
+
+
+@faces
 def test_it_scripts(face: Callable[..., Any]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # torch.jit itself

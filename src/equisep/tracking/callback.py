@@ -25,7 +25,7 @@ FRAMEWORKS = {
 }
 
 
-class Following:
+class CallbackTracker:
     """A Tracker that a framework calls: made at the start of a training, or given.
 
     tracker     one of yours; otherwise it is made of the model and the training data that the framework has

@@ -7,7 +7,7 @@ from typing import Any, Self
 from torch import nn
 
 from equisep.errors import InputError
-from equisep.tracking.callback import Following, Log, missing
+from equisep.tracking.callback import CallbackTracker, Log, missing
 from equisep.tracking.history import Unit
 from equisep.tracking.tracker import Tracker
 
@@ -21,7 +21,7 @@ class EquisepHandler:
     """Reads the network after every `every` epochs (or steps) of an engine; the numbers stand in `engine.state.metrics`.
 
     Loggers of Ignite that are attached after it, with `metric_names="all"`, log them. The other arguments are those of
-    `equisep.Tracker` and of `equisep.tracking.callback.Following`; the training data are the engine's unless `batches` are
+    `equisep.Tracker` and of `equisep.tracking.callback.CallbackTracker`; the training data are the engine's unless `batches` are
     given.
     """
 
@@ -39,12 +39,12 @@ class EquisepHandler:
         if (model is None) == (tracker is None):
             raise InputError("`EquisepHandler` needs the model, which an engine does not know, or a tracker of it.")
         self._model = model
-        self._following = Following(tracker, unit=unit, log=log, stop=stop, prefix=prefix, options=options)
+        self._tracked = CallbackTracker(tracker, unit=unit, log=log, stop=stop, prefix=prefix, options=options)
 
     @property
     def tracker(self) -> Tracker | None:
         """The tracker, once the engine has started."""
-        return self._following.tracker
+        return self._tracked.tracker
 
     def attach(self, engine: Engine) -> Self:
         """Follow the engine that trains."""
@@ -55,19 +55,19 @@ class EquisepHandler:
         return self
 
     def _begin(self, engine: Engine) -> None:
-        known = self._following.tracker
+        known = self._tracked.tracker
         model = self._model if known is None else known.model
         assert model is not None
-        behind = self._following.behind(epochs=engine.state.epoch, steps=engine.state.iteration)
-        self._following.begin(model, engine.state.dataloader, done=behind)
+        behind = self._tracked.behind(epochs=engine.state.epoch, steps=engine.state.iteration)
+        self._tracked.begin(model, engine.state.dataloader, done=behind)
 
     def _step(self, engine: Engine) -> None:
-        engine.state.metrics.update(self._following.after_step(engine.state.iteration))
+        engine.state.metrics.update(self._tracked.after_step(engine.state.iteration))
 
     def _epoch(self, engine: Engine) -> None:
-        engine.state.metrics.update(self._following.after_epoch(engine.state.epoch))
-        if self._following.stop:
+        engine.state.metrics.update(self._tracked.after_epoch(engine.state.epoch))
+        if self._tracked.stop:
             engine.terminate()
 
     def _end(self, engine: Engine) -> None:
-        self._following.end()
+        self._tracked.end()

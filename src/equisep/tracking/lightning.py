@@ -8,15 +8,15 @@ from typing import Any
 from torch import nn
 
 from equisep.errors import InputError
-from equisep.tracking.callback import Following, Log, missing
+from equisep.tracking.callback import CallbackTracker, Log, missing
 from equisep.tracking.history import Unit
 from equisep.tracking.tracker import Tracker
 
 try:
-    from lightning.pytorch import Callback, LightningModule
+    from lightning.pytorch import Callback
 except ImportError:
     try:
-        from pytorch_lightning import Callback, LightningModule
+        from pytorch_lightning import Callback
     except ImportError as error:
         raise missing("lightning") from error
 
@@ -27,7 +27,7 @@ class EquisepCallback(Callback):  # type: ignore[misc]
     They are in `trainer.callback_metrics`, for checkpoints and early stopping to monitor, and go to every logger; at the end
     TensorBoard has the law as a figure. Of several processes the first one reads, the others wait. `network` says which part
     of the LightningModule is the network, as a function of it, where that is not the module itself. The other arguments are
-    those of `equisep.Tracker` and of `equisep.tracking.callback.Following`; the training data are the trainer's unless
+    those of `equisep.Tracker` and of `equisep.tracking.callback.CallbackTracker`; the training data are the trainer's unless
     `batches` are given.
     """
 
@@ -43,41 +43,41 @@ class EquisepCallback(Callback):  # type: ignore[misc]
         **options: Any,
     ) -> None:
         super().__init__()
-        self._following = Following(tracker, unit=unit, log=log, stop=stop, prefix=prefix, options=options)
+        self._tracked = CallbackTracker(tracker, unit=unit, log=log, stop=stop, prefix=prefix, options=options)
         self._network = network
 
     @property
     def tracker(self) -> Tracker | None:
         """The tracker, once the training has begun; on the first process only."""
-        return self._following.tracker
+        return self._tracked.tracker
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """The trainer has its loaders."""
         if trainer.is_global_zero:
-            behind = self._following.behind(epochs=trainer.current_epoch, steps=trainer.global_step)
-            self._following.begin(self._network_of(pl_module), trainer.train_dataloader, done=behind)
+            behind = self._tracked.behind(epochs=trainer.current_epoch, steps=trainer.global_step)
+            self._tracked.begin(self._network_of(pl_module), trainer.train_dataloader, done=behind)
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, *_: Any) -> None:
         """A step of the optimizer, where this batch ended one."""
         if trainer.is_global_zero and trainer.global_step != self._steps_seen:
             self._steps_seen = trainer.global_step
-            self._send(pl_module, self._following.after_step(trainer.global_step))
+            self._send(pl_module, self._tracked.after_step(trainer.global_step))
 
     _steps_seen = 0  # gradients may be summed over several batches
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """The epoch is over, its weights are final."""
         if trainer.is_global_zero:
-            self._send(pl_module, self._following.after_epoch(trainer.current_epoch + 1))
-        if self._following.stops and trainer.strategy.reduce_boolean_decision(self._following.stop, all=False):
+            self._send(pl_module, self._tracked.after_epoch(trainer.current_epoch + 1))
+        if self._tracked.stops and trainer.strategy.reduce_boolean_decision(self._tracked.stop, all=False):
             trainer.should_stop = True
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         """The last epoch, where `every` passed it over, and the law as a figure."""
         if trainer.is_global_zero:
-            self._following.end()
+            self._tracked.end()
             for logger in trainer.loggers:
-                self._following.draw(logger.experiment, trainer.global_step)
+                self._tracked.draw(logger.experiment, trainer.global_step)
 
     def _send(self, module: Any, numbers: dict[str, float]) -> None:
         if numbers:
@@ -86,7 +86,8 @@ class EquisepCallback(Callback):  # type: ignore[misc]
     def _network_of(self, module: Any) -> nn.Module:
         if self._network is not None:
             return self._network(module)
-        if type(module).forward is not LightningModule.forward:
+        own = next(kind for kind in type(module).__mro__ if "forward" in vars(kind))
+        if own.__name__ != "LightningModule":  # of lightning.pytorch or of pytorch_lightning: theirs refuses
             return module  # type: ignore[no-any-return]
         parts = [child for child in module.children() if any(True for _ in child.parameters())]
         if len(parts) == 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from equisep.tracking.callback import Following, Log, missing
+from equisep.tracking.callback import CallbackTracker, Log, missing
 from equisep.tracking.history import Unit
 from equisep.tracking.tracker import Tracker
 
@@ -19,7 +19,7 @@ class EquisepCallback(Callback):  # type: ignore[misc]
 
     Loggers of skorch take them from there. It prints what its history holds, so that by default only the numbers of the
     whole network are recorded (`log="law"`). The other arguments are those of `equisep.Tracker` and of
-    `equisep.tracking.callback.Following`; the training data are the net's, without its validation split, unless `batches`
+    `equisep.tracking.callback.CallbackTracker`; the training data are the net's, without its validation split, unless `batches`
     are given.
     """
 
@@ -33,13 +33,13 @@ class EquisepCallback(Callback):  # type: ignore[misc]
         prefix: str = "equisep",
         **options: Any,
     ) -> None:
-        self._following = Following(tracker, unit=unit, log=log, stop=stop, prefix=prefix, options=options)
+        self._tracked = CallbackTracker(tracker, unit=unit, log=log, stop=stop, prefix=prefix, options=options)
         self._steps = 0
 
     @property
     def tracker(self) -> Tracker | None:
         """The tracker, once the training has begun."""
-        return self._following.tracker
+        return self._tracked.tracker
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """None: a grid search has nothing to choose here."""
@@ -51,7 +51,7 @@ class EquisepCallback(Callback):  # type: ignore[misc]
         if self._begun_for is not net.module_:
             self._begun_for = net.module_
             loader = net.get_iterator(dataset_train, training=False)
-            self._following.begin(net.module_, loader, done=self._following.behind(epochs=behind, steps=self._steps))
+            self._tracked.begin(net.module_, loader, done=self._tracked.behind(epochs=behind, steps=self._steps))
 
     _begun_for: Any = None
 
@@ -59,17 +59,17 @@ class EquisepCallback(Callback):  # type: ignore[misc]
         """A step of the optimizer."""
         if training:
             self._steps += 1
-            self._record(net, self._following.after_step(self._steps))
+            self._record(net, self._tracked.after_step(self._steps))
 
     def on_epoch_end(self, net: Any, **known: Any) -> None:
         """The epoch is over."""
-        self._record(net, self._following.after_epoch(len(net.history)))
-        if self._following.stop:
+        self._record(net, self._tracked.after_epoch(len(net.history)))
+        if self._tracked.stop:
             raise KeyboardInterrupt  # as skorch's own early stopping ends a training
 
     def on_train_end(self, net: Any, **known: Any) -> None:
         """The last epoch, where `every` passed it over."""
-        self._following.end()
+        self._tracked.end()
 
     def _record(self, net: Any, numbers: dict[str, float]) -> None:
         for name, value in numbers.items():

@@ -114,6 +114,13 @@ class Separation(Metric):
         check_range(y, self.classes, owner=f"`{type(self).__name__}(classes={self.classes})`")
         x, y = x.to(self.counts.device), y.to(self.counts.device)
         self._check(x)
+        with torch.inference_mode(False), torch.no_grad():  # a state that validation makes serves training too
+            self._restore_states(
+                {name: each.clone() for name, each in self.metric_state.items() if each.is_inference()}
+            )
+            self._add(x, y)
+
+    def _add(self, x: Tensor, y: Tensor) -> None:
         if self._in_second_pass():
             self._look(x, y)
             return

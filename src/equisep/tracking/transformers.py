@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from equisep.tracking.callback import Following, Log, missing
+from equisep.tracking.callback import CallbackTracker, Log, missing
 from equisep.tracking.history import Unit
 from equisep.tracking.tracker import Tracker
 
@@ -19,7 +19,7 @@ class EquisepCallback(TrainerCallback):  # type: ignore[misc]
 
     With the trainer at hand the numbers go to everything that it reports to; without it they stand in `state.log_history`
     alone. Of several processes the first one reads. The other arguments are those of `equisep.Tracker` and of
-    `equisep.tracking.callback.Following`; the training data are the trainer's unless `batches` are given.
+    `equisep.tracking.callback.CallbackTracker`; the training data are the trainer's unless `batches` are given.
     """
 
     def __init__(
@@ -34,35 +34,35 @@ class EquisepCallback(TrainerCallback):  # type: ignore[misc]
         **options: Any,
     ) -> None:
         self._trainer = trainer
-        self._following = Following(tracker, unit=unit, log=log, stop=stop, prefix=prefix, options=options)
+        self._tracked = CallbackTracker(tracker, unit=unit, log=log, stop=stop, prefix=prefix, options=options)
 
     @property
     def tracker(self) -> Tracker | None:
         """The tracker, once the training has begun; on the first process only."""
-        return self._following.tracker
+        return self._tracked.tracker
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **known: Any) -> None:
         """The trainer has its model and its loader."""
         if state.is_world_process_zero:
-            behind = self._following.behind(epochs=round(state.epoch or 0), steps=state.global_step)
-            self._following.begin(known["model"], known["train_dataloader"], done=behind)
+            behind = self._tracked.behind(epochs=round(state.epoch or 0), steps=state.global_step)
+            self._tracked.begin(known["model"], known["train_dataloader"], done=behind)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **known: Any) -> None:
         """A step of the optimizer."""
         if state.is_world_process_zero:
-            self._send(state, self._following.after_step(state.global_step))
+            self._send(state, self._tracked.after_step(state.global_step))
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **known: Any) -> None:
         """The epoch is over."""
         if state.is_world_process_zero:
-            self._send(state, self._following.after_epoch(round(state.epoch)))
-            if self._following.stop:
+            self._send(state, self._tracked.after_epoch(round(state.epoch)))
+            if self._tracked.stop:
                 control.should_training_stop = True
 
     def on_train_end(self, args: Any, state: Any, control: Any, **known: Any) -> None:
         """The last epoch, where `every` passed it over."""
         if state.is_world_process_zero:
-            self._following.end()
+            self._tracked.end()
 
     def _send(self, state: Any, numbers: dict[str, float]) -> None:
         if numbers and self._trainer is not None:
