@@ -2,7 +2,7 @@
 
 Two trainings on synthetic data of the shape of CIFAR-10 (50,000 samples, 10 classes): ResNet18 on 3 × 32 × 32 pictures, and
 a network of 20 fully connected layers on 784 numbers; SGD with momentum, batches of 128. On a GPU whole epochs are timed; on a
-CPU some hundred seconds of steps, scaled to the 391 of an epoch (`steps_timed` says how many). Random pictures do, since time
+CPU some steps, scaled to the 391 of an epoch (`steps_timed` says how many). Random pictures do, since time
 does not depend on them. The overhead of a Tracker is what one reading takes, at `every=1`, over the epoch; medians.
 
 Rivals, in the same run. `hooks`: what people write by hand, hooks that keep the features of the same samples at the same sites,
@@ -32,8 +32,8 @@ from equisep.taps import site_modules
 
 SAMPLES, CLASSES, BATCH = 50_000, 10, 128
 STEPS = SAMPLES // BATCH + 1
-CPU_STEPS = {"resnet18": 12, "fnn20": 200}
-EPOCHS, REPEATS = 3, 5
+CPU_STEPS = {"resnet18": 6, "fnn20": 200}
+REPEATS = 3  # of epochs and of readings alike, after one that warms up
 LARGEST = 8192  # features beyond which SSw and SSb are not to be formed: 8192² float32 are 256 MiB each, and pinv some of them
 
 
@@ -160,19 +160,16 @@ def delve(
 
 def _timed(runs: dict[str, Callable[[], Any]], device: torch.device) -> dict[str, float]:
     """Median seconds of each, in turns; a GPU is waited for before and after."""
-    repeats = {name: EPOCHS if name == "epoch" else REPEATS for name in runs}
     times: dict[str, list[float]] = {name: [] for name in runs}
-    for turn in range(-1, max(repeats.values())):
+    for turn in range(-1, REPEATS):
         for name, run in runs.items():
-            if turn >= repeats[name]:
-                continue
             if device.type == "cuda":
                 torch.cuda.synchronize()
             begun = time.perf_counter()
             run()
             if device.type == "cuda":
                 torch.cuda.synchronize()
-            if turn >= 0:  # the first warms up
+            if turn >= 0:
                 times[name].append(time.perf_counter() - begun)
     return {name: statistics.median(values) for name, values in times.items()}
 

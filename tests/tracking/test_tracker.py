@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -256,12 +257,39 @@ def test_settled_stops_a_training() -> None:
         ({"metrics": ["fuzzy"]}, InputError, "No metric `fuzzy`"),
         ({"sites": ["9.x"]}, SiteError, "9.x"),
         ({"reading": "no"}, InputError, "No reading `no`"),
+        ({"reading": "drawn"}, InputError, "`Tracker` reads `eval` or `mixed`"),
         ({"class_names": ["a"]}, InputError, "one name for each of the 4 classes"),
     ],
 )
 def test_bad_options_at_construction(options: dict[str, Any], kind: type[EquisepError], words: str) -> None:
     with pytest.raises(kind, match=words):
         Tracker(network(), loader(), **options)
+
+
+def test_of_several_processes_the_first_reads_and_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.distributed.is_initialized", lambda: True)
+    synced = nn.Sequential(nn.Linear(6, 5), nn.SyncBatchNorm(5), nn.ReLU(), nn.Linear(5, CLASSES)).eval()
+    for rank in (1, 0):
+        monkeypatch.setattr("torch.distributed.get_rank", lambda rank=rank: rank)
+        tracker = Tracker(network(), loader(), per_class=5, history=tmp_path / f"{rank}.jsonl")
+        tracker.epoch()
+        assert tracker.history.numbers == (() if rank else (1,))
+        assert (tmp_path / f"{rank}.jsonl").exists() == (rank == 0)
+    mixed = Tracker(synced, loader(), per_class=5)
+    assert mixed.epoch() is not None
+    mixed._options = replace(mixed._options, reading="mixed")
+    with pytest.warns(UserWarning, match="SyncBatchNorm asks all processes"):
+        assert mixed.epoch() is None
+
+
+def test_counting_back_forgets_what_came_after() -> None:
+    model = network()
+    tracker = Tracker(model, loader(), per_class=5, sites=["2"], every=2)
+    for number in (2, 4, 6):
+        stepped(model)
+        tracker.epoch(number)
+    tracker.epoch(3)
+    assert tracker.history.numbers == (2,)
 
 
 def test_bad_numbers_and_models() -> None:

@@ -59,14 +59,13 @@ class Header:
             )
         if self.sites != other.sites:
             return f"it was read at {len(self.sites)} sites, and the model is read at {len(other.sites)} others"
-        changed = sorted(
-            name for name in {*self.options, *other.options} if self.options.get(name) != other.options.get(name)
-        )
+        both = self.options.keys() & other.options.keys()  # a later version may have more
+        changed = sorted(name for name in both if self.options[name] != other.options[name])
         if self.subset != other.subset and "reading" not in changed:  # which orders the samples
             return f"its {self.samples} samples are others than the {other.samples} drawn now"
         if changed:
             name = "reading" if "reading" in changed else changed[0]
-            return f"it was read with {name}={self.options.get(name)!r}, now {other.options.get(name)!r}"
+            return f"it was read with {name}={self.options[name]!r}, now {other.options[name]!r}"
         return None
 
 
@@ -98,7 +97,7 @@ class History:
 
     def __init__(self, header: Header, entries: Sequence[Entry] = (), *, file: LineFile | None = None) -> None:
         self.header = header
-        self._entries: dict[int, Entry] = {entry.number: entry for entry in entries}
+        self._entries: dict[int, Entry] = {each.number: each for each in sorted(entries, key=lambda each: each.number)}
         self._file = file
         self._unwritten: list[dict[str, Any]] = []
 
@@ -136,7 +135,7 @@ class History:
     @property
     def unit(self) -> Unit:
         """What is numbered."""
-        return self.entries[-1].unit if self._entries else "epoch"
+        return self.last.unit if self.last is not None else "epoch"
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -151,7 +150,12 @@ class History:
     @property
     def last(self) -> Entry | None:
         """The latest reading."""
-        return self.entries[-1] if self._entries else None
+        return next(reversed(self._entries.values()), None)
+
+    @property
+    def last_read(self) -> Entry | None:
+        """The latest reading that has a profile."""
+        return next((entry for entry in reversed(self._entries.values()) if entry.profile is not None), None)
 
     @property
     def damaged(self) -> int:
@@ -198,7 +202,7 @@ class History:
         A StoreError where it could not be written: it is kept, and written with the next one.
         """
         self.forget_after(entry.number - 1)
-        follows = max(self._entries, default=None)
+        follows = None if self.last is None else self.last.number
         self._entries[entry.number] = entry
         if self._file is not None:
             self._unwritten.append({**_content(entry), "follows": follows})
@@ -208,7 +212,8 @@ class History:
 
     def forget_after(self, number: int) -> None:
         """Leave out what was read after `number`: the training goes on from there."""
-        self._entries = {key: entry for key, entry in self._entries.items() if key <= number}
+        while self.last is not None and self.last.number > number:
+            self._entries.popitem()
 
     def emergence(self, *, confirm: int = CONFIRM) -> dict[str, Emergence]:
         """When the `law`, neural `collapse` and `minority` collapse emerged; the rules are those of `equisep.law.emergence`."""
@@ -263,9 +268,9 @@ class History:
         failed = len(self) - len(self.read)
         if failed:
             parts.append(f"{failed} failed")
-        latest = self.read[-1].profile if self.read else None
-        if latest is not None and latest.law.rho is not None:
-            parts.append(f"ρ {latest.law.rho:.3f}")
+        latest = self.last_read
+        if latest is not None and latest.profile is not None and latest.profile.law.rho is not None:
+            parts.append(f"ρ {latest.profile.law.rho:.3f}")
         return f"<History: {', '.join(parts)}>"
 
 

@@ -99,6 +99,10 @@ class Tracker:
         name: str | None = None,
     ) -> None:
         _check_counts(every=every, per_class=per_class)
+        if reading == "drawn":
+            raise InputError(
+                "`Tracker` reads `eval` or `mixed`: the order in which all samples were drawn is not that of some of them."
+            )
         self._model = _checked_model(model)
         self.every = every
         self.stopping = Stopping() if stopping is None else stopping
@@ -155,7 +159,9 @@ class Tracker:
         self._name = name or type(inner(model)).__name__
         self._class_names = known_class_names(class_names, feed, seen.classes)
         header = self._header(per_class)
-        self.history = History(header) if history is None else History.open(history, header)
+        # of several processes one writes: a second one would replace what the first has written
+        alone = history is None or not _is_first_process()
+        self.history = History(header) if history is None or alone else History.open(history, header)
         last = self.history.last
         self._unit: Unit | None = None if last is None else last.unit
         self._number = 0 if last is None else last.number
@@ -253,6 +259,7 @@ class Tracker:
 
     def _count(self, number: int | None) -> Profile | None:
         self._number = self._number + 1 if number is None else _checked_number(number)
+        self.history.forget_after(self._number)  # a loop that counts back has begun anew from there
         if self._number % self.every:
             self._due = self._number
             return None
@@ -266,6 +273,7 @@ class Tracker:
         begun = time.perf_counter()
         profile, failure, cosine = None, None, None
         try:
+            _check_alone(self._model, self._options.reading)
             with random_state_kept():
                 profile = self._profile()
                 cosine = self._minority_cosine()
@@ -337,7 +345,7 @@ class Tracker:
 
     def _checked_change(self, profile: Profile) -> Profile:
         """The profile, with a word where nothing at all has changed since the reading before."""
-        last = self.history.read[-1] if self.history.read else None
+        last = self.history.last_read
         if last is None or last.profile is None or last.number >= self._number:
             return profile
         pairs = list(zip(profile.curve(), last.profile.curve(), strict=False))
@@ -402,7 +410,22 @@ def _checked_model(model: nn.Module) -> nn.Module:
         raise InputError(f"`Tracker` needs a torch.nn.Module; found {type(model).__name__}.")
     refuse_scripted(model, asked="Tracker")
     refuse_uninitialized(model, asked="Tracker")
+    _check_alone(model, "eval")
     return model
+
+
+def _check_alone(model: nn.Module, reading: str) -> None:
+    """Raise where one process cannot run the model: the others would be waited for, and they train."""
+    if any(type(value).__name__ == "DTensor" for value in model.parameters()) or any(
+        type(module).__name__ == "FullyShardedDataParallel" for module in model.modules()
+    ):
+        raise ModelError(
+            "The model is sharded over processes (FSDP): none of them holds its weights. Measure a checkpoint of it instead."
+        )
+    if reading != "eval" and _is_spread() and any(isinstance(each, nn.SyncBatchNorm) for each in model.modules()):
+        raise ModelError(
+            "SyncBatchNorm asks all processes for the statistics of a batch, and one of them reads. Track with `reading='eval'`."
+        )
 
 
 def _check_counts(**counts: int | None) -> None:
@@ -445,7 +468,11 @@ def _lightened(profile: Profile) -> Profile:
     return replace(profile, sites=(*sites, *profile.sites[-1:]))
 
 
+def _is_spread() -> bool:
+    """Whether this is one of several processes of a training."""
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
+
+
 def _is_first_process() -> bool:
     """Of a training in several processes one reads and writes."""
-    spread = torch.distributed.is_available() and torch.distributed.is_initialized()
-    return not spread or torch.distributed.get_rank() == 0
+    return not _is_spread() or torch.distributed.get_rank() == 0
