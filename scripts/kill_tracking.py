@@ -25,7 +25,7 @@ from torch import nn
 
 from equisep import History, Tracker
 
-EPOCHS = 8
+EPOCHS = 5
 SITES = ["1", "3"]
 SHORT = 1000  # bytes that a line may lack where the kill comes while it is written; lines are longer
 

@@ -48,7 +48,7 @@ def test_the_numbers_are_those_of_measure() -> None:
 def test_every_counts_epochs_and_the_end_of_a_with_reads_the_last() -> None:
     model = network()
     with Tracker(model, loader(), every=2, per_class=5, sites=["2"]) as tracker:
-        train(model, loader(), epochs=5, after_epoch=tracker.epoch)
+        train(model, loader(batch_size=60), epochs=5, after_epoch=tracker.epoch)
         assert tracker.history.numbers == (2, 4)
     assert tracker.history.numbers == (2, 4, 5)
     with pytest.raises(RuntimeError), Tracker(model, loader(), every=2, per_class=5) as failed:
@@ -87,6 +87,7 @@ def test_a_restart_goes_on_without_a_double_or_missing_epoch(tmp_path: Path) -> 
     again.epoch()
     assert History.load(path).numbers == (1, 2, 3, 4)
     late = Tracker(model, loader(), **options)
+    stepped(model)
     late.resume(6)  # the checkpoint was written, and the training killed before the reading
     stepped(model)
     late.epoch(7)

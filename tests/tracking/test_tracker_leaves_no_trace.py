@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ def test_a_tracked_training_is_the_same_training(name: str) -> None:
 
 @pytest.mark.parametrize("reading", ["eval", "mixed"])
 def test_at_every_step_and_in_a_file(reading: str, tmp_path: Any) -> None:
-    make = LOADERS["global"]
+    make = partial(loader, batch_size=60)
     options = {"reading": reading, "history": tmp_path / "h.jsonl", "per_class": 6, "sites": ["2", "6"]}
     same(trained(make, tracked=None), trained(make, tracked="step", **options))
 

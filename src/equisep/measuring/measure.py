@@ -6,6 +6,7 @@ import numbers
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import torch
@@ -276,7 +277,7 @@ def _classifier(model: nn.Module, name: str | None, options: Options) -> nn.Line
     layer = site_modules(model)[name]
     assert isinstance(layer, nn.Linear)
     plain = nn.Linear(layer.in_features, layer.out_features, bias=layer.bias is not None, device="meta")
-    with reading_mode(model, options.reading):
+    with reading_mode(layer, options.reading):
         plain.weight = nn.Parameter(layer.weight.detach().clone(), requires_grad=False)
         if layer.bias is not None:
             plain.bias = nn.Parameter(layer.bias.detach().clone(), requires_grad=False)
@@ -322,6 +323,10 @@ def _placed(model: nn.Module, device: str | torch.device | None) -> Iterator[Non
 
 def home_of(model: nn.Module) -> tuple[torch.device, torch.dtype | None]:
     """Where a model's parameters live, and their floating type."""
-    tensors = [*model.parameters(), *model.buffers()]
-    where = tensors[0].device if tensors else torch.device("cpu")
-    return where, next((tensor.dtype for tensor in tensors if tensor.is_floating_point()), None)
+    tensors = chain(
+        model.parameters(), model.buffers()
+    )  # looked at only as far as is needed: large models have thousands
+    first = next(tensors, None)
+    if first is None:
+        return torch.device("cpu"), None
+    return first.device, next((each.dtype for each in chain([first], tensors) if each.is_floating_point()), None)

@@ -457,7 +457,7 @@ def _identity(model: nn.Module) -> dict[str, Any]:
 def _shape_of(model: nn.Module) -> tuple[tuple[str, type, int], ...]:
     """Every module by name, with its class and how many numbers it holds: a model whose modules differ was changed."""
     return tuple(
-        (name, type(module), sum(value.numel() for value in module.parameters(recurse=False)))
+        (name, type(module), sum(value.numel() for value in module._parameters.values() if value is not None))
         for name, module in site_modules(model).items()
     )
 
