@@ -297,6 +297,7 @@ def _rank(rank: int, face: Any, store: str, results: Any) -> None:
         fed(lazy, data)
     found["one share"] = lazy.compute()
     found["batch"] = face(4)(*batches(mine)[0])
+    found["mine"] = fed(face(4, sync_on_compute=False), mine).compute()
     found["batch of all"] = face(4, dist_sync_on_step=True)(mine.x, mine.y)
     torch.distributed.destroy_process_group()
     results.put((rank, pickle.dumps(found)))
@@ -322,8 +323,24 @@ def test_two_processes_give_the_numbers_of_one(face: Callable[..., Any], tmp_pat
         close(found["two passes"]["class_fuzziness"], equisep.class_fuzziness(*data), rtol=1e-10)
         assert float(found["two passes"]["ncc"]) == 1
         assert found["still mine"] and found["synced"] == sum(SIZES)
+        own = Scene(*(part[:55] if rank == 0 else part[55:] for part in data))
+        close(found["mine"]["fuzziness"], equisep.fuzziness(*own), rtol=1e-10)
         first = batches(Scene(data.x[55 * rank :], data.y[55 * rank :]))[0]
         close(found["batch"]["fuzziness"], equisep.fuzziness(*first), rtol=1e-10)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@faces
+def test_on_a_gpu(face: Callable[..., Any]) -> None:
+    data, metric = scene(offset=1e6, spread=1e-6), face(4, passes=2).cuda()
+    for x, y in batches(data):
+        metric.update(x.cuda(), y.cuda())
+    close(metric.compute()["fuzziness"].cpu(), equisep.fuzziness(*data), rtol=1e-10)
+    metric.next_pass()
+    values = fed(metric, data).compute()  # features of the CPU come along
+    assert values["ncc"].device.type == "cuda"
+    close(values["class_fuzziness"].cpu(), equisep.class_fuzziness(*data), rtol=1e-10)
+    close(metric.cpu().compute()["cdnv"], equisep.cdnv(*data), rtol=1e-10)
 
 
 def test_the_recipe_runs(tmp_path: Path) -> None:
