@@ -122,6 +122,31 @@ def test_under_autocast_and_without_gradients() -> None:
     assert torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")
 
 
+def test_a_training_that_insists_on_deterministic_algorithms(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = network()
+    tracker = Tracker(model, loader(), per_class=5)
+    seen = []
+
+    class Looked(nn.Identity):
+        def forward(self, input: Tensor) -> Tensor:
+            seen.append(
+                (torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled())
+            )
+            return input
+
+    model[3] = Looked()
+    torch.use_deterministic_algorithms(True)
+    try:
+        assert tracker.epoch() is not None
+        assert torch.are_deterministic_algorithms_enabled()
+        assert not torch.is_deterministic_algorithms_warn_only_enabled()
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert set(seen) == {(True, True)}
+    tracker.epoch()
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
 def test_a_gpu_that_is_not_in_use_is_not_seeded(monkeypatch: pytest.MonkeyPatch) -> None:
     """`torch.manual_seed` would leave a seed for a GPU that is used later."""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 import warnings
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
@@ -274,7 +275,7 @@ class Tracker:
         profile, failure, cosine = None, None, None
         try:
             _check_alone(self._model, self._options.reading)
-            with random_state_kept():
+            with random_state_kept(), _without_strictness():
                 profile = self._profile()
                 cosine = self._minority_cosine()
         except EquisepError as error:
@@ -412,6 +413,25 @@ def _checked_model(model: nn.Module) -> nn.Module:
     refuse_uninitialized(model, asked="Tracker")
     _check_alone(model, "eval")
     return model
+
+
+@contextmanager
+def _without_strictness() -> Iterator[None]:
+    """Where a training insists on deterministic algorithms, a reading takes them too where they exist, and others where not.
+
+    Some sums of a GPU have none, and would raise; what they round away touches no weight.
+    """
+    strict = torch.are_deterministic_algorithms_enabled() and not torch.is_deterministic_algorithms_warn_only_enabled()
+    if not strict:
+        yield
+        return
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*deterministic")
+            yield
+    finally:
+        torch.use_deterministic_algorithms(True)
 
 
 def _check_alone(model: nn.Module, reading: str) -> None:
