@@ -147,7 +147,7 @@ def test_a_forward_pass_that_fails_is_said(monkeypatch: pytest.MonkeyPatch) -> N
         tracker.epoch()
     monkeypatch.undo()
     monkeypatch.setattr(
-        "equisep.tracking.tracker.run_plan", lambda *a, **k: (_ for _ in ()).throw(MemoryError("none left\nat all"))
+        "equisep.tracking.light.run_plan", lambda *a, **k: (_ for _ in ()).throw(MemoryError("none left\nat all"))
     )
     tracker.epoch()
     assert tracker.history[2].failure == "MemoryError: none left"
@@ -278,7 +278,7 @@ def test_of_several_processes_the_first_reads_and_writes(tmp_path: Path, monkeyp
         assert (tmp_path / f"{rank}.jsonl").exists() == (rank == 0)
     mixed = Tracker(synced, loader(), per_class=5)
     assert mixed.epoch() is not None
-    mixed._options = replace(mixed._options, reading="mixed")
+    mixed._reader._options = replace(mixed._reader._options, reading="mixed")
     with pytest.warns(UserWarning, match="SyncBatchNorm asks all processes"):
         assert mixed.epoch() is None
 

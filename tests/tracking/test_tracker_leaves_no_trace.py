@@ -147,6 +147,17 @@ def test_a_training_that_insists_on_deterministic_algorithms(monkeypatch: pytest
     assert not torch.are_deterministic_algorithms_enabled()
 
 
+def test_a_parametrized_classifier_is_looked_at_without_a_step() -> None:
+    """Spectral norm takes a step of its own whenever a training model's weight is looked at."""
+    x, y = samples()
+    model = nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.utils.parametrizations.spectral_norm(nn.Linear(5, 4)))
+    tracker = Tracker(model, (torch.cat([x, x[y < 2]]), torch.cat([y, y[y < 2]])), per_class=5)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    tracker.epoch()
+    assert tracker.history[1].minority_cosine is not None
+    assert all(torch.equal(value, model.state_dict()[name]) for name, value in before.items())
+
+
 def test_a_gpu_that_is_not_in_use_is_not_seeded(monkeypatch: pytest.MonkeyPatch) -> None:
     """`torch.manual_seed` would leave a seed for a GPU that is used later."""
 

@@ -4,44 +4,24 @@ from __future__ import annotations
 
 import time
 import warnings
-import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import torch
 from torch import nn
 
-from equisep.data.feed import Feed, Unpack
+from equisep.data.feed import Unpack
 from equisep.errors import EquisepError, InputError, ModelError
-from equisep.files import encode
-from equisep.measuring.measure import home_of, known_class_names, plan_for, run_plan
-from equisep.measuring.notes import Notes
 from equisep.measuring.options import MEMORY, Options
-from equisep.measuring.plan import Plan
-from equisep.peeled.minority import measured_cosines, small_classes
 from equisep.results import Note, Profile, Reading, reading_named
 from equisep.separation.centers import PERFECT
-from equisep.taps import (
-    GRAINS,
-    Reduction,
-    ReductionLike,
-    Sites,
-    choose,
-    inner,
-    random_state_kept,
-    refuse_scripted,
-    refuse_uninitialized,
-    site_modules,
-    site_record,
-)
-from equisep.tracking.history import Entry, Header, History, Unit
-from equisep.tracking.sources import source_of
+from equisep.taps import Reduction, ReductionLike, Sites, site_record
+from equisep.tracking.history import Entry, History, Unit
+from equisep.tracking.light import LightReader, checked_model, identity_of, is_first_process
 from equisep.tracking.stopping import Settled, Stopping
-from equisep.tracking.subset import Subset, batch_size_for, draw_subset, first_samples
+from equisep.tracking.subset import Subset
 
 LIGHT = ("fuzziness", "collapse", "cdnv", "ncc")  # what a light reading has: no chance level, no intervals, no pictures
 SAME = 1e-12  # relative: curves of D nearer to each other are of the same weights
@@ -104,14 +84,12 @@ class Tracker:
             raise InputError(
                 "`Tracker` reads `eval` or `mixed`: the order in which all samples were drawn is not that of some of them."
             )
-        self._model = _checked_model(model)
         self.every = every
         self.stopping = Stopping() if stopping is None else stopping
-        self._how = None if isinstance(reduction, str) and reduction == "auto" else Reduction.of(reduction)
-        self._sites: Sites = sites
+        how = None if isinstance(reduction, str) and reduction == "auto" else Reduction.of(reduction)
         options = Options(
             sites=site_record(sites),
-            reduction="auto" if self._how is None else self._how.name,
+            reduction="auto" if how is None else how.name,
             reading=reading_named(reading),
             metrics=tuple(metrics),
             classes=classes,
@@ -122,47 +100,22 @@ class Tracker:
             coordinates=0,
             seed=seed,
         )
-        if not (isinstance(sites, str) and sites in GRAINS):
-            choose(model, sites)
-        where, dtype = home_of(model)
-
-        def check(raw: Any, what: str = "training") -> Feed:
-            return Feed(raw, what=what, device=where, dtype=dtype, unpack=unpack)
-
-        feed = Feed(batches, what="training", device=where, dtype=dtype, unpack=unpack)
-        source = source_of(feed)
-        self._plan_notes = Notes()
-        self._options = options
-        tried = first_samples(source, seed=seed)
-        self._plan = self._planned(check(tried))
-        if sites == "auto":  # one grain is enough for a light reading: the one that `measure` reports
-            self._sites = self._plan.probe.grain or sites
-            self._options = replace(options, sites=site_record(self._sites))
-            self._plan_notes = Notes()
-            self._plan = self._planned(check(tried))
-        self._shape = _shape_of(model)
-        seen = self._plan.probe
-        first, labels = check(tried).first()
-        drawn: dict[str, Any] = {
-            "classes": seen.classes,
-            "owner": seen.owner,
-            "per_class": per_class,
-            "batch_size": batch_size_for(first, len(labels), reading=options.reading),
-            "seed": seed,
-            "memory": options.memory,
-            "mixed": options.reading == "mixed",
-        }
-        self.subset = draw_subset(source, check, **drawn)
-        self.subset_test: Subset | None = None
-        if test is not None:
-            feed_test = Feed(test, what="test", device=where, dtype=dtype, unpack=unpack)
-            self.subset_test = draw_subset(source_of(feed_test), lambda raw: check(raw, "test"), **drawn)
-        self._name = name or type(inner(model)).__name__
-        self._class_names = known_class_names(class_names, feed, seen.classes)
-        header = self._header(per_class)
+        self._reader = LightReader(
+            model,
+            batches,
+            test,
+            options=options,
+            sites=sites,
+            reduction=how,
+            per_class=per_class,
+            class_names=class_names,
+            unpack=unpack,
+            name=name,
+        )
+        header = self._reader.header()
         # of several processes one writes: a second one would replace what the first has written
-        alone = history is None or not _is_first_process()
-        self.history = History(header) if history is None or alone else History.open(history, header)
+        kept = history is None or not is_first_process()
+        self.history = History(header) if history is None or kept else History.open(history, header)
         last = self.history.last
         self._unit: Unit | None = None if last is None else last.unit
         self._number = 0 if last is None else last.number
@@ -173,16 +126,25 @@ class Tracker:
     @property
     def model(self) -> nn.Module:
         """The model that is read; assign another one of the same build where a training replaces it."""
-        return self._model
+        return self._reader.model
 
     @model.setter
     def model(self, model: nn.Module) -> None:
-        before, self._model = self._model, _checked_model(model)
-        other = replace(self.history.header, **_identity(model))
+        other = replace(self.history.header, **identity_of(checked_model(model)))
         why = self.history.header.why_other(other)
         if why is not None:
-            self._model = before
             raise ModelError(f"The tracker cannot go on with this model: {why}. Track it with a history of its own.")
+        self._reader.model = model
+
+    @property
+    def subset(self) -> Subset:
+        """The training samples that are read."""
+        return self._reader.subset
+
+    @property
+    def subset_test(self) -> Subset | None:
+        """The test samples that are read, where there are any."""
+        return self._reader.subset_test
 
     @property
     def number(self) -> int:
@@ -256,7 +218,7 @@ class Tracker:
             self._read(self._due)
 
     def __repr__(self) -> str:
-        return f"<Tracker of {self._name}: every {self.every}, {self.subset.samples} samples, {self.history!r}>"
+        return f"<Tracker of {self._reader.name}: every {self.every}, {self.subset.samples} samples, {self.history!r}>"
 
     def _count(self, number: int | None) -> Profile | None:
         self._number = self._number + 1 if number is None else _checked_number(number)
@@ -269,15 +231,13 @@ class Tracker:
     def _read(self, number: int) -> Profile | None:
         """One reading, into the history; whatever goes wrong with it is said there."""
         self._due = None
-        if not _is_first_process():
+        if not is_first_process():
             return None
         begun = time.perf_counter()
         profile, failure, cosine = None, None, None
         try:
-            _check_alone(self._model, self._options.reading)
-            with random_state_kept(), _without_strictness():
-                profile = self._profile()
-                cosine = self._minority_cosine()
+            profile = self._checked_change(self._reader.profile())
+            cosine = self._reader.minority_cosine(self.history.header.minority or ())
         except EquisepError as error:
             failure = str(error)
         except Exception as error:  # whatever a user's model raises, or a GPU without memory: the training goes on
@@ -299,51 +259,6 @@ class Tracker:
             self._warn("unwritten", f"The history is kept in memory only: {error}")
         return profile
 
-    def _profile(self) -> Profile:
-        """The light profile of the model as it is."""
-        notes = Notes(self._plan_notes.ranked())
-        where, dtype = home_of(self._model)
-        feed = Feed(self.subset.on(where), what="training", device=where, dtype=dtype)
-        feed_test = None
-        if self.subset_test is not None:
-            feed_test = Feed(self.subset_test.on(where), what="test", device=where, dtype=dtype)
-        shape = _shape_of(self._model)
-        if shape != self._shape:
-            self._replan(feed)
-            self._shape = shape
-        for subset in (self.subset, self.subset_test):
-            notes.extend(() if subset is None else subset.notes)
-        profile, failure = run_plan(
-            replace(self._plan, model=self._model),
-            feed,
-            feed_test,
-            name=self._name,
-            class_names=self._class_names,
-            notes=notes,
-        )
-        if failure is not None:
-            raise failure
-        return self._checked_change(_lightened(profile))
-
-    def _planned(self, feed: Feed) -> Plan:
-        """What is measured, from a few samples."""
-        with random_state_kept():
-            return plan_for(self._model, feed, None, self._sites, self._how, self._options, self._plan_notes)
-
-    def _replan(self, feed: Feed) -> None:
-        """The plan of a model that was changed: its sites and classes must be what they were."""
-        before = self._plan.probe
-        self._plan_notes = Notes()
-        plan = self._planned(feed)
-        feed.restart()
-        same = (before.sites, before.dims, before.classes) == (plan.probe.sites, plan.probe.dims, plan.probe.classes)
-        if not same:
-            raise ModelError(
-                f"The model was changed while it trains: it has {len(plan.probe.sites)} sites and {plan.probe.classes} classes, "
-                f"and had {len(before.sites)} and {before.classes}, or others of other widths. Track it with a new Tracker."
-            )
-        self._plan = plan
-
     def _checked_change(self, profile: Profile) -> Profile:
         """The profile, with a word where nothing at all has changed since the reading before."""
         last = self.history.last_read
@@ -360,92 +275,11 @@ class Tracker:
         self._warn("unchanged", text)
         return replace(profile, notes=(Note("unchanged", text), *profile.notes))
 
-    def _minority_cosine(self) -> float | None:
-        """Mean cosine between the classifier rows of the minority, where there is one."""
-        minority, layer = self.history.header.minority, self._classifier()
-        if not minority or layer is None:
-            return None
-        rows = layer.weight.detach().to("cpu", torch.float64).numpy()
-        small = torch.zeros(len(rows), dtype=torch.bool)
-        small[list(minority)] = True
-        return measured_cosines(rows, small.numpy()).minority
-
-    def _classifier(self) -> nn.Linear | None:
-        """The layer that reads the last site, or else the last linear layer with as many outputs as there are classes."""
-        seen, modules = self._plan.probe, site_modules(self._model)
-        if seen.classifier is not None:
-            layer = modules[seen.classifier]
-            assert isinstance(layer, nn.Linear)
-            return layer
-        linear = [module for module in modules.values() if isinstance(module, nn.Linear)]
-        return next((layer for layer in reversed(linear) if layer.out_features == seen.classes), None)
-
-    def _header(self, per_class: int | None) -> Header:
-        """What the history is of."""
-        tested = self.subset_test
-        sizes = self.subset.class_sizes
-        minority = None if sizes is None else tuple(int(k) for k in small_classes(sizes).nonzero()[0])
-        return Header(
-            model=self._name,
-            **_identity(self._model),
-            sites=self._plan.probe.sites,
-            classes=self._plan.probe.classes,
-            subset=self.subset.fingerprint + ("" if tested is None else f"+{tested.fingerprint}"),
-            samples=self.subset.samples,
-            samples_test=0 if tested is None else tested.samples,
-            class_sizes=sizes,
-            minority=minority,
-            class_names=self._class_names,
-            options={**encode(asdict(self._plan.options)), "memory": None, "per_class": per_class},
-        )
-
     def _warn(self, kind: str, text: str) -> None:
         """A warning, once of each kind."""
         if kind not in self._warned:
             self._warned.add(kind)
             warnings.warn(text, stacklevel=5)
-
-
-def _checked_model(model: nn.Module) -> nn.Module:
-    if not isinstance(model, nn.Module):
-        raise InputError(f"`Tracker` needs a torch.nn.Module; found {type(model).__name__}.")
-    refuse_scripted(model, asked="Tracker")
-    refuse_uninitialized(model, asked="Tracker")
-    _check_alone(model, "eval")
-    return model
-
-
-@contextmanager
-def _without_strictness() -> Iterator[None]:
-    """Where a training insists on deterministic algorithms, a reading takes them too where they exist, and others where not.
-
-    Some sums of a GPU have none, and would raise; what they round away touches no weight.
-    """
-    strict = torch.are_deterministic_algorithms_enabled() and not torch.is_deterministic_algorithms_warn_only_enabled()
-    if not strict:
-        yield
-        return
-    torch.use_deterministic_algorithms(True, warn_only=True)
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".*deterministic")
-            yield
-    finally:
-        torch.use_deterministic_algorithms(True)
-
-
-def _check_alone(model: nn.Module, reading: str) -> None:
-    """Raise where one process cannot run the model: the others would be waited for, and they train."""
-    if any(type(value).__name__ == "DTensor" for value in model.parameters()) or any(
-        type(module).__name__ == "FullyShardedDataParallel" for module in model.modules()
-    ):
-        raise ModelError(
-            "The model is sharded over processes (FSDP): none of them holds its weights. Measure a checkpoint of it instead."
-        )
-    if reading != "eval" and _is_spread() and any(isinstance(each, nn.SyncBatchNorm) for each in model.modules()):
-        raise ModelError(
-            "SyncBatchNorm asks all processes for the statistics of a batch, and one of them reads. Track with `reading='eval'`."
-        )
 
 
 def _check_counts(**counts: int | None) -> None:
@@ -460,39 +294,3 @@ def _checked_number(number: int) -> int:
     if not isinstance(number, int) or isinstance(number, bool) or number < 0:
         raise InputError(f"Epochs and steps are whole numbers from 0 on; found {number!r}.")
     return number
-
-
-def _identity(model: nn.Module) -> dict[str, Any]:
-    """The class of a model, and its parameters by name and shape, whatever it is wrapped in."""
-    core = inner(model)
-    shapes = [(name.replace("_orig_mod.", ""), tuple(value.shape)) for name, value in core.named_parameters()]
-    mark = zlib.crc32(repr(shapes).encode())
-    return {
-        "module": type(core).__name__,
-        "parameters": sum(value.numel() for value in core.parameters()),
-        "weights": f"{mark:08x}",
-    }
-
-
-def _shape_of(model: nn.Module) -> tuple[tuple[str, type, int], ...]:
-    """Every module by name, with its class and how many numbers it holds: a model whose modules differ was changed."""
-    return tuple(
-        (name, type(module), sum(value.numel() for value in module._parameters.values() if value is not None))
-        for name, module in site_modules(model).items()
-    )
-
-
-def _lightened(profile: Profile) -> Profile:
-    """The profile with numbers per class at the last layer only."""
-    sites = tuple(replace(site, ncc_class_train=None, ncc_class_test=None) for site in profile.sites[:-1])
-    return replace(profile, sites=(*sites, *profile.sites[-1:]))
-
-
-def _is_spread() -> bool:
-    """Whether this is one of several processes of a training."""
-    return torch.distributed.is_available() and torch.distributed.is_initialized()
-
-
-def _is_first_process() -> bool:
-    """Of a training in several processes one reads and writes."""
-    return not _is_spread() or torch.distributed.get_rank() == 0

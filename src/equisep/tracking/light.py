@@ -1,0 +1,256 @@
+"""The light reading of a network: one plan, made once, and samples drawn once, run as often as the training asks."""
+
+from __future__ import annotations
+
+import warnings
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from equisep.data.feed import Feed, Unpack
+from equisep.errors import InputError, ModelError
+from equisep.files import encode
+from equisep.measuring.measure import home_of, known_class_names, plan_for, run_plan
+from equisep.measuring.notes import Notes
+from equisep.measuring.options import Options
+from equisep.measuring.plan import Plan
+from equisep.peeled.minority import measured_cosines, small_classes
+from equisep.results import Profile
+from equisep.taps import (
+    GRAINS,
+    Reduction,
+    Sites,
+    choose,
+    inner,
+    random_state_kept,
+    reading_mode,
+    refuse_scripted,
+    refuse_uninitialized,
+    site_modules,
+    site_record,
+)
+from equisep.tracking.history import Header
+from equisep.tracking.sources import source_of
+from equisep.tracking.subset import Subset, batch_size_for, draw_subset, first_samples
+
+
+class LightReader:
+    """A model, the plan by which it is read, and the samples that it is read on."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        batches: Any,
+        test: Any,
+        *,
+        options: Options,
+        sites: Sites,
+        reduction: Reduction | None,
+        per_class: int | None,
+        class_names: Sequence[str] | None,
+        unpack: Unpack | None,
+        name: str | None,
+    ) -> None:
+        self.model = checked_model(model)
+        self._options, self._sites, self._how, self._per_class = options, sites, reduction, per_class
+        if not (isinstance(sites, str) and sites in GRAINS):
+            choose(model, sites)
+        where, dtype = home_of(model)
+
+        def check(raw: Any, what: str = "training") -> Feed:
+            return Feed(raw, what=what, device=where, dtype=dtype, unpack=unpack)
+
+        feed = check(batches)
+        source = source_of(feed)
+        tried = first_samples(source, seed=options.seed)
+        self._planned(check(tried))
+        if sites == "auto":  # one grain is enough for a light reading: the one that `measure` reports
+            self._sites = self._plan.probe.grain or sites
+            self._options = replace(options, sites=site_record(self._sites))
+            self._planned(check(tried))
+        seen = self._plan.probe
+        first, labels = check(tried).first()
+        drawn: dict[str, Any] = {
+            "classes": seen.classes,
+            "owner": seen.owner,
+            "per_class": per_class,
+            "batch_size": batch_size_for(first, len(labels), reading=options.reading),
+            "seed": options.seed,
+            "memory": options.memory,
+            "mixed": options.reading == "mixed",
+        }
+        self.subset = draw_subset(source, check, **drawn)
+        self.subset_test: Subset | None = None
+        if test is not None:
+            self.subset_test = draw_subset(source_of(check(test, "test")), lambda raw: check(raw, "test"), **drawn)
+        self.name = name or type(inner(model)).__name__
+        self._class_names = known_class_names(class_names, feed, seen.classes)
+
+    def profile(self) -> Profile:
+        """The light profile of the model as it is: numbers per class at the last layer only."""
+        _check_alone(self.model, self._options.reading)
+        with random_state_kept(), _without_strictness():
+            profile = self._profile()
+        sites = tuple(replace(site, ncc_class_train=None, ncc_class_test=None) for site in profile.sites[:-1])
+        return replace(profile, sites=(*sites, *profile.sites[-1:]))
+
+    def _profile(self) -> Profile:
+        where, dtype = home_of(self.model)
+        feed = Feed(self.subset.on(where), what="training", device=where, dtype=dtype)
+        feed_test = None
+        if self.subset_test is not None:
+            feed_test = Feed(self.subset_test.on(where), what="test", device=where, dtype=dtype)
+        if _shape_of(self.model) != self._shape:
+            self._planned_anew(feed)
+        notes = Notes(self._plan_notes.ranked())
+        for subset in (self.subset, self.subset_test):
+            notes.extend(() if subset is None else subset.notes)
+        profile, failure = run_plan(
+            replace(self._plan, model=self.model),
+            feed,
+            feed_test,
+            name=self.name,
+            class_names=self._class_names,
+            notes=notes,
+        )
+        if failure is not None:
+            raise failure
+        return profile
+
+    def _planned(self, feed: Feed) -> None:
+        """Plan what is measured, from a few samples."""
+        notes = Notes()
+        with random_state_kept():
+            self._plan: Plan = plan_for(self.model, feed, None, self._sites, self._how, self._options, notes)
+        self._plan_notes, self._shape = notes, _shape_of(self.model)
+
+    def _planned_anew(self, feed: Feed) -> None:
+        """Plan for a model that was changed: its sites and classes must be what they were."""
+        before, kept = self._plan.probe, (self._plan, self._plan_notes, self._shape)
+        self._planned(feed)
+        feed.restart()
+        now = self._plan.probe
+        if (before.sites, before.dims, before.classes) != (now.sites, now.dims, now.classes):
+            self._plan, self._plan_notes, self._shape = kept
+            raise ModelError(
+                f"The model was changed while it trains: it has {len(now.sites)} sites and {now.classes} classes, and had "
+                f"{len(before.sites)} and {before.classes}, or others of other widths. Track it with a new Tracker."
+            )
+
+    def minority_cosine(self, minority: Sequence[int]) -> float | None:
+        """Mean cosine between the classifier rows of these classes, where there are any."""
+        layer = self._classifier()
+        if not minority or layer is None:
+            return None
+        with reading_mode(layer, "eval"):  # to look at a parametrized weight computes it, and in training changes it
+            rows = layer.weight.detach().to("cpu", torch.float64).numpy()
+        small = torch.zeros(len(rows), dtype=torch.bool, device="cpu")
+        small[list(minority)] = True
+        return measured_cosines(rows, small.numpy()).minority
+
+    def _classifier(self) -> nn.Linear | None:
+        """The layer that reads the last site, or else the last linear layer with as many outputs as there are classes."""
+        seen, modules = self._plan.probe, site_modules(self.model)
+        if seen.classifier is not None:
+            layer = modules[seen.classifier]
+            assert isinstance(layer, nn.Linear)
+            return layer
+        linear = [module for module in modules.values() if isinstance(module, nn.Linear)]
+        return next((layer for layer in reversed(linear) if layer.out_features == seen.classes), None)
+
+    def header(self) -> Header:
+        """What the history is of."""
+        tested = self.subset_test
+        sizes = self.subset.class_sizes
+        minority = None if sizes is None else tuple(int(k) for k in small_classes(sizes).nonzero()[0])
+        return Header(
+            model=self.name,
+            **identity_of(self.model),
+            sites=self._plan.probe.sites,
+            classes=self._plan.probe.classes,
+            subset=self.subset.fingerprint + ("" if tested is None else f"+{tested.fingerprint}"),
+            samples=self.subset.samples,
+            samples_test=0 if tested is None else tested.samples,
+            class_sizes=sizes,
+            minority=minority,
+            class_names=self._class_names,
+            options={**encode(asdict(self._plan.options)), "memory": None, "per_class": self._per_class},
+        )
+
+
+def checked_model(model: nn.Module) -> nn.Module:
+    """The model, if it can be read by hooks, and by one process alone."""
+    if not isinstance(model, nn.Module):
+        raise InputError(f"`Tracker` needs a torch.nn.Module; found {type(model).__name__}.")
+    refuse_scripted(model, asked="Tracker")
+    refuse_uninitialized(model, asked="Tracker")
+    _check_alone(model, "eval")
+    return model
+
+
+@contextmanager
+def _without_strictness() -> Iterator[None]:
+    """Where a training insists on deterministic algorithms, a reading takes them too where they exist, and others where not.
+
+    Some sums of a GPU have none, and would raise; what they round away touches no weight.
+    """
+    strict = torch.are_deterministic_algorithms_enabled() and not torch.is_deterministic_algorithms_warn_only_enabled()
+    if not strict:
+        yield
+        return
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*deterministic")
+            yield
+    finally:
+        torch.use_deterministic_algorithms(True)
+
+
+def _check_alone(model: nn.Module, reading: str) -> None:
+    """Raise where one process cannot run the model: the others would be waited for, and they train."""
+    if any(type(value).__name__ == "DTensor" for value in model.parameters()) or any(
+        type(module).__name__ == "FullyShardedDataParallel" for module in model.modules()
+    ):
+        raise ModelError(
+            "The model is sharded over processes (FSDP): none of them holds its weights. Measure a checkpoint of it instead."
+        )
+    if reading != "eval" and is_spread() and any(isinstance(each, nn.SyncBatchNorm) for each in model.modules()):
+        raise ModelError(
+            "SyncBatchNorm asks all processes for the statistics of a batch, and one of them reads. Track with `reading='eval'`."
+        )
+
+
+def identity_of(model: nn.Module) -> dict[str, Any]:
+    """The class of a model, and its parameters by name and shape, whatever it is wrapped in."""
+    core = inner(model)
+    shapes = [(name.replace("_orig_mod.", ""), tuple(value.shape)) for name, value in core.named_parameters()]
+    mark = zlib.crc32(repr(shapes).encode())
+    return {
+        "module": type(core).__name__,
+        "parameters": sum(value.numel() for value in core.parameters()),
+        "weights": f"{mark:08x}",
+    }
+
+
+def _shape_of(model: nn.Module) -> tuple[tuple[str, type, int], ...]:
+    """Every module by name, with its class and how many numbers it holds: a model whose modules differ was changed."""
+    return tuple(
+        (name, type(module), sum(value.numel() for value in module._parameters.values() if value is not None))
+        for name, module in site_modules(model).items()
+    )
+
+
+def is_spread() -> bool:
+    """Whether this is one of several processes of a training."""
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
+
+
+def is_first_process() -> bool:
+    """Of a training in several processes one reads and writes."""
+    return not is_spread() or torch.distributed.get_rank() == 0
