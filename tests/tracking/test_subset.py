@@ -15,6 +15,7 @@ from tracked import CLASSES, loader, network, samples
 from equisep import Tracker
 from equisep.data import Batches
 from equisep.errors import DataError, LabelError
+from equisep.tracking.subset import samples_per_class
 
 X, Y = samples()
 
@@ -146,6 +147,11 @@ def test_too_large_to_keep_is_fetched_again_alike() -> None:
     assert one is not None and two is not None and one.curve() == pytest.approx(two.curve(), rel=1e-12)
     with pytest.raises(DataError, match="take more than `memory=100` bytes, and a stream of batches cannot"):
         Tracker(network(), Loop(), memory=100)
+
+
+def test_how_many_are_drawn_where_nobody_says() -> None:
+    assert [samples_per_class(classes) for classes in (2, 10, 20, 100, 1000)] == [30, 30, 15, 5, 5]
+    assert Tracker(model(), (X, Y)).subset.counts == (30,) * CLASSES
 
 
 def test_a_data_set_is_not_read_through() -> None:

@@ -31,7 +31,7 @@ from equisep.shapes import Int
 from equisep.taps import random_state_kept
 from equisep.tracking.sources import Indexed, Streamed
 
-MOST_A_CLASS, LEAST_A_CLASS, MOST = 50, 5, 500  # samples drawn by default: about 500, within these limits per class
+MOST_A_CLASS, LEAST_A_CLASS, MOST = 30, 5, 300  # samples drawn by default: about 300, within these limits per class
 LARGE_BATCH, SMALL_INPUT = 500, 4096  # samples at once, of inputs of no more numbers than these
 TRIED = 8  # samples show what a model does
 SCANNED = 20  # times as many samples as are wanted may be looked at, where labels are not known beforehand

@@ -43,7 +43,7 @@ class Tracker:
     test        test data, of which as many are drawn
     every       a reading at every so many calls of `epoch` (or of `step`, where that is what the loop calls)
     history     a file of JSON lines to write; where it holds the readings of this training already, it goes on
-    per_class   samples of each class: by default about 500 in all, from 5 to 50 per class
+    per_class   samples of each class: by default about 300 in all, from 5 to 30 per class
     stopping    what `settled` means: see `equisep.tracking.Stopping`
     sites       as in `measure`; of `auto` the one grain is read that `measure` would report
     metrics     of the reading: `fuzziness`, `collapse`, `cdnv` and `ncc` by default; others as in `measure`
