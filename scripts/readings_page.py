@@ -12,7 +12,7 @@ from equisep.files import write_whole
 from equisep.law import seed_interval
 
 REPO = Path(__file__).resolve().parents[1]
-PAGE, DRAWING = REPO / "docs" / "readings.md", REPO / "docs" / "images" / "readings.png"
+PAGE, DRAWING = REPO / "docs" / "readings.md", REPO / "results" / "readings" / "readings.png"
 MARKS = "<!-- {}, by scripts/readings.py -->", "<!-- end of {} -->"
 READINGS = ("eval", "mixed", "drawn")
 COLORS = {"eval": "#0072B2", "mixed": "#009E73", "drawn": "#D55E00"}
