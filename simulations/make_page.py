@@ -11,6 +11,7 @@ from typing import Any
 REPO = Path(__file__).resolve().parents[1]
 PAGE, RESULTS = REPO / "docs" / "intervals.md", REPO / "simulations" / "results"
 Row = Mapping[str, Any]
+SELDOM = 0.1  # intervals that are printed less often are too few to count
 
 
 def rows_of(simulation: str, table: str) -> list[Row]:
@@ -86,8 +87,46 @@ def recorded() -> str:
     return markdown(["sites", "recorded curves", "their correlation", "of wiggle", "of independent loads"], table)
 
 
+def paired() -> str:
+    """Coverage of paired intervals."""
+    return _coverage(rows_of("paired", "coverage"))
+
+
+def apart() -> str:
+    """Coverage of the intervals of two samples drawn apart."""
+    return _coverage(rows_of("paired", "apart"))
+
+
+def _coverage(rows: Sequence[Row]) -> str:
+    """A line per setup; of a setup's sites those that cover the least and the most."""
+    setups = ("counts", "dim", "first", "shared", "decay")
+    table = []
+    for setup in dict.fromkeys(tuple(row[key] for key in setups) for row in rows):
+        mine = {row["number"]: row for row in rows if tuple(row[key] for key in setups) == setup}
+        sites = [
+            row
+            for name, row in mine.items()
+            if name.startswith("D ") and row["covers"] is not None and row["printed"] > 0.1
+        ]
+        least, most = (pick(sites, key=lambda row: row["covers"], default=None) for pick in (min, max))
+        counts, dim, first, shared, decay = setup
+        remark = [f"{100 * shared:g} % shared"] if shared != 0.8 else []
+        remark += ["decaying noise"] if decay else []
+        name = f"{counts}, d {dim}, first D {first:g}{''.join(f', {word}' for word in remark)}"
+        table.append([name, *(_covered(row) for row in (mine["rho"], least, most, mine["half_life"]))])
+    return markdown(["samples, features", "ρ", "D, least", "D, most", "half-life, left out"], table)
+
+
+def _covered(row: Row | None) -> str:
+    """`95.1 % (of 98 %)`: coverage of those printed, and how many are."""
+    if row is None or row["printed"] <= SELDOM:
+        return "not printed" if row is None or row["printed"] < 0.005 else f"– (of {100 * row['printed']:.0f} %)"
+    return f"{percent(row['covers'])} (of {100 * row['printed']:.0f} %)"
+
+
 PARTS: Mapping[str, Callable[[], str]] = {
-    "false alarms": false_alarms, "power": power, "laws": laws, "recorded": recorded,
+    "false alarms": false_alarms, "power": power, "laws": laws, "recorded": recorded, "paired": paired,
+    "apart": apart,
 }  # fmt: skip
 
 

@@ -146,6 +146,21 @@ def test_compare_shows_the_difference_and_what_was_read_differently(place: Path)
     assert content["law"]["rho"]["value"] == pytest.approx(b.law.rho - a.law.rho, rel=1e-9)
     text = equisep("compare", "a.json", "b.json", folder=place).stdout
     assert "reading" in text and "weighting" in text
+    assert content["paired"] == "samples" and content["law"]["last"]["a"] == a.law.curve[-1]
+
+
+def test_compare_takes_many_profiles_and_draws_them(place: Path) -> None:
+    done = equisep("compare", "a.json", "b.json", "a.json", "--draw", "many.png", folder=place)
+    assert "Sequential, eval reading" in done.stdout and "one training, measured twice" in " ".join(done.stdout.split())
+    assert "Drawn into many.png" in done.stderr and (place / "many.png").is_file()
+    named = equisep("compare", "one=a.json", "other=b.json", "one=a.json", "--json", folder=place)
+    content = json.loads(named.stdout)
+    assert [(group["name"], group["members"]) for group in content["groups"]] == [
+        ("one", ["a.json", "a.json"]),
+        ("other", ["b.json"]),
+    ]
+    alone = equisep("compare", "a.json", folder=place)
+    assert alone.returncode == 2 and "needs two profiles or more; found 1" in alone.stderr
 
 
 def test_version_help_and_completion(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from equisep.compare import compare_laws, compare_profiles
 from equisep.law import fit_law
 from equisep.report.terminal import render_comparison, render_law, render_profile
-from equisep.results import Break, ClassifierReading, LawFit, Note, SiteReading
+from equisep.results import Break, ClassifierReading, LawFit, Note, SampleOrder, SiteReading
 
 
 def printed(content, width: int = 80) -> str:
@@ -199,6 +199,23 @@ def test_comparison_of_profiles() -> None:
     assert "[2.57, 3.59]" in text
     assert "different `reading`" in text
     assert "clear: the interval does not hold zero change" in " ".join(text.split())
+
+
+def test_a_paired_comparison_says_what_its_intervals_are_for() -> None:
+    folds = tuple(1 + 0.01 * n for n in range(10))
+    order = SampleOrder(n=1000, labels="1", inputs="2", folds=10, seed=0)
+    one, two = (
+        replace(each, samples=order, sites=tuple(_with_folds(site, folds) for site in each.sites))
+        for each in (full_profile(), full_profile(rho=0.6, seed=1))
+    )
+    text = " ".join(printed(render_comparison(compare_profiles(one, two))).split())
+    assert "Intervals 95 %, paired, the same 10 folds of samples left out of both" in text
+    assert "of these samples every difference is exact" in text
+
+
+def _with_folds(site: SiteReading, folds: tuple[float, ...]) -> SiteReading:
+    value = site.fuzziness
+    return site if value is None else replace(site, fuzziness_folds=tuple(value * fold / 1.045 for fold in folds))
 
 
 def test_a_comparison_says_where_each_profile_is_from() -> None:

@@ -21,7 +21,7 @@ COMMANDS = {
     "sites": "List the modules of a model, and which of them are read.",
     "law": "Print the laws of a saved profile.",
     "history": "Print the law over the epochs of a tracked training.",
-    "compare": "Print what differs between two saved profiles.",
+    "compare": "Print what differs between saved profiles.",
     "peeled": "The Layer-Peeled Model: which small classes will be lost.",
     "figures": "The papers' figures: run, show and judge them.",
 }

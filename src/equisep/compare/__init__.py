@@ -1,10 +1,11 @@
-"""Two things side by side: profiles, and a network beside the Layer-Peeled Model."""
+"""Things side by side: two profiles, many in groups of seeds, and a network beside the Layer-Peeled Model."""
 
 from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from equisep.compare.groups import GroupSite, ManyProfiles, ProfileGroup, ProfileRow, compare_many
 from equisep.compare.profiles import (
     Difference,
     LawDifference,
@@ -26,14 +27,19 @@ _HOMES = {"NetworkComparison": "geometry", "compare_geometry": "network", "compa
 
 __all__ = [
     "Difference",
+    "GroupSite",
     "LawDifference",
+    "ManyProfiles",
     "NetworkComparison",
     "ProfileDifference",
+    "ProfileGroup",
+    "ProfileRow",
     "Ratio",
     "SettingDifference",
     "SiteDifference",
     "compare_geometry",
     "compare_laws",
+    "compare_many",
     "compare_network",
     "compare_profiles",
 ]

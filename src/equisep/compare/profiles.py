@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from equisep.compare.paired import PRINTED, PairedInterval, Pairing, Same, paired_laws, paired_ratio, pairing_of
 from equisep.results import Interval, LawFit, Note, Profile, SiteReading
 
 # settings that change what the numbers mean; the others (seed, training, …) are what one compares
@@ -14,28 +15,34 @@ READING = (
     "reading", "weighting", "center", "normalization", "tol", "sites", "grain", "calls", "reduction", "epsilon", "batch_sizes",
     "data",
 )  # fmt: skip
+WORDS = {"rho": "ρ", "half_life": "the half-life", "r": "r"}
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One number of two laws: `value` = b − a, its interval, and whether that excludes 0 (`None`: no interval)."""
+    """One number of two laws: `value` = b − a, its interval, and whether that excludes 0 (`None`: no interval).
+
+    `bias`, in standard errors, is why a paired interval was left out.
+    """
 
     a: float | None
     b: float | None
     value: float | None = None
     interval: Interval | None = None
     excludes_zero: bool | None = None
+    bias: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """One positive number of two curves: `value` = b / a, its interval, and whether that excludes 1."""
+    """One positive number of two curves: `value` = b / a, its interval, and whether that excludes 1; `bias` as above."""
 
     a: float | None
     b: float | None
     value: float | None = None
     interval: Interval | None = None
     excludes_one: bool | None = None
+    bias: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +81,7 @@ class SettingDifference:
 
 @dataclass(frozen=True, slots=True)
 class ProfileDifference:
-    """Profile b against profile a."""
+    """Profile b against profile a; `paired` says whether both read the same samples, or labels, so that folds are paired."""
 
     model_a: str
     model_b: str
@@ -85,6 +92,7 @@ class ProfileDifference:
     sites: tuple[SiteDifference, ...] = ()
     settings: tuple[SettingDifference, ...] = ()
     notes: tuple[Note, ...] = ()
+    paired: Same | None = None
 
 
 def compare_laws(a: LawFit, b: LawFit) -> LawDifference:
@@ -93,7 +101,7 @@ def compare_laws(a: LawFit, b: LawFit) -> LawDifference:
     Each interval joins the two laws' own intervals by the method of variance estimates recovery (Zou & Donner 2008):
     (b − a) ∓ √(…) of the distances from the estimates to those limits that lie on the side in question. The limits were
     made on the transformed scales (ln ρ, atanh r), so their asymmetry is kept. The two laws are taken as independent;
-    where both were read on the same samples, part of the error is shared and the interval is wider than it need be.
+    `compare_profiles` knows whether both were read on the same samples, and pairs them then.
     Without an interval on both sides, or at two levels, there is none.
     """
     notes: list[Note] = []
@@ -107,7 +115,8 @@ def compare_profiles(a: Profile, b: Profile) -> ProfileDifference:
 
     Where the two report different grains, and hold one that both measured, that one is compared. Sites are matched by
     index where both have equally many, by name elsewhere. Settings that differ are listed, since numbers that were read
-    differently do not compare.
+    differently do not compare. Where both read the same samples, intervals are of differences fold by fold
+    (`paired_interval`): what the samples have in common cancels, and one profile with itself gives 1 [1, 1].
     """
     left, right, notes = _shared(a, b)
     pairs, more = _matched(left.sites, right.sites)
@@ -127,9 +136,15 @@ def compare_profiles(a: Profile, b: Profile) -> ProfileDifference:
             f"The profiles hold {_data_words(a)} and {_data_words(b)}: D depends on the data, not on the network alone."
         )
         notes.append(Note("data-differ", text))
+    pairing = pairing_of(a, b)
+    notes += pairing.notes
+    compared = [_site(*pair, pairing) for pair in pairs]
     law = compare_laws(left.law, right.law)
     if left.sites and right.sites:
-        law = replace(law, last=_site(left.sites[-1], right.sites[-1]).fuzziness)
+        law = replace(law, last=_site(left.sites[-1], right.sites[-1], pairing).fuzziness)
+    if pairing.folds:
+        law = _paired_law(law, left, right, pairing)
+        notes += _bias_notes(law, compared, a)
     return ProfileDifference(
         model_a=a.model,
         model_b=b.model,
@@ -137,9 +152,10 @@ def compare_profiles(a: Profile, b: Profile) -> ProfileDifference:
         effective_depth=_difference(_whole(left.depth), _whole(right.depth)),
         accuracy_train=_difference(a.accuracy_train, b.accuracy_train),
         accuracy_test=_difference(a.accuracy_test, b.accuracy_test),
-        sites=tuple(_site(*pair) for pair in pairs),
+        sites=tuple(compared),
         settings=settings,
         notes=tuple(notes),
+        paired=pairing.same,
     )
 
 
@@ -249,16 +265,62 @@ def _ordered(interval: Interval) -> bool:
     return -math.inf < interval.low <= interval.high < math.inf
 
 
-def _site(left: SiteReading, right: SiteReading) -> SiteDifference:
+def _site(left: SiteReading, right: SiteReading, pairing: Pairing) -> SiteDifference:
+    ratio = _ratio(left.fuzziness, right.fuzziness, left.fuzziness_interval, right.fuzziness_interval)
+    if pairing.folds:
+        ratio = _paired_ratio(ratio, paired_ratio(left, right, pairing))
     return SiteDifference(
         index_a=left.index,
         index_b=right.index,
         name_a=left.name,
         name_b=right.name,
-        fuzziness=_ratio(left.fuzziness, right.fuzziness, left.fuzziness_interval, right.fuzziness_interval),
+        fuzziness=ratio,
         ncc_train=_difference(left.ncc_train, right.ncc_train),
         ncc_test=_difference(left.ncc_test, right.ncc_test),
     )
+
+
+def _paired_ratio(ratio: Ratio, found: PairedInterval | None) -> Ratio:
+    """The ratio with the interval of its logarithm by folds, transformed back."""
+    span = None if found is None else found.interval
+    if ratio.value is None or span is None or max(abs(span.low), abs(span.high)) > 700:
+        return replace(ratio, interval=None, excludes_one=None, bias=None if found is None else found.bias)
+    interval = replace(span, low=math.exp(span.low), high=math.exp(span.high))
+    return replace(ratio, interval=interval, excludes_one=not span.low <= 0 <= span.high)
+
+
+def _paired_law(law: LawDifference, left: _Grain, right: _Grain, pairing: Pairing) -> LawDifference:
+    """The differences with intervals by folds; half-life and r have none."""
+    parts = {name: getattr(law, name) for name in WORDS}
+    made = paired_laws((left.law, left.sites), (right.law, right.sites), pairing)
+    for name, part in parts.items():
+        found = made.get(name, PairedInterval(None)) if name in PRINTED else PairedInterval(None)
+        span = found.interval
+        parts[name] = replace(
+            part,
+            interval=span,
+            excludes_zero=None if span is None else not span.low <= 0 <= span.high,
+            bias=found.bias,
+        )
+    return replace(law, **parts, notes=tuple(note for note in law.notes if note.code != "levels-differ"))
+
+
+def _bias_notes(law: LawDifference, sites: Sequence[SiteDifference], profile: Profile) -> list[Note]:
+    """Which paired intervals were left out since the bias of D is too large."""
+    where = [str(site.index_a) for site in sites if site.fuzziness.bias is not None]
+    names = [word for name, word in WORDS.items() if getattr(law, name).bias is not None]
+    if not where and not names:
+        return []
+    parts = [
+        *names,
+        *([f"D at layers {', '.join(where)}" if len(where) > 1 else f"D at layer {where[0]}"] if where else []),
+    ]
+    text = (
+        f"No interval for {', '.join(parts)}: D of {sum(profile.counts)} samples lies below that of the population by more than "
+        "its folds can tell, in one of the profiles or both. The differences are exact for these samples; what they are for all "
+        "that such samples are drawn from, more of them would tell."
+    )
+    return [Note("fold-bias", text)]
 
 
 def _matched(
@@ -274,19 +336,19 @@ def _matched(
 
 
 def _settings(a: Profile, b: Profile) -> tuple[SettingDifference, ...]:
-    left, right = _flat(a.settings), _flat(b.settings)
+    left, right = flat_settings(a.settings), flat_settings(b.settings)
     shared = [name for name in left if name in right]  # what one of them does not record is not known to differ
     return tuple(
         SettingDifference(name=name, a=left[name], b=right[name]) for name in shared if left[name] != right[name]
     )
 
 
-def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flat_settings(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Nested settings by dotted name, lists as JSON gives them back: a saved profile compares equal to a fresh one."""
     flat: dict[str, Any] = {}
     for name, value in settings.items():
         if isinstance(value, Mapping):
-            flat |= _flat(value, f"{prefix}{name}.")
+            flat |= flat_settings(value, f"{prefix}{name}.")
         else:
             flat[prefix + name] = list(value) if isinstance(value, tuple) else value
     return flat

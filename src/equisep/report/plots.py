@@ -95,7 +95,7 @@ def plot_law(
     kinds = {str(line.get_gid()).removeprefix(_MARK).strip() for line in curves} | {passed_words(profile)}
     from_input = metric != "load" and profile.sites[0].index == 0
     from_input = from_input and all(0 in np.asarray(line.get_xdata()) for line in curves)
-    _prepare(axes, metric, kinds=sorted(kinds, reverse=True), from_input=from_input)
+    depth_axes(axes, metric, kinds=sorted(kinds, reverse=True), from_input=from_input)
     readings = profile.other_readings if ax is None and metric == "fuzziness" else {}
     own = f"reading {profile.reading}" if readings else "training data"
     name = label or _distinct(profile.model if ax is not None else own, axes)
@@ -190,7 +190,8 @@ def _caption(profile: Profile) -> str:
     return words if reduction == "flatten" else f"{words}, features as {reduction}"
 
 
-def _prepare(axes: Axes, metric: str, *, kinds: Sequence[str], from_input: bool) -> None:
+def depth_axes(axes: Axes, metric: str, *, kinds: Sequence[str], from_input: bool) -> None:
+    """Axes of a metric against depth; `kinds` are what is passed, layers or blocks."""
     depth = " or ".join(kind.removesuffix("s") for kind in kinds)
     axes.set_xlabel(f"{depth} (0 = input)" if from_input else depth)
     axes.set_ylabel(_AXES.get(metric, BY_NAME[metric].words if metric in BY_NAME else metric))

@@ -76,7 +76,9 @@ def render_profile(profile: Profile) -> RenderableType:
 
 def render_law(law: LawFit, *, passed: str = "layers", first: int = 0) -> RenderableType:
     """One law: ρ, half-life (in layers, or what else is passed), r, and beside them what r alone hides."""
-    return View(lambda glyphs, width: Group(_law_block(law, glyphs, passed=passed, first=first), *_notes(law.notes)))
+    return View(
+        lambda glyphs, width: Group(_law_block(law, glyphs, passed=passed, first=first), *notes_block(law.notes))
+    )
 
 
 def render_laws(profile: Profile) -> RenderableType:
@@ -111,10 +113,10 @@ def render_comparison(
 ) -> RenderableType:
     """What differs between two profiles or laws, with intervals; `beside` is a remark on each profile."""
     if isinstance(difference, LawDifference):
-        return View(lambda glyphs, width: Group(law_comparison(difference, glyphs), *_notes(difference.notes)))
+        return View(lambda glyphs, width: Group(law_comparison(difference, glyphs), *notes_block(difference.notes)))
     notes = (*difference.notes, *difference.law.notes)
     return View(
-        lambda glyphs, width: Group(*profile_comparison(difference, glyphs, width, beside=beside), *_notes(notes))
+        lambda glyphs, width: Group(*profile_comparison(difference, glyphs, width, beside=beside), *notes_block(notes))
     )
 
 
@@ -138,7 +140,7 @@ def _profile_blocks(profile: Profile, glyphs: Glyphs, width: int) -> Iterable[Re
     yield from _depth_and_accuracy(profile, glyphs)
     if profile.classifier is not None:
         yield from _classifier_block(profile.classifier, glyphs)
-    yield from _notes((*profile.notes, *profile.law.notes))
+    yield from notes_block((*profile.notes, *profile.law.notes))
 
 
 def _site_table(profile: Profile, glyphs: Glyphs, width: int) -> Iterable[RenderableType]:
@@ -234,7 +236,7 @@ def _classifier_block(reading: ClassifierReading, glyphs: Glyphs) -> Iterable[Re
     yield _grid(classifier_rows(reading, missing=glyphs.missing))
 
 
-def _notes(notes: Iterable[Note]) -> Iterable[RenderableType]:
+def notes_block(notes: Iterable[Note]) -> Iterable[RenderableType]:
     for count, note in enumerate(dict.fromkeys(notes)):
         text = Text.assemble(("Note  ", "yellow"), one_line(str(note)))
         yield Padding(text, (1 if count == 0 else 0, 0, 0, 0))
