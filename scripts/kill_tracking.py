@@ -14,9 +14,11 @@ import argparse
 import os
 import random
 import signal
+import stat
 import sys
 import tempfile
 import time
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +74,8 @@ def die_while_writing(writes: int, short: int) -> None:
         nonlocal left
         left -= 1
         if left < 0:
-            os.ftruncate(handle, max(0, os.fstat(handle).st_size - short))
+            if stat.S_ISREG(os.fstat(handle).st_mode):  # not a folder, whose names are waited for too
+                os.ftruncate(handle, max(0, os.fstat(handle).st_size - short))
             os.kill(os.getpid(), signal.SIGKILL)
 
     os.fsync = dying  # type: ignore[assignment]
@@ -90,6 +93,8 @@ def forked(
                 die_while_writing(*writes)
             train(folder, checkpoint_first=checkpoint_first)
             code = 0
+        except Exception:
+            traceback.print_exc()
         finally:
             os._exit(code)
     if seconds is not None:
@@ -140,7 +145,10 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
                 when: dict[str, Any] = {}
                 if told["kills"] < asked.kills:
                     in_time = {"seconds": rng.uniform(0, length)}
-                    in_writes = {"writes": (rng.randrange(EPOCHS), rng.randrange(SHORT))}
+                    short = rng.choice(
+                        (0, rng.randrange(SHORT))
+                    )  # 0: the line is whole, and what was to follow it lacks
+                    in_writes = {"writes": (rng.randrange(EPOCHS), short)}
                     when = in_time if told["kills"] % 2 == 0 else in_writes
                 killed = forked(folder, checkpoint_first=first, **when)
                 told["kills"] += killed
