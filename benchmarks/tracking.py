@@ -83,6 +83,7 @@ def measured(name: str, device: torch.device) -> dict[str, Any]:
         }
         seconds = _timed(runs, device)
     seconds["epoch"] *= STEPS / steps
+    print(f"{name}: {seconds}", file=sys.stderr, flush=True)  # delve takes longer than all else
     profile = tracker.history.last
     return {
         "overhead": seconds["reading"] / seconds["epoch"],
