@@ -13,12 +13,14 @@ skipped, with the reason, where it is not installed.
 
 from __future__ import annotations
 
+import copy
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,15 +59,14 @@ def measured(name: str, device: torch.device) -> dict[str, Any]:
     model = build("resnet18" if name == "resnet18" else "fnn", seed=0, **options).to(device)
     y = torch.arange(SAMPLES, device=device) % CLASSES
     x = torch.randn(SAMPLES, *shape, device=device) + torch.randn(CLASSES, *shape, device=device)[y]
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     steps = STEPS if device.type == "cuda" else CPU_STEPS[name]
 
-    def train() -> None:
+    def train(network: nn.Module, optimizer: torch.optim.Optimizer) -> None:
         order = torch.randperm(SAMPLES, device=device)
         for step in range(steps):
             rows = order[step * BATCH : (step + 1) * BATCH]
             optimizer.zero_grad(set_to_none=True)
-            nn.functional.cross_entropy(model(x[rows]), y[rows]).backward()
+            nn.functional.cross_entropy(network(x[rows]), y[rows]).backward()
             optimizer.step()
 
     begun = time.perf_counter()
@@ -75,7 +76,7 @@ def measured(name: str, device: torch.device) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         written = Tracker(model, (x, y), history=Path(folder) / "history.jsonl")
         runs: dict[str, Callable[[], Any]] = {
-            "epoch": train,
+            "epoch": partial(train, model, _optimizer(model)),
             "reading": tracker.epoch,
             "reading_written": written.epoch,
             "reading_mean": averaged.epoch,
@@ -92,7 +93,7 @@ def measured(name: str, device: torch.device) -> dict[str, Any]:
         "overhead_hooks": seconds["hooks"] / seconds["epoch"],
         "hooks_features": "channels averaged over space" if name == "resnet18" else "all",
         "ratio_hooks": seconds["hooks"] / seconds["reading_mean" if name == "resnet18" else "reading"],
-        "delve": delve(model, train, seconds["epoch"], STEPS / steps, device),
+        "delve": delve(model, train, STEPS / steps, device),
         "seconds": seconds,
         "seconds_construction": construction,
         "steps_timed": steps,
@@ -135,28 +136,34 @@ def published_fuzziness(h: Tensor, y: Tensor) -> float:
 
 
 def delve(
-    model: nn.Module, train: Callable[[], None], epoch: float, scale: float, device: torch.device
+    model: nn.Module, train: Callable[[nn.Module, torch.optim.Optimizer], None], scale: float, device: torch.device
 ) -> dict[str, Any]:
-    """The same training with delve's saturation of every layer, or why it was skipped."""
+    """The same training with delve's saturation of every layer, in turns with one without; or why it was skipped."""
     try:
         from delve import SaturationTracker  # type: ignore[import-not-found]
     except Exception as error:  # not there, or made for other versions of what it needs
         return {"skipped": f"{type(error).__name__}: {error}"}
+    network = copy.deepcopy(model)
     with tempfile.TemporaryDirectory() as folder:
         try:
             watcher = SaturationTracker(
-                str(Path(folder) / "run"), save_to="csv", modules=model, stats=["lsat"], device=str(device)
+                str(Path(folder) / "run"), save_to="csv", modules=network, stats=["lsat"], device=str(device)
             )
+            optimizer = _optimizer(network)
 
             def watched() -> None:
-                train()
+                train(network, optimizer)
                 watcher.add_saturations()
 
-            seconds = _timed({"epoch": watched}, device)["epoch"] * scale
+            seconds = _timed({"plain": partial(train, model, _optimizer(model)), "watched": watched}, device)
             watcher.close()
         except Exception as error:  # made for other versions
             return {"skipped": f"{type(error).__name__}: {error}"}
-    return {"seconds_epoch": seconds, "overhead": seconds / epoch - 1}
+    return {"seconds_epoch": seconds["watched"] * scale, "overhead": seconds["watched"] / seconds["plain"] - 1}
+
+
+def _optimizer(network: nn.Module) -> torch.optim.Optimizer:
+    return torch.optim.SGD(network.parameters(), lr=0.01, momentum=0.9)
 
 
 def _timed(runs: dict[str, Callable[[], Any]], device: torch.device) -> dict[str, float]:
