@@ -178,6 +178,7 @@ def test_public_names() -> None:
         "__version__",
         "cdnv",
         "class_fuzziness",
+        "corrected_fuzziness",
         "fit_law",
         "fuzziness",
         "load_data",

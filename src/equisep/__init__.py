@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from equisep.data import load_data as load_data
     from equisep.law import fit_law as fit_law
     from equisep.law import summarize_laws as summarize_laws
+    from equisep.measuring import corrected_fuzziness as corrected_fuzziness
     from equisep.measuring import measure as measure
     from equisep.models import Fnn as Fnn
     from equisep.results import LawFit as LawFit
@@ -42,6 +43,7 @@ _HOMES = {
     "Tracker": "equisep.tracking",
     "cdnv": "equisep.separation",
     "class_fuzziness": "equisep.separation",
+    "corrected_fuzziness": "equisep.measuring",
     "fit_law": "equisep.law",
     "fuzziness": "equisep.separation",
     "load_data": "equisep.data",
@@ -64,6 +66,7 @@ __all__ = [
     "__version__",
     "cdnv",
     "class_fuzziness",
+    "corrected_fuzziness",
     "fit_law",
     "fuzziness",
     "load_data",

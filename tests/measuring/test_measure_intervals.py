@@ -8,13 +8,13 @@ import pytest
 import torch
 from measured_by_hand import batches, codes, features, network, note, samples
 
-import equisep
 from equisep.errors import DataError
 from equisep.law import student_quantile
 from equisep.measuring import measure
 from equisep.models import Fnn
 from equisep.results import Profile
 from equisep.separation import Assignments
+from reference.shares import fuzziness_at_shares
 
 LARGE = batches(samples([250] * 4), 50)  # 1000 samples × 30 features × 4 bytes = 120,000 bytes
 
@@ -56,7 +56,7 @@ def test_each_fold_leaves_out_a_tenth_of_the_samples_by_their_numbers(memory: in
     profile = measure(network(), LARGE, memory=memory)
     assert profile.settings["intervals_by"] == "jackknife"
     for site, x in zip(profile.sites, sites, strict=True):
-        logs = np.log([equisep.fuzziness(x[fold != g], y[fold != g]) for g in range(10)])
+        logs = np.log([fuzziness_at_shares(x[fold != g], y[fold != g], np.bincount(y)) for g in range(10)])
         reach = student_quantile(0.975, 9) * math.sqrt(0.9 * ((logs - logs.mean()) ** 2).sum())
         assert site.fuzziness_interval.low == pytest.approx(site.fuzziness * math.exp(-reach), rel=1e-8)
         assert site.fuzziness_interval.high == pytest.approx(site.fuzziness * math.exp(reach), rel=1e-8)
@@ -116,7 +116,7 @@ def test_d_without_each_fold_travels_with_the_profile(memory: int | None) -> Non
     fold = Assignments.of(y, first=0, classes=4, folds=10, relabelings=0, seed=0).folds
     profile = measure(network(), LARGE, memory=memory)
     for site, x in zip(profile.sites, sites, strict=True):
-        wanted = [equisep.fuzziness(x[fold != g], y[fold != g]) for g in range(10)]
+        wanted = [fuzziness_at_shares(x[fold != g], y[fold != g], np.bincount(y)) for g in range(10)]
         assert site.fuzziness_folds == pytest.approx(wanted, rel=1e-6)  # their directions are of single precision
     assert (profile.samples.n, profile.samples.folds, profile.samples.seed) == (1000, 10, 0)
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from equisep.measuring import measure
 from equisep.measuring.memory import Memory
-from equisep.results import Coordinates, Interval, Profile
+from equisep.results import Coordinates, Corrected, Interval, Profile
 
 DATA = samples([100] * 4)
 LOADER = batches(DATA, 50)
@@ -41,6 +41,9 @@ def same(one: Profile, other: Profile, *, rel: float = 1e-10) -> None:
             a, b = getattr(ours, name), getattr(theirs, name)
             if isinstance(a, Interval) and isinstance(b, Interval):
                 a, b = (a.low, a.high), (b.low, b.high)
+            if isinstance(a, Corrected) and isinstance(b, Corrected):
+                assert a.reason == b.reason
+                a, b = (a.value, a.low, a.high, *a.folds), (b.value, b.low, b.high, *b.folds)
             if isinstance(a, Coordinates) and isinstance(b, Coordinates):
                 assert a.labels == b.labels
                 a, b = sum(a.points, ()), sum(b.points, ())

@@ -11,7 +11,7 @@ from closeness import close
 from equisep import fuzziness
 from equisep.law.intervals import standard_error
 from equisep.separation import PAPER, Assignments, Convention
-from equisep.separation.bootstrap import bootstrap_weights, reweighted_fuzziness
+from equisep.separation.noise.bootstrap import bootstrap_weights, reweighted_fuzziness
 from reference.scenes import Scene, blobs, labels_of
 
 SCENES = {
@@ -115,7 +115,7 @@ def test_replicates_come_out_the_same_in_many_pieces(monkeypatch: pytest.MonkeyP
     scene = SCENES["n above d"]
     weights = np.random.default_rng(8).integers(1, 4, size=(7, len(scene.y)))
     whole = reweighted(scene, weights)
-    monkeypatch.setattr("equisep.separation.bootstrap.CHUNK_BYTES", 1)
+    monkeypatch.setattr("equisep.separation.noise.bootstrap.CHUNK_BYTES", 1)
     close(reweighted(scene, weights), whole)
 
 

@@ -124,6 +124,15 @@ def measure(
     intervals: Annotated[
         str | None, _option("--intervals", STATISTICS, "auto, bootstrap, jackknife or none.", default="auto")
     ] = None,
+    whole: Annotated[
+        bool | None,
+        _option(
+            "--whole/--sample",
+            STATISTICS,
+            "The training data are all there are, or a sample of more, as --per-class and --split test make them: then D of "
+            "the population stands beside.",
+        ),
+    ] = None,
     memory: Annotated[
         float | None,
         _option(
@@ -179,6 +188,7 @@ def measure(
         "classifier": classifier,
         "epsilon": epsilon,
         "intervals": intervals,
+        "whole": whole,
         "memory": None if memory is None else int(memory * 2**30),
         "seed": seed,
         "coordinates": coordinates,
@@ -192,6 +202,7 @@ def measure(
         source = measured_data(flags, model=model, progress=progress)
         say(source.words, quiet=quiet)
         given = {name: value for name, value in options.items() if value is not None}
+        given.setdefault("whole", per_class is None and split != "test")
         with _rescued(out_file, quiet=quiet), redirect_stdout(sys.stderr):
             profile = measure_model(loaded.model, source.train, source.test, **given, progress=progress)
     settings = {**profile.settings, "data": source.record, "model": model, "checkpoint": checkpoint and str(checkpoint)}

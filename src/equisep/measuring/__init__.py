@@ -1,6 +1,7 @@
 """From a model and its data to a profile: reading, statistics, metrics and the law joined in one call."""
 
+from equisep.measuring.corrected import corrected_fuzziness
 from equisep.measuring.measure import measure
 from equisep.measuring.options import METRICS, Options
 
-__all__ = ["METRICS", "Options", "measure"]
+__all__ = ["METRICS", "Options", "corrected_fuzziness", "measure"]

@@ -54,10 +54,8 @@ class _Kept:
 class Memory(Generic[R]):
     """The consumer of a first reading."""
 
-    def __init__(
-        self, plan: Plan, feed: Feed, sites: Sequence[int], make: Callable[[int], TwoPassSite[R]], *, drawn: bool
-    ) -> None:
-        self.plan, self.feed, self.make, self.drawn = plan, feed, make, drawn
+    def __init__(self, plan: Plan, feed: Feed, sites: Sequence[int], make: Callable[[int], TwoPassSite[R]]) -> None:
+        self.plan, self.feed, self.make = plan, feed, make
         summed, held, later = self._divided(sites)
         self.summed: dict[int, TwoPassSite[R]] = {index: make(index) for index in summed}
         self.held, self.later = set(held), set(later)
@@ -100,7 +98,7 @@ class Memory(Generic[R]):
         """A batch begins."""
         self.samples += len(self.labels[-1]) if self.labels else 0
         self.labels.append(labels)
-        self.rows = assignments(self.plan, labels, first=self.samples) if self.drawn else Assignments(labels)
+        self.rows = assignments(self.plan, labels, first=self.samples)
 
     def take(self, index: int, rows: Rows) -> None:
         """Keep what a site gave, or add it up."""
@@ -161,7 +159,7 @@ class Memory(Generic[R]):
         self.used -= sum(map(bytes_of, kept.parts))
         parts = _joined(kept.parts)
         labels = torch.cat(self.labels)
-        rows = assignments(self.plan, labels, first=0) if self.drawn else Assignments(labels)
+        rows = assignments(self.plan, labels, first=0)
         if kept.owners:
             return parts, rows.of_rows(torch.cat(kept.owners))
         return parts, rows.part(

@@ -11,15 +11,15 @@ from torch.nn.modules.conv import _ConvNd
 from equisep.data.mixing import Mixing
 from equisep.devices import tf32_allowed
 from equisep.measuring.options import Options
-from equisep.results import Note, SiteReading
+from equisep.results import LawFit, Note, SiteReading
 from equisep.separation import SiteStatistics
 from equisep.shapes import Int
 from equisep.taps import Reduction
 
 # from those that change a conclusion to those that say how it was read; what is not listed stands between
 _FIRST = (
-    "unmixed-batches", "no-separation", "changed", "class-mix", "rank", "no-curve", "zero-fuzziness", "small-classes",
-    "low-classes", "no-effective-depth",
+    "unmixed-batches", "sample-size", "too-few-samples", "no-separation", "changed", "class-mix", "rank", "no-curve",
+    "zero-fuzziness", "small-classes", "low-classes", "no-effective-depth",
 )  # fmt: skip
 _LAST = (
     "grain",
@@ -73,6 +73,28 @@ def note_classes(notes: Notes, counts: Int[Tensor, " k"], *, what: str) -> None:
             effect = "left out of all means over classes" if size == 0 else "without within-class spread of their own"
             text = f"{len(classes)} of {counts.numel()} classes ({names}) have {words} in the {what} data; they are {effect}."
             notes.add(f"{code}-{what}", text)
+
+
+def note_sample_size(notes: Notes, readings: Sequence[SiteReading], law: LawFit, beyond: LawFit | None) -> None:
+    """Of training data that are a sample: where D of the population cannot be told, and where its law is another."""
+    refused = [reading for reading in readings if reading.corrected is not None and reading.corrected.value is None]
+    if refused:
+        first = refused[0]
+        assert first.corrected is not None
+        text = (
+            f"D of the population cannot be told at {len(refused)} of {len(readings)} sites, first `{first.name}`: "
+            f"{first.corrected}."
+        )
+        notes.add("too-few-samples", text)
+    span = None if beyond is None else beyond.intervals.get("rho")
+    if beyond is None or span is None or law.rho is None or beyond.rho is None or len(beyond.curve) != len(law.curve):
+        return
+    if not span.low <= law.rho <= span.high or beyond.verdict != law.verdict:
+        text = (
+            f"The data are a sample, and noise of its class means tells in the law: of the population ρ is {beyond.rho:.3g} "
+            f"{span} and r {beyond.r:.4f} ({beyond.verdict}), of these samples {law.rho:.3g} and {law.r:.4f} ({law.verdict})."
+        )
+        notes.add("sample-size", text)
 
 
 def note_class_mix(notes: Notes, train: Int[Tensor, " k"], test: Int[Tensor, " k"], options: Options) -> None:

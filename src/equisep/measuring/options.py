@@ -39,6 +39,7 @@ class Options:
     intervals: Intervals = "auto"
     resamples: int = 200
     level: float = 0.95
+    whole: bool = True
     memory: int = MEMORY
     coordinates: int = 300
     seed: int = 0
@@ -49,6 +50,10 @@ class Options:
         _check_word("intervals", self.intervals, get_args(Intervals))
         for name in self.metrics:
             _check_word("metric", name, METRICS)
+        if not isinstance(self.whole, bool):
+            raise InputError(
+                f"`whole` says whether the training data are all there are, True or False; found {self.whole!r}."
+            )
         if self.classifier is not None and not isinstance(self.classifier, str):
             raise InputError(f"`classifier` is the name of a linear layer; found {self.classifier!r}.")
         if self.classes is not None and not (isinstance(self.classes, int) and 2 <= self.classes < MOST_CLASSES):

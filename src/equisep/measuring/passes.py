@@ -20,7 +20,7 @@ from equisep.measuring.plan import STATE_BYTES, Plan
 from equisep.measuring.reading import Read, read, refuse_unsteady
 from equisep.progress import Progress
 from equisep.separation import Assignments, SiteStatistics, TestSite, TestStatistics, TrainSite
-from equisep.separation.bootstrap import bootstrap_weights, reweighted_fuzziness
+from equisep.separation.noise.bootstrap import bootstrap_weights, reweighted_fuzziness
 from equisep.separation.pca import Components
 from equisep.shapes import Int, Shaped
 from equisep.taps import random_state_kept
@@ -58,11 +58,9 @@ def training_passes(plan: Plan, feed: Feed, *, notes: Notes, progress: Progress)
         return _bootstrapped(local, statistics, parts, rows, owners)
 
     passes, steady = _all_passes(
-        plan, feed, lambda i: TrainSite(plan.task(i)), kept, drawn=True, notes=notes, progress=progress
+        plan, feed, lambda i: TrainSite(plan.task(i)), kept, checked=True, notes=notes, progress=progress
     )
-    sites = passes.sites
-    if not steady:  # what depends on the order of the samples: also where features were kept, so that curves are whole
-        sites = tuple(replace(site, chance=None, replicates=None) for site in sites)
+    sites = _numbered(passes, steady=steady, plan=plan)
     large = [plan.probe.sites[index] for index in plan.sites if plan.folds and not plan.task(index).folds]
     if large:
         text = (
@@ -70,10 +68,8 @@ def training_passes(plan: Plan, feed: Feed, *, notes: Notes, progress: Progress)
             f"{STATE_BYTES:,} bytes at {len(large)} sites (`{large[0]}`, say). Fewer features, by a reduction, would do."
         )
         notes.add("no-intervals", text)
-    few = plan.folds > 0 and passes.read.n < 2 * FOLDS
-    if few:
+    if plan.folds > 0 and passes.read.n < 2 * FOLDS:
         notes.add("no-intervals", f"Intervals were left out: {FOLDS} folds of {passes.read.n} samples are too small.")
-        sites = tuple(replace(site, replicates=None) for site in sites)
     return replace(passes, sites=sites, components=components)
 
 
@@ -88,7 +84,22 @@ def test_passes(
     def kept(index: int, parts: list[Tensor], rows: Assignments, owners: Tensor | None) -> TestStatistics:
         return _both_passes(site(index), parts, rows)
 
-    return _all_passes(plan, feed, site, kept, drawn=False, notes=notes, progress=progress)[0]
+    passes, steady = _all_passes(plan, feed, site, kept, checked=False, notes=notes, progress=progress)
+    return replace(passes, sites=_numbered(passes, steady=steady, plan=plan))
+
+
+def _numbered(passes: Passes[R], *, steady: bool, plan: Plan) -> tuple[R, ...]:
+    """The sites, without what follows from the numbers of samples where these did not stay or are too few for folds.
+
+    Also where features were kept, so that curves are whole.
+    """
+    if not steady:
+        return tuple(replace(site, chance=None, replicates=None, population=None) for site in passes.sites)
+    if passes.read.n < 2 * FOLDS:
+        return tuple(replace(site, replicates=None, population=None) for site in passes.sites)
+    if plan.reduction.spreads:  # rows of one sample are no further samples
+        return tuple(replace(site, population=None) for site in passes.sites)
+    return passes.sites
 
 
 def _both_passes(site: TwoPassSite[R], parts: list[Shaped[Tensor, "b d"]], rows: Assignments) -> R:
@@ -131,7 +142,7 @@ def _all_passes(
     make: Callable[[int], TwoPassSite[R]],
     kept: KeptSite[R],
     *,
-    drawn: bool,
+    checked: bool,
     notes: Notes,
     progress: Progress,
 ) -> tuple[Passes[R], bool]:
@@ -140,12 +151,12 @@ def _all_passes(
     first: Read | None = None
     rounds, steady, moved = 0, True, 0.0
     while left:
-        memory = Memory(plan, feed, left, make, drawn=drawn)
+        memory = Memory(plan, feed, left, make)
         one = _first_reading(plan, feed, memory, progress, before=first)
         rounds += 1
         if first is None:
             first = one
-            if drawn:
+            if checked:
                 check_two_classes(one.counts, asked="`measure`")
         steady = check_same(first, one, feed) and steady
         if memory.summed:
@@ -194,7 +205,7 @@ def _second_reading(plan: Plan, feed: Feed, memory: Memory[R], progress: Progres
 
     Not so where it is to be `whole`: a model that draws random numbers must draw as many as it did before.
     """
-    sites, numbered = memory.summed, _Numbered(plan, drawn=memory.drawn)
+    sites, numbered = memory.summed, _Numbered(plan)
     for site in sites.values():
         site.turn()
     with random_state_kept(feed.source):
@@ -214,12 +225,12 @@ def _second_reading(plan: Plan, feed: Feed, memory: Memory[R], progress: Progres
 class _Numbered:
     """The assignments of the batch under way, its samples numbered on."""
 
-    def __init__(self, plan: Plan, *, drawn: bool) -> None:
-        self.plan, self.drawn, self.samples = plan, drawn, 0
+    def __init__(self, plan: Plan) -> None:
+        self.plan, self.samples = plan, 0
 
     def start(self, labels: Int[Tensor, " b"]) -> None:
         """A batch begins."""
-        self.rows = assignments(self.plan, labels, first=self.samples) if self.drawn else Assignments(labels)
+        self.rows = assignments(self.plan, labels, first=self.samples)
         self.samples += len(labels)
 
 

@@ -14,7 +14,7 @@ from equisep.separation.pca import Components
 from equisep.separation.subspace import AS_GIVEN, COMPUTED
 from equisep.taps import INPUT, Reduction, Rows
 
-RELABELINGS = 5  # random labelings that the chance level is the mean of …
+RELABELINGS = 5  # random labelings that the chance level is the median of …
 NARROW = 2048  # … at sites no wider than this; in many features one averages over enough of them
 STATE_BYTES = 2**32  # sums by fold are kept up to here at one site: beyond, D has no interval
 

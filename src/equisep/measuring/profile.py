@@ -11,6 +11,7 @@ from torch import nn
 from equisep.files import encode
 from equisep.law import curve_intervals, fit_law, judged_by_folds, law_intervals
 from equisep.law.intervals import ResampleKind
+from equisep.law.population import corrected, corrected_law
 from equisep.measuring.notes import (
     Notes,
     note_batches,
@@ -18,14 +19,15 @@ from equisep.measuring.notes import (
     note_classes,
     note_classifier,
     note_depth,
+    note_sample_size,
     note_sites,
 )
 from equisep.measuring.options import Options
 from equisep.measuring.passes import Passes
 from equisep.measuring.plan import Plan
 from equisep.measuring.reading import Read, shares
-from equisep.results import ClassifierReading, GrainChoice, LawFit, Note, Profile, SiteReading
-from equisep.separation import PHD20, SiteStatistics, TestStatistics, effective_depth, geometry_of
+from equisep.results import ClassifierReading, Corrected, GrainChoice, LawFit, Note, Profile, SiteReading
+from equisep.separation import PHD20, Sampled, SiteStatistics, TestStatistics, effective_depth, geometry_of
 from equisep.separation.centers import cdnv_of
 from equisep.separation.collapse import centered_means, nc3_of
 from equisep.separation.fuzziness import class_fuzziness_of, fuzziness_of
@@ -88,6 +90,7 @@ def profile_of(
         accuracy_test=reads[1].accuracy if test is not None else None,
         accuracy_class_train=reads[0].class_accuracy,
         accuracy_class_test=reads[1].class_accuracy if test is not None else None,
+        whole=options.whole,
         samples=reads[0].order.saved(n=reads[0].n, folds=plan.folds, seed=options.seed)
         if kind == "jackknife"
         else None,
@@ -99,9 +102,8 @@ def site_reading(name: str, train: SiteStatistics, test: TestStatistics | None, 
     """One site's numbers; its index is given where it takes its place in a grain."""
     centers = train.spread.centers
     bare = SiteReading(index=0, name=name, dim=centers.dim, null=train.chance, coordinates=train.coordinates)
-    return _with_collapse(
-        _with_centers(_with_fuzziness(bare, train, test, options), train, test, options), train, options
-    )
+    fuzzy = _with_corrected(_with_fuzziness(bare, train, test, options), train, test, options)
+    return _with_collapse(_with_centers(fuzzy, train, test, options), train, options)
 
 
 def _with_fuzziness(
@@ -119,6 +121,29 @@ def _with_fuzziness(
         cut=space.cut if ranked else None,
         singular_values=tuple(space.singular_values.tolist()) if options.wants("spectrum") else None,
     )
+
+
+def _with_corrected(
+    reading: SiteReading, train: SiteStatistics, test: TestStatistics | None, options: Options
+) -> SiteReading:
+    """D of the population behind the samples, where the folds were read."""
+
+    def of(data: Sampled | None, plain: float | None) -> Corrected | None:
+        if data is None or data.population is None:
+            return None
+        return corrected(
+            data.population.value,
+            data.population.left_out,
+            plain=plain,
+            chance=data.chance,
+            counts=data.spread.centers.counts.tolist(),
+            second_order=data.population.second_order,
+            level=options.level,
+        )
+
+    if not options.wants("fuzziness"):
+        return reading
+    return replace(reading, corrected=of(train, reading.fuzziness), corrected_test=of(test, reading.fuzziness_test))
 
 
 def _with_centers(
@@ -199,12 +224,19 @@ def _grain_laws(
         law = judged_by_folds(law, curves) if kind == "jackknife" else law
         intervals = (None,) * begin + curve_intervals(curves, law.curve, kind=kind, level=plan.options.level)
         readings = [replace(each, fuzziness_interval=span) for each, span in zip(readings, intervals, strict=True)]
-    return GrainLaws(tuple(readings), law, _other_laws(readings))
+    return GrainLaws(tuple(readings), law, _other_laws(readings, plan.options.level))
 
 
-def _other_laws(readings: Sequence[SiteReading]) -> dict[str, LawFit]:
-    """The law of D on the test data, and of D_k of every class that has one at every site."""
+def _other_laws(readings: Sequence[SiteReading], level: float) -> dict[str, LawFit]:
+    """The laws of D of the population, the law of D on the test data, and of D_k of every class that has one at every site."""
     others: dict[str, LawFit] = {}
+    for name, records in (
+        ("corrected", [reading.corrected for reading in readings]),
+        ("corrected test", [reading.corrected_test for reading in readings]),
+    ):
+        law = corrected_law(records, level=level)
+        if law is not None:
+            others[name] = law
     if any(reading.fuzziness_test is not None for reading in readings):
         others["test"] = _law([reading.fuzziness_test for reading in readings])[0]
     by_class = [reading.class_fuzziness for reading in readings if reading.class_fuzziness is not None]
@@ -308,6 +340,8 @@ def _note_all(
         note_classes(notes, read.counts, what=what)
         note_batches(notes, read.mixing, what=what)
     note_class_mix(notes, reads[0].counts, reads[-1].counts, options)
+    if not options.whole:
+        note_sample_size(notes, readings, chosen.law, chosen.others.get("corrected"))
     note_sites(notes, readings, [train.sites[probe.index_of(reading.name)] for reading in readings])
     notes.extend(chosen.law.notes)
     depth = effective_depth([None] * probe.begins + [each.ncc_train for each in readings], epsilon=options.epsilon)

@@ -144,7 +144,8 @@ def samples_words(counts: Sequence[int]) -> str:
 
 def data_words(profile: Profile) -> str:
     """What was measured: samples, classes, test samples."""
-    words = f"{samples_words(profile.counts)}, {profile.classes} classes"
+    part = " (a sample of more)" if profile.whole is False else ""
+    words = f"{samples_words(profile.counts)}{part}, {profile.classes} classes"
     return words if profile.counts_test is None else f"{words}; {sum(profile.counts_test)} test samples"
 
 

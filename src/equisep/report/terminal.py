@@ -43,14 +43,18 @@ __all__ = ["render_comparison", "render_curve", "render_law", "render_laws", "re
 VERDICT_STYLES = {"law": "bold green", "between": "bold yellow", "no law": "bold red", "undetermined": "dim"}
 _LEAST_NAME, _GOOD_NAME = 8, 14
 _SHOWN = (
-    *("site", "name", "fuzziness", *(column.name for column in READING_COLUMNS), "share", "fuzziness_test"),
+    *("site", "name", "fuzziness", "corrected", "corrected_low", "corrected_high"),
+    *(*(column.name for column in READING_COLUMNS), "share", "fuzziness_test"),
     *("ncc_train", "ncc_test", "cdnv", "nc1", "null", "dim"),
 )
 _KEY = (
     "D: spread within classes over the distance between them. work: share of the whole fall of ln D. "
     "NCC: samples nearest to the mean of their class."
 )
-_FIRST_TO_GO = ("dim", "null", "nc1", "cdnv", "ncc_test", "share", "fuzziness_test")
+_FIRST_TO_GO = (
+    *("dim", "null", "nc1", "corrected_high", "corrected_low", "cdnv", "ncc_test", "share"),
+    "fuzziness_test",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +149,8 @@ def _profile_blocks(profile: Profile, glyphs: Glyphs, width: int) -> Iterable[Re
 
 def _site_table(profile: Profile, glyphs: Glyphs, width: int) -> Iterable[RenderableType]:
     """One row per site. Columns that no site fills are left out; what a narrow terminal has no room for is named below."""
-    columns = {column.title: column.cells(profile, missing=glyphs.missing) for column in chosen(_SHOWN)}
+    shown = [name for name in _SHOWN if profile.whole is False or not name.startswith("corrected")]
+    columns = {column.title: column.cells(profile, missing=glyphs.missing) for column in chosen(shown)}
     columns = {title: cells for title, cells in columns.items() if any(cell != glyphs.missing for cell in cells)}
     names = columns.pop("name", [])
     good = min(_GOOD_NAME, max(map(len, names), default=0))
@@ -212,6 +217,11 @@ def _other_laws(profile: Profile, glyphs: Glyphs) -> Iterable[tuple[str, str]]:
         if other.law.rho is not None:
             words = f"{glyphs.rho} {number(other.law.rho)}, r {correlation(other.law.r, missing=glyphs.missing)}"
             yield f"reading {one_line(name)}", f"{words}: {verdict_words(other.law)[0]}"
+    beyond = profile.laws.get("corrected")
+    if profile.whole is False and beyond is not None and beyond.rho is not None:
+        span = beyond.intervals.get("rho")
+        words = f"{glyphs.rho} {number(beyond.rho)}{limits(span)}, r {correlation(beyond.r)}"
+        yield "of the population", f"{words}: {verdict_words(beyond)[0]}"
     test = profile.laws.get("test")
     if test is not None and test.rho is not None:
         words = f"{glyphs.rho} {number(test.rho)}, r {correlation(test.r, missing=glyphs.missing)}"

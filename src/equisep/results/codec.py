@@ -15,7 +15,7 @@ from equisep.errors import NumericalError, ProfileError
 from equisep.files import encode, write_whole
 from equisep.results.profile import Profile
 from equisep.results.readings import former_reading
-from equisep.results.records import Interval
+from equisep.results.records import Corrected, Interval
 
 SCHEMA = 3  # 2: `grains`; 3: `reading` for `mode`, class names, numbers per class
 KIND = "equisep profile"
@@ -123,7 +123,8 @@ def _check_relations(profile: Profile) -> None:
             _check_interval(interval, f"law.intervals.{name}", positive=name in ("rho", "half_life"))
     for site in readings:
         _check_interval(site.fuzziness_interval, f"{site.name}.fuzziness_interval", positive=True)
-        _check_interval(site.fuzziness_corrected_interval, f"{site.name}.fuzziness_corrected_interval")
+        for field in ("corrected", "corrected_test"):
+            _check_corrected(getattr(site, field), f"{site.name}.{field}")
         folds = site.fuzziness_folds
         known = folds is None or (len(folds) > 1 and min(folds) >= 0)
         _expect(known, f"{site.name}.fuzziness_folds", "several numbers ≥ 0", folds)
@@ -132,6 +133,14 @@ def _check_relations(profile: Profile) -> None:
             _expect(values is None or len(values) == profile.classes, f"{site.name}.{field}", "one per class", values)
     _expect(len(profile.counts) == profile.classes, "counts", f"{profile.classes} numbers", profile.counts)
     _expect(len(profile.law.curve) in (0, *_lengths(profile)), "law.curve", "one number per site", profile.law.curve)
+
+
+def _check_corrected(record: Corrected | None, where: str) -> None:
+    """A value stands between its limits; without one there is a reason."""
+    if record is None or (record.value is None and record.reason):
+        return
+    low, value, high = (-1.0 if each is None else each for each in (record.low, record.value, record.high))
+    _expect(0 < low <= value <= high, where, "a value between its limits, above 0", record)
 
 
 def _lengths(profile: Profile) -> set[int]:

@@ -29,7 +29,9 @@ class Profile:
     within ε of the network's own accuracy (on test data where there are any). `settings` are all choices that can change a
     number (ε among them); `provenance` says what produced it; `samples` tells whether another profile read the same ones.
     Where several readings were asked for, `reading` is the first, `other_readings` are profiles of the others, and `company`
-    is for each of them D over D in `eval`, site by site: what the statistics of batches add.
+    is for each of them D over D in `eval`, site by site: what the statistics of batches add. `whole` says whether the training
+    data are all there are, so that D is theirs exactly, or a sample, so that D of the population (`SiteReading.corrected`, the
+    law `corrected` of `laws`) is the question; test data are always a sample (`corrected_test`, the law `corrected test`).
     """
 
     model: str
@@ -54,6 +56,7 @@ class Profile:
     accuracy_class_train: tuple[float | None, ...] | None = None
     accuracy_class_test: tuple[float | None, ...] | None = None
     samples: SampleOrder | None = None
+    whole: bool | None = None
     other_readings: Mapping[str, Profile] = field(default_factory=dict)
     company: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
 

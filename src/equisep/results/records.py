@@ -162,13 +162,37 @@ class ClassCosines:
 
 
 @dataclass(frozen=True, slots=True)
+class Corrected:
+    """D of the population that samples were drawn from: a value with its interval at `level`, or the reason why there is none.
+
+    `chance` is plain D under random labels, `needed_per_class` about how many samples per class would do where these do
+    not. `folds` is the value without each fold, for intervals of the law.
+    """
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    level: float = 0.95
+    chance: float | None = None
+    needed_per_class: int | None = None
+    reason: str | None = None
+    folds: tuple[float, ...] = ()
+
+    def __str__(self) -> str:
+        if self.value is not None:
+            return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
+        asked = f"; about {self.needed_per_class:,} samples per class are needed" if self.needed_per_class else ""
+        return f"not measurable from these samples: {self.reason}{asked}"
+
+
+@dataclass(frozen=True, slots=True)
 class SiteReading:
     """Everything measured at one site. Fields not asked for, or that do not exist there, are `None`.
 
     Without a suffix a number is of the training data; `_test` marks the test data. `null` is the chance level: D under
     permuted labels. `confused` are the pairs of classes most often taken for each other by nearest centers, with the number
     of samples; `nearest` those whose means are closest, with their distance. `fuzziness_folds` is D without each fold of the
-    samples, where intervals are by jackknife.
+    samples, where intervals are by jackknife. `corrected` is D of the population behind the samples.
     """
 
     index: int
@@ -194,8 +218,8 @@ class SiteReading:
     ncc_train: float | None = None
     ncc_test: float | None = None
     coordinates: Coordinates | None = None
-    fuzziness_corrected: float | None = None
-    fuzziness_corrected_interval: Interval | None = None
+    corrected: Corrected | None = None
+    corrected_test: Corrected | None = None
     cdnv_directional: float | None = None
     ncc_class_train: tuple[float | None, ...] | None = None
     ncc_class_test: tuple[float | None, ...] | None = None

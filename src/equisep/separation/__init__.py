@@ -9,7 +9,7 @@ from equisep.separation.group_sums import ClassCenters, GroupSums
 from equisep.separation.nearest import nearest_centers
 from equisep.separation.projections import Projections
 from equisep.separation.relabeled import Relabelings
-from equisep.separation.site import SiteStatistics, SiteTask, Spread, TestSite, TestStatistics, TrainSite
+from equisep.separation.site import Sampled, SiteStatistics, SiteTask, Spread, TestSite, TestStatistics, TrainSite
 from equisep.separation.subspace import ClassSubspace
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Normalization",
     "Projections",
     "Relabelings",
+    "Sampled",
     "SiteStatistics",
     "SiteTask",
     "Spread",

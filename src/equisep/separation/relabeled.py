@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import statistics
+
 import torch
 from torch import Tensor
 
 from equisep.separation.assignments import Assignments
 from equisep.separation.convention import Convention
 from equisep.separation.group_sums import GroupSums
+from equisep.separation.noise.population import NoisyMeans
 from equisep.separation.subspace import rounding_cut
 from equisep.shapes import Bool, Float64, Int, Shaped
 
@@ -25,12 +28,17 @@ class Relabelings:
     single precision: intervals and chance levels need six digits.
     """
 
-    def __init__(self, sums: GroupSums, *, convention: Convention, folds: int, kind: torch.dtype) -> None:
+    def __init__(
+        self, sums: GroupSums, *, convention: Convention, folds: int, kind: torch.dtype, scatter: bool = False
+    ) -> None:
         self.classes, self.convention, self.folds = sums.classes, convention, folds
         self.present, self.dim = len(sums.centers.present), sums.centers.dim
         self.width = min(sums.classes - 1, self.dim)
         left = sums.counts - sums.fold_counts[:folds]  # g k
         self.counts = torch.cat([left, sums.relabeled_counts])  # l k
+        # without a fold classes keep the shares they have in the data: that a fold holds more of one is no news of D
+        whole = (left > 0).eq(sums.counts > 0).all(dim=1, keepdim=True)
+        self.shares = torch.cat([torch.where(whole, sums.counts, left), sums.relabeled_counts])  # l k
         mixing = self._mixing()  # l k k
         products, plain = self._products(sums, folds)  # l k k, both
         # B = mixing · sums, so B Bᵀ = U S² Uᵀ is known without B, and v_j/s_j = Bᵀu_j/s_j² as well
@@ -49,12 +57,14 @@ class Relabelings:
         self.own = products @ terms.mT / self.counts.clamp(min=1).unsqueeze(2)  # … and the labeling's
         for index in (~known).nonzero().flatten().tolist():
             self._decompose(index, sums, mixing[index])
+        self.vectors = vectors[:folds]  # g k r
+        self.scatter = values.new_zeros(folds, self.width, self.width) if scatter and bool(full[:folds].all()) else None
         self.linear = values.new_zeros(len(values) * self.classes, self.width)
         self.square = torch.zeros_like(self.linear)
 
     def _mixing(self) -> Float64[Tensor, "l k k"]:
         """B's rows √w_k (m_k − m) from the sums of every class, B = mixing · sums."""
-        weights, n = self.convention.weights(self.counts), self.counts.clamp(min=1).to(torch.float64)
+        weights, n = self.convention.weights(self.shares), self.counts.clamp(min=1).to(torch.float64)
         root = weights.between.sqrt()
         return torch.diag_embed(root / n) - root.unsqueeze(2) * (weights.center / n).unsqueeze(1)
 
@@ -95,9 +105,32 @@ class Relabelings:
         index = torch.arange(len(self.counts), device=labels.device).unsqueeze(1)  # l 1
         z = z + self.plain[:, rows.labels] - self.own[index, labels]
         z *= seen.unsqueeze(2)
+        if self.scatter is not None:
+            held = z[: self.folds] * self._spreads().gather(1, labels[: self.folds]).unsqueeze(2)
+            self.scatter += held.mT @ held
         keys = (index * self.classes + labels).flatten()
         self.linear.index_add_(0, keys, z.flatten(0, 1))
         self.square.index_add_(0, keys, z.square_().flatten(0, 1))
+
+    def _spreads(self) -> Float64[Tensor, "g k"]:
+        """√(w_k/(n_k − 1)) of every class without each fold, which makes sums of squares unbiased covariances."""
+        within = self.convention.weights(self.shares[: self.folds]).within
+        return (within / (self.counts[: self.folds] - 1).clamp(min=1)).sqrt()
+
+    def noisy_means(self, spreads: Float64[Tensor, " k"]) -> list[NoisyMeans]:
+        """B̂ without each fold, its scatter and the noise that classes of these unbiased summed variances give it."""
+        if self.scatter is None:
+            return []
+        weights = self.convention.weights(self.shares[: self.folds])
+        share = weights.between * spreads / self.counts[: self.folds].clamp(min=1)  # g k
+        s = self.singular_values[: self.folds]  # g r
+        scatter = s.square().unsqueeze(2) * self.scatter * s.square().unsqueeze(1)
+        noise = self.vectors.mT @ (share.unsqueeze(2) * self.vectors)
+        totals = (weights.within @ spreads).tolist()
+        return [
+            NoisyMeans(*each, total=total, dim=self.dim)
+            for each, total in zip(zip(s, scatter, noise, strict=True), totals, strict=True)
+        ]
 
     def _labels(self, rows: Assignments) -> tuple[Int[Tensor, "l n"], Bool[Tensor, "l n"]]:
         """The class of every row under every labeling, and whether the labeling counts it."""
@@ -117,7 +150,7 @@ class Relabelings:
         return [self._value(index, each) for index, each in enumerate(ranks)]
 
     def chance(self, *, size: float, variance: float, eps: float, steps: float) -> float | None:
-        """The mean D under random labels; None where there are none, or one of them has no two different means.
+        """The median D under random labels; None where there are none, or one of them has no two different means.
 
         `size` and `variance` are the mean squared norm of all rows and their summed variance, which a random class shares.
         """
@@ -131,7 +164,7 @@ class Relabelings:
             cut = self.convention.tol * s[:, 0]
         ranks = (s > cut.unsqueeze(1)).sum(dim=1).tolist()
         values = [self._value(self.folds + number, rank) for number, rank in enumerate(ranks) if rank]
-        return sum(values) / len(values) if len(values) == len(counts) else None
+        return statistics.median(values) if len(values) == len(counts) else None
 
     def _variances(self, index: int) -> Float64[Tensor, "k r"]:
         rows = slice(index * self.classes, (index + 1) * self.classes)
@@ -141,7 +174,7 @@ class Relabelings:
 
     def _value(self, index: int, rank: int) -> float:
         counts = self.counts[index]
-        value = float(self.convention.weights(counts).within @ self._variances(index)[:, :rank].sum(dim=1))
+        value = float(self.convention.weights(self.shares[index]).within @ self._variances(index)[:, :rank].sum(dim=1))
         return self.convention.normalized(value, classes=int((counts > 0).sum()))
 
 

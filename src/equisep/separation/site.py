@@ -14,6 +14,7 @@ from equisep.separation.blocks import Block, blocks_of, quick_type
 from equisep.separation.convention import PAPER, PHD20, Convention
 from equisep.separation.group_sums import ClassCenters, GroupSums, as_float64
 from equisep.separation.nearest import nearest_centers
+from equisep.separation.noise.mean_noise import MOST_CLASSES, MeanNoise, PopulationEstimate
 from equisep.separation.pca import Picture
 from equisep.separation.projections import Projections
 from equisep.separation.relabeled import Relabelings
@@ -68,28 +69,38 @@ class CenterCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class SiteStatistics:
-    """What two passes over the training data found at one site; `collapse` is the spread under PHD20's convention.
+class Sampled:
+    """A spread, and what the samples it is of say about its noise.
 
-    `chance` is D under random labels, `replicates` D without each fold (or of resamples), `coordinates` are for plots.
+    `chance` is D under random labels, `replicates` D without each fold (or of resamples), `population` what the noise of
+    class means leaves of D.
     """
 
     spread: Spread
-    nearest: CenterCounts | None = None
-    collapse: Spread | None = None
     chance: float | None = None
     replicates: tuple[float, ...] | None = None
+    population: PopulationEstimate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SiteStatistics(Sampled):
+    """What two passes over the training data found at one site.
+
+    `collapse` is the spread under PHD20's convention, `coordinates` are for plots.
+    """
+
+    nearest: CenterCounts | None = None
+    collapse: Spread | None = None
     coordinates: Coordinates | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class TestStatistics:
+class TestStatistics(Sampled):
     """The test data at one site: their own spread, and nearest *training* centers."""
 
     __test__ = False  # no test case, whatever pytest makes of the name
 
-    spread: Spread
-    nearest: CenterCounts
+    nearest: CenterCounts = field(kw_only=True)
 
 
 class SecondPass:
@@ -190,6 +201,56 @@ def _scores(layer: nn.Linear, features: Shaped[Tensor, "n d"]) -> Float64[Tensor
     return result if layer.bias is None else result + layer.bias.detach().to(h.device, torch.float64)
 
 
+class SampledSpread:
+    """The spread of one data set, and beside it what folds and random labels show of its noise."""
+
+    def __init__(self, sums: GroupSums, task: SiteTask, kind: torch.dtype) -> None:
+        self.task, self.main = task, SecondPass(sums.centers, task.convention)
+        corrected = task.folds > 0 and task.relabelings > 0 and len(sums.centers.present) <= MOST_CLASSES
+        self.relabelings = self.noise = None
+        if task.folds or task.relabelings:
+            self.relabelings = Relabelings(
+                sums, convention=task.convention, folds=task.folds, kind=kind, scatter=corrected
+            )
+        if corrected:
+            self.noise = MeanNoise(sums, self.main.subspace, task.convention, folds=task.folds)
+
+    def look(
+        self, features: Sequence[Shaped[Tensor, "b d"]], rows: Assignments
+    ) -> Iterator[tuple[Block, Assignments, Float64[Tensor, "n r"]]]:
+        """Add rows as they are drawn from this: piece by piece, with their residuals on the subspace."""
+        directions = None if self.relabelings is None else self.relabelings.directions
+        for block, part, along, other in self.main.look(features, rows, directions):
+            if self.noise is not None:
+                self.noise.look(along, part.labels)
+            if self.relabelings is not None and other is not None:
+                self.relabelings.look(other, part)
+            yield block, part, along
+
+    def statistics(self) -> Sampled:
+        """The result."""
+        spread = self.main.spread(steps=self.task.steps, offset=self.task.offset)
+        rank, others = spread.subspace.rank, self.relabelings
+        if others is None:
+            return Sampled(spread)
+        population = None if self.noise is None else self.noise.estimate(spread.projections.variances, rank, others)
+        return Sampled(
+            spread,
+            chance=self._chance(spread, others),
+            replicates=tuple(others.left_out(rank=rank)) if self.task.folds and rank else None,
+            population=population,
+        )
+
+    def _chance(self, spread: Spread, relabelings: Relabelings) -> float | None:
+        """D under random labels: every random class has the mean and the spread of all rows."""
+        centers, shares = spread.centers, spread.centers.counts.double() / spread.centers.n
+        middle = shares @ centers.about
+        between = (centers.about - middle).square().sum(dim=1)
+        variance = float(shares @ (spread.projections.variances + between))
+        size = float((middle + centers.shift).square().sum()) + variance + self.task.offset
+        return relabelings.chance(size=size, variance=variance, eps=centers.eps, steps=self.task.steps)
+
+
 class TrainSite:
     """The training data at one site: `first` for all rows, `turn`, `second` for all rows again, `statistics`."""
 
@@ -206,63 +267,42 @@ class TrainSite:
     def turn(self) -> None:
         """Between the passes: means and subspaces. The sums are let go of."""
         assert self.sums is not None
-        sums, task = self.sums, self.task
-        self.main = SecondPass(sums.centers, task.convention)
-        self.relabelings = None
-        if task.folds or task.relabelings:
-            self.relabelings = Relabelings(sums, convention=task.convention, folds=task.folds, kind=self.kind)
+        task = self.task
+        self.own = SampledSpread(self.sums, task, self.kind)
         self.sums = None
-        space = self.main.subspace
-        self.picture = Picture(self.main.centers.n, most=task.pictured, seed=task.seed)
-        self.nearest = _Nearest(space, task.layer) if task.centers else None
-        other = task.collapse and not same_for_collapse(space.counts, task.convention)
+        main = self.own.main
+        self.picture = Picture(main.centers.n, most=task.pictured, seed=task.seed)
+        self.nearest = _Nearest(main.subspace, task.layer) if task.centers else None
+        other = task.collapse and not same_for_collapse(main.subspace.counts, task.convention)
         # all means lie on the subspace: their coordinates there are all that another weighting needs
-        self.collapse = SecondPass(_on_coordinates(self.main), PHD20) if other else None
+        self.collapse = SecondPass(_on_coordinates(main), PHD20) if other else None
 
     def second(self, features: Sequence[Shaped[Tensor, "b d"]], rows: Assignments) -> None:
         """Second pass: the spread along the subspaces, and nearest centers."""
         self.picture.take(features, rows.labels)
-        directions = None if self.relabelings is None else self.relabelings.directions
-        for block, part, along, other in self.main.look(features, rows, directions):
+        for block, part, along in self.own.look(features, rows):
             if self.nearest is not None:
                 self.nearest.look(along, block, part.labels)
-            if self.relabelings is not None and other is not None:
-                self.relabelings.look(other, part)
             if self.collapse is not None:
-                points = along + self.main.subspace.coordinates.index_select(0, part.labels)
+                points = along + self.own.main.subspace.coordinates.index_select(0, part.labels)
                 for _ in self.collapse.look([points], part):
                     pass
 
     def statistics(self) -> SiteStatistics:
         """The result."""
-        spread = self.main.spread(steps=self.task.steps, offset=self.task.offset)
-        chance = replicates = None
-        if self.relabelings is not None:
-            chance = self._chance(spread)
-            if self.task.folds and spread.subspace.rank:
-                replicates = tuple(self.relabelings.left_out(rank=spread.subspace.rank))
+        sampled = self.own.statistics()
         collapse = None
         if self.task.collapse:
-            collapse = spread if self.collapse is None else self._collapsed(spread)
-        nearest = None if self.nearest is None else self.nearest.counts()
+            collapse = sampled.spread if self.collapse is None else self._collapsed(sampled.spread)
         return SiteStatistics(
-            spread=spread,
-            nearest=nearest,
+            spread=sampled.spread,
+            chance=sampled.chance,
+            replicates=sampled.replicates,
+            population=sampled.population,
+            nearest=None if self.nearest is None else self.nearest.counts(),
             collapse=collapse,
-            chance=chance,
-            replicates=replicates,
             coordinates=self.picture.coordinates(),
         )
-
-    def _chance(self, spread: Spread) -> float | None:
-        """D under random labels: every random class has the mean and the spread of all rows."""
-        assert self.relabelings is not None
-        centers, shares = spread.centers, spread.centers.counts.double() / spread.centers.n
-        middle = shares @ centers.about
-        between = (centers.about - middle).square().sum(dim=1)
-        variance = float(shares @ (spread.projections.variances + between))
-        size = float((middle + centers.shift).square().sum()) + variance + self.task.offset
-        return self.relabelings.chance(size=size, variance=variance, eps=centers.eps, steps=self.task.steps)
 
     def _collapsed(self, spread: Spread) -> Spread:
         """The spread under PHD20's weighting, its rank judged by the features themselves."""
@@ -278,12 +318,15 @@ class TestSite:
 
     def __init__(self, train: Spread, task: SiteTask) -> None:
         self.train, self.task = train, task
-        self.sums: GroupSums | None = GroupSums(classes=train.centers.classes)
+        self.sums: GroupSums | None = GroupSums(
+            classes=train.centers.classes, folds=task.folds, relabelings=task.relabelings
+        )
         self.nearest = _Nearest(train.subspace, task.layer)
 
     def first(self, features: Sequence[Shaped[Tensor, "b d"]], rows: Assignments) -> None:
         """First pass: sums, and nearest training centers."""
         assert self.sums is not None
+        self.kind = quick_type(features[0])
         self.sums.add(features, rows)
         for span, block in blocks_of(features):
             y = rows.labels[span].to(self.train.centers.about.device)
@@ -291,20 +334,26 @@ class TestSite:
             self.nearest.look(along, block, y)
 
     def turn(self) -> None:
-        """Between the passes: means and subspace."""
+        """Between the passes: means and subspaces."""
         assert self.sums is not None
-        self.own = SecondPass(self.sums.centers, self.task.convention)
+        self.own = SampledSpread(self.sums, self.task, self.kind)
         self.sums = None
 
     def second(self, features: Sequence[Shaped[Tensor, "b d"]], rows: Assignments) -> None:
-        """Second pass: the spread along the subspace."""
+        """Second pass: the spread along the subspaces."""
         for _ in self.own.look(features, rows):
             pass
 
     def statistics(self) -> TestStatistics:
         """The result."""
-        spread = self.own.spread(steps=self.task.steps, offset=self.task.offset)
-        return TestStatistics(spread, self.nearest.counts())
+        sampled = self.own.statistics()
+        return TestStatistics(
+            sampled.spread,
+            chance=sampled.chance,
+            replicates=sampled.replicates,
+            population=sampled.population,
+            nearest=self.nearest.counts(),
+        )
 
 
 def same_for_collapse(counts: Int[Tensor, " k"], convention: Convention) -> bool:

@@ -1,0 +1,270 @@
+"""Does D of the population come out right, and do intervals cover? Gaussian classes whose D is known, drawn and measured.
+
+*Values.* K classes in d dimensions, n samples in all; the spectrum within classes is flat (`flat`) or λ_j ∝ j^−½ (`decaying`) or
+j^−1 (`steep`), the directions of the class means are random, their singular values spread over a random part of a decade. The
+means are scaled so that D is a given multiple of the chance level (K−1) n Tr Σ²/(Tr Σ)². Of `corrected_fuzziness`: how often it
+gives no value, the median of value over truth, how often the interval covers the truth. Of plain `fuzziness`: the median over
+truth, and how often the interval by jackknife covers the mean of ln D over other samples of the same size, and the truth. Beside
+them what lost: 1/D = 1/plain − 1/chance.
+
+*Laws.* Eight sites of the same samples, x_l = μ + ρ^{l/2} ε with ρ = 0.5, so that D falls by half from site to site. How often
+the intervals of ρ and of the half-life cover, of the corrected law and of the plain one.
+
+    PYTHONPATH=src python simulations/population.py --save [--draws 1000] [--workers 2]
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from _table import Rows, finish, rate
+from equisep.law import fit_law, law_intervals
+from equisep.law.population import corrected, corrected_law
+from equisep.law.quantiles import student_quantile
+from equisep.separation import Assignments, SiteTask, TrainSite
+from equisep.separation.fuzziness import fuzziness_of
+from equisep.separation.subspace import AS_GIVEN
+
+DRAWS, FEWER = 1_000, 300  # of the latter where n·d exceeds a million
+EACH = 50  # samples of one population
+FOLDS, LABELINGS = 10, 5
+POWERS = {"flat": 0.0, "decaying": 0.5, "steep": 1.0}
+SHARES = (0.1, 0.3, 1.0, 2.0, 10.0)  # D over its chance level
+SITES, RHO = 8, 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One population and the samples drawn of it; `odds` is how much larger the first half of the classes is."""
+
+    classes: int
+    dim: int
+    n: int
+    spectrum: str = "flat"
+    odds: float = 1.0
+    kind: str = ""  # `heavy` tails, or a covariance of its own for every class: `unlike`
+
+    @property
+    def sizes(self) -> list[int]:
+        """Samples per class."""
+        weights = [self.odds if k < self.classes // 2 else 1.0 for k in range(self.classes)]
+        return [max(2, round(self.n * weight / sum(weights))) for weight in weights]
+
+
+# d ≥ 5 K, then what lies beyond
+ASKED = (
+    *(Case(2, 100, 200, name) for name in ("flat", "decaying")),
+    *(Case(2, 1000, 200, name) for name in ("flat", "decaying")),
+    *(Case(5, 50, 500, name) for name in ("flat", "decaying")),
+    *(Case(10, 50, 1000, name) for name in ("flat", "decaying")),
+    *(Case(10, 100, 1000, name) for name in ("flat", "decaying")),
+    *(Case(10, 1000, 1000, name) for name in ("flat", "decaying")),
+    Case(10, 500, 200, "flat"),
+    Case(10, 100, 1000, "flat", odds=5.0),
+    Case(30, 200, 1500, "flat"),
+)
+BEYOND = (
+    Case(2, 10, 60),
+    Case(10, 10, 1000),
+    Case(10, 20, 1000),
+    Case(10, 100, 60),
+    Case(10, 100, 1000, "steep"),
+    Case(10, 100, 1000, "decaying", kind="heavy"),
+    Case(10, 100, 1000, "decaying", kind="unlike"),
+    Case(10, 8192, 1000, "decaying"),
+    Case(100, 500, 5000, "flat"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """Class means and the spread around them."""
+
+    means: Tensor  # k d
+    deviations: Tensor  # k d or 1 d
+    truth: float
+    labels: Tensor
+
+
+def population(case: Case, share: float, make: torch.Generator) -> Population:
+    """One population with D = share × chance level."""
+    k, d = case.classes, case.dim
+    spread = torch.arange(1, d + 1, dtype=torch.float64) ** -POWERS[case.spectrum]
+    sizes = torch.tensor(case.sizes, dtype=torch.float64)
+    weights = sizes / sizes.sum()
+    variances = spread.expand(k, d)
+    if case.kind == "unlike":
+        factors = torch.exp(torch.randn(k, d, generator=make, dtype=torch.float64))
+        variances = spread * factors / (weights @ factors)
+    chance = (k - 1) * float(sizes.sum()) * float((spread**2).sum()) / float(spread.sum()) ** 2
+    v, _ = torch.linalg.qr(torch.randn(d, k - 1, generator=make, dtype=torch.float64))
+    root = weights.sqrt().unsqueeze(1)
+    u, _ = torch.linalg.qr(torch.cat([root, torch.randn(k, k - 1, generator=make, dtype=torch.float64)], dim=1))
+    u = u[:, 1:]
+    widest = float(torch.rand((), generator=make))  # of a decade
+    s = 10 ** (-widest * torch.linspace(0, 1, k - 1, dtype=torch.float64) / 2)
+    truth = share * chance
+    now = float(((v.T @ (spread.unsqueeze(1) * v)).diagonal() / s**2).sum())
+    s = s * math.sqrt(now / truth)
+    means = (u * s) @ v.T / root
+    labels = torch.repeat_interleave(torch.arange(k), torch.tensor(case.sizes))
+    return Population(means, variances.sqrt(), truth, labels)
+
+
+def samples(case: Case, who: Population, make: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Noise and labels of one sample, in random order."""
+    y = who.labels[torch.randperm(len(who.labels), generator=make)]
+    noise = torch.randn(len(y), case.dim, generator=make, dtype=torch.float64) * who.deviations[y % len(who.deviations)]
+    if case.kind == "heavy":  # Student's t with 5 degrees of freedom, one scale for all numbers of a sample
+        chi = torch.randn(len(y), 5, generator=make, dtype=torch.float64).square().sum(dim=1, keepdim=True)
+        noise = noise * (3 / chi).sqrt()
+    return noise, y
+
+
+def measured(x: Tensor, y: Tensor, classes: int) -> dict[str, Any]:
+    """Both D with their intervals, as `measure` makes them."""
+    task = SiteTask(classes, folds=FOLDS, relabelings=LABELINGS, centers=False, steps=AS_GIVEN)
+    rows = Assignments.of(y, first=0, classes=classes, folds=FOLDS, relabelings=LABELINGS, seed=0)
+    site = TrainSite(task)
+    site.first([x], rows)
+    site.turn()
+    site.second([x], rows)
+    found = site.statistics()
+    assert found.population is not None and found.replicates is not None
+    plain = fuzziness_of(found.spread, task.convention)
+    assert plain is not None
+    record = corrected(
+        found.population.value,
+        found.population.left_out,
+        plain=plain,
+        chance=found.chance,
+        counts=torch.bincount(y, minlength=classes).tolist(),
+        second_order=found.population.second_order,
+    )
+    return {"plain": plain, "folds": found.replicates, "record": record, "chance": found.chance or math.inf}
+
+
+def one_case(job: tuple[Case, float, int, int]) -> dict[str, Any]:
+    """All draws of one case at one share of the chance level."""
+    case, share, draws, seed = job
+    torch.set_num_threads(1)
+    make = torch.Generator().manual_seed(seed)
+    found: list[list[dict[str, Any]]] = []
+    for begin in range(0, draws, EACH):
+        who = population(case, share, make)
+        found.append([])
+        for _ in range(min(EACH, draws - begin)):
+            noise, y = samples(case, who, make)
+            found[-1].append(measured(who.means[y] + noise, y, case.classes))
+    return summary(case, share, who.truth, found)
+
+
+def summary(case: Case, share: float, truth: float, parts: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
+    """The rates of one case; draws of one population stand together, since D of that size is a number of each."""
+    found = [each for part in parts for each in part]
+    given = [each["record"] for each in found if each["record"].value is not None]
+    plain = np.array([each["plain"] for each in found])
+    chance = np.array([each["chance"] for each in found])
+    errors = np.array([jackknife_error(each["folds"]) for each in found])
+    reach = student_quantile(0.975, FOLDS - 1) * errors
+    middle = np.concatenate([np.full(len(part), np.log([each["plain"] for each in part]).mean()) for part in parts])
+    with np.errstate(divide="ignore"):
+        simple = np.where(plain < chance, 1 / (1 / plain - 1 / chance), np.inf)
+    row: dict[str, Any] = {
+        "classes": case.classes, "dim": case.dim, "n": case.n, "spectrum": case.spectrum, "odds": case.odds,
+        "kind": case.kind, "share": share, "draws": len(found), "truth": round(truth, 4),
+        "no_value": rate([each["record"].value is None for each in found]),
+        "plain": round(float(np.median(plain)) / truth, 4),
+        "simple": round(float(np.median(simple)) / truth, 4) if np.isfinite(np.median(simple)) else None,
+        "plain_covers_this_size": rate(abs(np.log(plain) - middle) <= reach),
+        "plain_covers_truth": rate(abs(np.log(plain / truth)) <= reach),
+    }  # fmt: skip
+    if given:
+        values = np.array([each.value for each in given]) / truth
+        row["corrected"] = round(float(np.median(values)), 4)
+        row["quartiles"] = [round(float(each), 4) for each in np.quantile(values, (0.25, 0.75))]
+        row["covers"] = rate([each.low <= truth <= each.high for each in given])
+    return row
+
+
+def jackknife_error(folds: Sequence[float]) -> float:
+    """The standard error of ln D."""
+    logs = np.log(np.asarray(folds))
+    return math.sqrt(float(((logs - logs.mean()) ** 2).sum()) * (FOLDS - 1) / FOLDS)
+
+
+def one_law(job: tuple[Case, float, int, int]) -> dict[str, Any]:
+    """Laws of eight sites, D of the first at a share of its chance level."""
+    case, share, draws, seed = job
+    torch.set_num_threads(1)
+    make = torch.Generator().manual_seed(seed)
+    tries = []
+    who = population(case, share, make)
+    for _ in range(draws):
+        noise, y = samples(case, who, make)
+        found = [measured(who.means[y] + RHO ** (site / 2) * noise, y, case.classes) for site in range(SITES)]
+        plain = fit_law([each["plain"] for each in found])
+        plain = law_intervals(np.array([each["folds"] for each in found]).T, plain, kind="jackknife")
+        tries.append((plain, corrected_law([each["record"] for each in found])))
+    known = [law for _, law in tries if law is not None and "rho" in law.intervals]
+    half = math.log(2) / math.log(1 / RHO)
+    ratios = np.array([plain.rho for plain, _ in tries])
+    middle = float(np.exp(np.log(ratios).mean()))
+    return {
+        "classes": case.classes, "dim": case.dim, "n": case.n, "spectrum": case.spectrum, "share": share, "draws": draws,
+        "no_law": rate([law is None or "rho" not in law.intervals for _, law in tries]),
+        "all_sites": rate([law is not None and len(law.curve) == SITES for _, law in tries]),
+        "rho": round(float(np.median([law.rho for law in known])), 5) if known else None,
+        "rho_covers": rate([_inside(law.intervals["rho"], RHO) for law in known]) if known else None,
+        "half_life_covers": rate([_inside(law.intervals["half_life"], half) for law in known]) if known else None,
+        "plain_rho": round(float(np.median(ratios)), 5),
+        "plain_rho_covers_truth": rate([_inside(plain.intervals["rho"], RHO) for plain, _ in tries]),
+        "plain_rho_covers_this_size": rate([_inside(plain.intervals["rho"], middle) for plain, _ in tries]),
+    }  # fmt: skip
+
+
+def _inside(interval: Any, value: float) -> bool:
+    return bool(interval.low <= value <= interval.high)
+
+
+def jobs(draws: int) -> Iterator[tuple[str, Case, float, int, int]]:
+    """Every entry of the tables, the dear ones first."""
+    seed = 0
+    for table, cases in (("beyond", BEYOND), ("values", ASKED)):
+        for case in sorted(cases, key=lambda each: -each.n * each.dim * each.classes):
+            large = case.n * case.dim > 10**6
+            shares = (0.1, 1.0, 10.0) if large or case.classes > 10 else SHARES
+            for share in shares:
+                seed += 1
+                yield table, case, share, max(1, draws * FEWER // DRAWS if large else draws), seed
+    for case in (Case(10, 100, 1000), Case(10, 100, 1000, "decaying"), Case(10, 10, 2000), Case(2, 100, 400)):
+        for share in (0.1, 0.3, 1.0):
+            seed += 1
+            yield "laws", case, share, max(1, draws // 2), seed
+
+
+def tables(draws: int, workers: int | None = None) -> Mapping[str, Rows]:
+    """All tables; entries are worked off by several processes."""
+    made: dict[str, list[Mapping[str, Any]]] = {"values": [], "beyond": [], "laws": []}
+    listed = list(jobs(draws))
+    with ProcessPoolExecutor(workers or os.cpu_count()) as pool:
+        waiting = [
+            (table, pool.submit(one_law if table == "laws" else one_case, (case, share, count, seed)))
+            for table, case, share, count, seed in listed
+        ]
+        for table, future in waiting:
+            made[table].append(future.result())
+    return made
+
+
+if __name__ == "__main__":
+    finish("population", tables, draws=DRAWS)

@@ -1,0 +1,107 @@
+"""The noise of class means as the folds show it, and what it leaves of D: the numbers behind `corrected_fuzziness`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from equisep.separation.convention import Convention
+from equisep.separation.group_sums import GroupSums
+from equisep.separation.noise.population import NoisyMeans, population_fuzziness
+from equisep.separation.relabeled import Relabelings
+from equisep.separation.subspace import ClassSubspace
+from equisep.shapes import Float64, Int
+
+MOST_CLASSES = 256  # the scatter of residuals on the subspace is a matrix of K × K
+MOST_CONTRASTS = 300  # differences of fold means kept to know the noise by
+
+
+@dataclass(frozen=True, slots=True)
+class PopulationEstimate:
+    """D of the population from all samples and without each fold; `second_order` is the share of variance a jackknife doubles.
+
+    `value` is None where the estimate does not exist; it and the replicates may be negative, where noise is all there is.
+    """
+
+    value: float | None
+    left_out: tuple[float, ...] = ()
+    second_order: float = 0.0
+
+
+class MeanNoise:
+    """Differences of fold means (first pass) and the scatter of residuals on the subspace (second pass)."""
+
+    def __init__(self, sums: GroupSums, space: ClassSubspace, convention: Convention, *, folds: int) -> None:
+        self.space, self.convention, self.classes = space, convention, sums.classes
+        self.owners, self.products = _contrasts(sums, folds)
+        counts = space.counts
+        self.weights = convention.weights(counts)
+        self.unit = (self.weights.within / (counts - 1).clamp(min=1)).sqrt()  # k
+        r = space.directions.shape[1]
+        self.scatter = space.singular_values.new_zeros(r, r)
+
+    def look(self, along: Float64[Tensor, "n r"], labels: Int[Tensor, " n"]) -> None:
+        """Add residuals on the subspace."""
+        held = along * self.unit.index_select(0, labels).unsqueeze(1)
+        self.scatter.addmm_(held.T, held)
+
+    def estimate(self, variances: Float64[Tensor, " k"], rank: int, relabelings: Relabelings) -> PopulationEstimate:
+        """D of the population; `variances` are the summed variances within classes, `rank` is that above rounding."""
+        counts, present = self.space.counts, int((self.space.counts > 0).sum())
+        spreads = variances * (counts / (counts - 1).clamp(min=1))  # unbiased
+        left = [_on_cpu(each) for each in relabelings.noisy_means(spreads)]
+        if not 0 < present - 1 <= rank or not left or bool((spreads[counts > 0] <= 0).any()):
+            return PopulationEstimate(None)
+        own = self._own(spreads)
+        total = float(self.weights.within @ spreads)
+        scale = (total / spreads[self.owners]).sqrt()
+        values = torch.linalg.eigvalsh((scale.unsqueeze(1) * self.products * scale).cpu()).clamp(min=0)
+        noise = values[len(values) - self.rank :]
+        found = [population_fuzziness(each, noise) for each in (_on_cpu(own), *left)]
+        known = [each for each in found if each is not None]
+        if len(known) < len(found):
+            return PopulationEstimate(None)
+        first, *others = (self.convention.normalized(each.value, classes=present) for each in known)
+        return PopulationEstimate(first, tuple(others), known[0].second_order)
+
+    @property
+    def rank(self) -> int:
+        """How many differences are independent: the fold means of a class sum up to its mean."""
+        return len(self.owners) - int(self.owners.unique().numel())
+
+    def _own(self, spreads: Float64[Tensor, " k"]) -> NoisyMeans:
+        space = self.space
+        s = space.singular_values
+        left = self.weights.between.sqrt().unsqueeze(1) * space.coordinates / s  # k r, U of B = U S Vᵀ
+        noise = left.T @ ((self.weights.between * spreads / space.counts.clamp(min=1)).unsqueeze(1) * left)
+        scatter = s.unsqueeze(1) * self.scatter * s
+        return NoisyMeans(s, scatter, noise, float(self.weights.within @ spreads), space.directions.shape[0])
+
+
+def _on_cpu(means: NoisyMeans) -> NoisyMeans:
+    return NoisyMeans(means.singular_values.cpu(), means.scatter.cpu(), means.noise.cpu(), means.total, means.dim)
+
+
+def _contrasts(sums: GroupSums, folds: int) -> tuple[Int[Tensor, " m"], Float64[Tensor, "m m"]]:
+    """The class of every √n_kf (m_kf − m_k), rows of covariance Σ_k, and the products of these rows with each other.
+
+    Folds are joined, and classes beyond the first ones left out, until there are no more rows than MOST_CONTRASTS.
+    """
+    classes = sums.centers.present[:: -(-len(sums.centers.present) * 2 // MOST_CONTRASTS)]
+    groups = max(2, min(folds, MOST_CONTRASTS // len(classes)))
+    joined = torch.arange(folds, device=classes.device) % groups
+    counts = sums.fold_counts[:folds, classes]
+    sizes = torch.zeros(groups, len(classes), dtype=counts.dtype, device=counts.device).index_add_(0, joined, counts)
+    held = (sizes > 0).flatten()
+    products = torch.zeros((), dtype=torch.float64, device=counts.device)
+    for columns, left in sums.relabeled_sums(folds):
+        whole = sums.counts.unsqueeze(1) * (sums.centers.about[:, columns] - sums.middle[columns])  # k c
+        each = (whole - left[:folds])[:, classes]  # g k c: Σ (x − middle) of every fold
+        rows = each.new_zeros(groups, len(classes), each.shape[2]).index_add_(0, joined, each)
+        n = sizes.unsqueeze(2)
+        rows = (rows - n * (whole[classes] / sums.counts[classes].unsqueeze(1))) / n.clamp(min=1).sqrt()
+        flat = rows.flatten(0, 1)[held]
+        products = products + flat @ flat.T
+    return classes.repeat(groups)[held], products

@@ -1,0 +1,150 @@
+"""D of the population: what it is, that it comes out right where it is known, and where it is refused."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+import equisep
+from equisep import measure
+from equisep.errors import InputError
+from equisep.law.population import corrected, corrected_law
+from equisep.results import Corrected
+
+
+def population(
+    share: float, *, n: int = 1000, dim: int = 100, classes: int = 10, seed: int = 0
+) -> tuple[Tensor, Tensor, float]:
+    """Gaussian classes of unit spread whose D is a share of its chance level (K−1) n/d, and that D."""
+    make = torch.Generator().manual_seed(seed)
+    truth = share * (classes - 1) * n / dim
+    v, _ = torch.linalg.qr(torch.randn(dim, classes, generator=make, dtype=torch.float64))
+    means = (v - v.mean(dim=1, keepdim=True)).T * math.sqrt(classes * (classes - 1) / truth)
+    y = torch.arange(n) % classes
+    return means[y] + torch.randn(n, dim, generator=make, dtype=torch.float64), y, truth
+
+
+def test_the_value_is_nearer_to_the_truth_than_plain_d_and_its_interval_covers() -> None:
+    covered, values, plain = 0, [], []
+    for seed in range(20):
+        x, y, truth = population(0.5, seed=seed)
+        result = equisep.corrected_fuzziness(x, y)
+        assert result.value is not None and result.low is not None and result.high is not None
+        covered += result.low <= truth <= result.high
+        values.append(result.value / truth)
+        plain.append(equisep.fuzziness(x, y) / truth)
+    assert np.median(plain) < 0.75  # noise of the class means adds to SSb
+    assert np.median(values) == pytest.approx(1, abs=0.06)
+    assert covered >= 17
+
+
+def test_d_beyond_its_chance_level_is_refused_and_says_how_many_samples_would_do() -> None:
+    x, y, _ = population(20.0)
+    result = equisep.corrected_fuzziness(x, y)
+    assert result.value is None and result.low is None and result.folds == ()
+    assert result.chance == pytest.approx(90, rel=0.2)  # (K−1) n/d
+    assert result.needed_per_class is not None and result.needed_per_class > 100
+    assert str(result).startswith("not measurable from these samples: plain D stands at")
+    assert "samples per class are needed" in str(result)
+
+
+@pytest.mark.parametrize("change", ["moved", "turned", "scaled", "renamed"])
+def test_what_d_does_not_see_the_corrected_one_does_not_see(change: str) -> None:
+    x, y, _ = population(0.3, n=400, dim=30, classes=4)
+    before = equisep.corrected_fuzziness(x, y)
+    turn, _ = torch.linalg.qr(torch.randn(30, 30, dtype=torch.float64, generator=torch.Generator().manual_seed(1)))
+    other = {
+        "moved": lambda: equisep.corrected_fuzziness(x + 1e3, y),
+        "turned": lambda: equisep.corrected_fuzziness(x @ turn, y),
+        "scaled": lambda: equisep.corrected_fuzziness(1e-4 * x, y),
+        "renamed": lambda: equisep.corrected_fuzziness(x, 30 - y),
+    }[change]()
+    assert other.value == pytest.approx(before.value, rel=1e-9)
+    assert (other.low, other.high) == (pytest.approx(before.low, rel=1e-5), pytest.approx(before.high, rel=1e-5))
+
+
+def test_many_samples_need_no_correction() -> None:
+    x, y, _ = population(0.001, n=40_000, dim=4, classes=2)
+    result = equisep.corrected_fuzziness(x[:, :4], y)
+    assert result.value == pytest.approx(equisep.fuzziness(x, y), rel=0.01)
+
+
+def test_classes_of_one_sample_are_refused_with_the_class() -> None:
+    x, y, _ = population(0.3, n=100)
+    y = torch.where(torch.arange(100) == 7, 17, y)
+    with pytest.raises(
+        InputError, match=r"needs 2 samples or more of every class .* 1 of class 17\. Leave that class out"
+    ):
+        equisep.corrected_fuzziness(x, y)
+
+
+def network() -> nn.Sequential:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(100, 60), nn.ReLU(), nn.Linear(60, 30), nn.ReLU(), nn.Linear(30, 10))
+
+
+def test_a_sample_of_more_data_says_so_and_its_law_is_told_beside() -> None:
+    x, y, _ = population(0.3)
+    whole, part = (measure(network(), (x.float(), y), whole=whole, coordinates=0) for whole in (True, False))
+    assert whole.whole is True and part.whole is False
+    assert whole.curve() == part.curve()
+    assert part.sites[0].corrected == whole.sites[0].corrected  # the numbers are the same; what is asked differs
+    same = equisep.corrected_fuzziness(x.float(), y)
+    assert part.sites[0].corrected is not None
+    assert part.sites[0].corrected.value == pytest.approx(
+        same.value, rel=0.1
+    )  # `measure` deals out other folds
+    law = part.laws["corrected"]
+    assert law.curve == tuple(site.corrected.value for site in part.sites if site.corrected is not None)
+    assert "rho" in law.intervals
+    codes = {note.code for note in part.notes}
+    assert ("sample-size" in codes) == (
+        not law.intervals["rho"].low <= part.law.rho <= law.intervals["rho"].high or law.verdict != part.law.verdict
+    )
+    assert "sample-size" not in {note.code for note in whole.notes}
+
+
+def test_sites_where_d_cannot_be_told_are_noted_first(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    x, y, _ = population(20.0)
+    profile = measure(network(), (x.float(), y), whole=False, coordinates=0)
+    assert profile.notes[0].code == "too-few-samples"
+    assert profile.laws["corrected"].rho is None
+    again = equisep.Profile.load(profile.save(tmp_path / "p.json"))
+    assert again == profile
+
+
+def test_test_data_are_always_a_sample() -> None:
+    x, y, _ = population(0.3)
+    profile = measure(network(), (x.float(), y), (x.float()[:600], y[:600]), coordinates=0)
+    assert all(site.corrected_test is not None for site in profile.sites)
+    assert "corrected test" in profile.laws
+
+
+def test_rows_of_one_sample_are_no_further_samples() -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(4 * 36, 2))
+    x, y = torch.randn(60, 1, 8, 8), torch.arange(60) % 2
+    profile = measure(model, (x, y), sites=["1"], reduction="positions", coordinates=0)
+    assert all(site.corrected is None for site in profile.sites)
+
+
+def test_estimates_that_differ_too_much_or_are_not_positive_give_no_value() -> None:
+    asked = {"plain": 1.0, "chance": 10.0, "counts": [50, 50]}
+    steady = corrected(1.1, [1.1] * 10, **asked)  # type: ignore[arg-type]
+    assert steady.value == pytest.approx(1.1) == steady.low
+    assert corrected(1.1, [0.2, 5.0] * 5, **asked).reason == "D differs too much between parts of the samples"  # type: ignore[arg-type]
+    assert corrected(-0.1, [1.0] * 10, **asked).value is None  # type: ignore[arg-type]
+    assert corrected(1.1, [1.1] * 9 + [-1.0], **asked).value is None  # type: ignore[arg-type]
+    assert corrected(None, [], **asked).value is None  # type: ignore[arg-type]
+
+
+def test_the_law_begins_where_d_can_be_told() -> None:
+    known = [Corrected(value=v, low=v, high=v, folds=(v,) * 10) for v in (8.0, 4.0, 2.0)]
+    law = corrected_law([Corrected(reason="few"), *known])
+    assert law is not None and law.rho == pytest.approx(0.5) and law.curve == (8.0, 4.0, 2.0)
+    assert corrected_law([known[0], Corrected(reason="few"), known[2]]).rho is None  # type: ignore[union-attr]
+    assert corrected_law([None, None]) is None
