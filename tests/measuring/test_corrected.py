@@ -95,9 +95,7 @@ def test_a_sample_of_more_data_says_so_and_its_law_is_told_beside() -> None:
     assert part.sites[0].corrected == whole.sites[0].corrected  # the numbers are the same; what is asked differs
     same = equisep.corrected_fuzziness(x.float(), y)
     assert part.sites[0].corrected is not None
-    assert part.sites[0].corrected.value == pytest.approx(
-        same.value, rel=0.1
-    )  # `measure` deals out other folds
+    assert part.sites[0].corrected.value == pytest.approx(same.value, rel=0.1)  # `measure` deals out other folds
     law = part.laws["corrected"]
     assert law.curve == tuple(site.corrected.value for site in part.sites if site.corrected is not None)
     assert "rho" in law.intervals

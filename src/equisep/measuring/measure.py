@@ -106,9 +106,10 @@ def measure(
     epsilon        nearest-center accuracy of 1 − ε counts as separated, for the effective depth (Galanti & Galanti: 99 %).
     intervals      `auto` and `jackknife` (over folds), `bootstrap` (over samples, from `resamples`; needs all features in
                    memory), `none`; at `level`.
-    whole          whether the training data are all there are, as is thought unless told: D is theirs, exactly. False where they are a sample of more, as
-                   test data always are: then D of the population is the question (`SiteReading.corrected`, the law
-                   `profile.laws["corrected"]`), which plain D understates where features are many and samples few.
+    whole          whether the training data are all there are, as is thought unless told: D is theirs, exactly. False where they
+                   are a sample of more, as test data always are: then D of the population is the question
+                   (`SiteReading.corrected`, the law `profile.laws["corrected"]`), which plain D understates where features
+                   are many and samples few.
     memory         bytes of features to keep (1 GiB); beyond it the first sites, whose features are not kept, are read twice:
                    their memory stays O(K·d), and the second forward pass ends after the last of them. No number depends on it.
     coordinates    how many samples to keep as two principal components for plots; 0 keeps none.
