@@ -124,9 +124,67 @@ def _covered(row: Row | None) -> str:
     return f"{percent(row['covers'])} (of {100 * row['printed']:.0f} %)"
 
 
+def population_values() -> str:
+    """D of the population where d ≥ 5 K."""
+    return _population(rows_of("population", "values"))
+
+
+def population_beyond() -> str:
+    """… and elsewhere."""
+    return _population(rows_of("population", "beyond"))
+
+
+def _population(rows: Sequence[Row]) -> str:
+    """A line per population and share of the chance level."""
+    table = []
+    for row in sorted(
+        rows, key=lambda row: (row["classes"], row["dim"], row["n"], row["spectrum"], row["odds"], row["kind"])
+    ):
+        words = [f"{row['classes']} classes, d {row['dim']}, n {row['n']}, {row['spectrum']}"]
+        words += [f"{row['odds']:g} : 1"] if row["odds"] != 1 else []
+        words += [row["kind"]] if row["kind"] else []
+        value = "–" if row.get("corrected") is None or row["no_value"] > 0.98 else f"{row['corrected']:.2f}"
+        covers = "–" if value == "–" else percent(row["covers"])
+        table.append(
+            [
+                ", ".join(words), f"{row['share']:g}", f"{row['plain']:.2f}", value, covers, percent(row["no_value"]),
+                percent(row["plain_covers_this_size"]), str(row["draws"]),
+            ]
+        )  # fmt: skip
+    titles = [
+        "population",
+        "D / chance",
+        "plain / D",
+        "corrected / D",
+        "covers D",
+        "no value",
+        "plain covers its own",
+        "draws",
+    ]
+    return markdown(titles, table)
+
+
+def population_laws() -> str:
+    """ρ and half-life over eight sites."""
+    table = [
+        [
+            f"{row['classes']} classes, d {row['dim']}, n {row['n']}, {row['spectrum']}", f"{row['share']:g}",
+            f"{row['plain_rho']:.3f}", percent(row["plain_rho_covers_truth"]), f"{row['rho']:.3f}", percent(row["rho_covers"]),
+            percent(row["half_life_covers"]), percent(row["all_sites"]), str(row["draws"]),
+        ]
+        for row in rows_of("population", "laws")
+    ]  # fmt: skip
+    titles = [
+        "population", "first D / chance", "plain ρ", "its interval covers 0.5", "corrected ρ", "covers 0.5", "half-life covers",
+        "all 8 sites told", "draws",
+    ]  # fmt: skip
+    return markdown(titles, table)
+
+
 PARTS: Mapping[str, Callable[[], str]] = {
     "false alarms": false_alarms, "power": power, "laws": laws, "recorded": recorded, "paired": paired,
-    "apart": apart,
+    "apart": apart, "population values": population_values, "population beyond": population_beyond,
+    "population laws": population_laws,
 }  # fmt: skip
 
 

@@ -169,8 +169,8 @@ def by_formula(x: Array, y: Labels, classes: int) -> Array:
     group = fold.numpy() * classes + y
     members = (group == np.arange(FOLDS * classes)[:, None]).astype(np.float64)  # g·k n
     sums, counts = (members @ x).reshape(FOLDS, classes, -1), members.sum(axis=1).reshape(FOLDS, classes)
-    parts = [x[fold.numpy() == g] for g in range(FOLDS)]
-    products = np.stack([part.T @ part for part in parts])
+    parts = [[x[(fold.numpy() == g) & (y == k)] for k in range(classes)] for g in range(FOLDS)]
+    products = np.stack([np.stack([part.T @ part for part in row]) for row in parts])  # g k d d
 
     def kept(each: Array) -> Array:
         """Of all samples, and of those outside each fold."""
@@ -178,10 +178,11 @@ def by_formula(x: Array, y: Labels, classes: int) -> Array:
         return np.concatenate([whole[None], whole - each])
 
     sums, counts, products = kept(sums), kept(counts), kept(products)
-    n = counts.sum(axis=1)
+    shares = counts[0] / counts[0].sum()  # classes keep their shares of the whole where a fold is left out
     means = sums / counts[..., None]
-    within = (products - np.einsum("lkd,lke->lde", means * counts[..., None], means)) / n[:, None, None]
-    rows = np.sqrt(counts / n[:, None])[..., None] * (means - (sums.sum(axis=1) / n[:, None])[:, None])
+    centered = products - np.einsum("lkd,lke->lkde", means * counts[..., None], means)
+    within = np.einsum("lk,lkde->lde", shares / counts, centered)
+    rows = np.sqrt(shares)[:, None] * (means - np.einsum("k,lkd->ld", shares, means)[:, None])
     values, vectors = np.linalg.eigh(rows @ rows.transpose(0, 2, 1))
     values, vectors = values[:, 1:], vectors[:, :, 1:]  # the least is 0: rows are centered
     along = rows.transpose(0, 2, 1) @ vectors / values[:, None, :]  # v_j/s_j

@@ -80,3 +80,25 @@ def test_a_small_run_of_paired_intervals(made: Any) -> None:
     rows = {row["number"]: row for row in paired["coverage"](setup, 40)}
     for name in ("rho", "D 2", "D 4"):
         assert rows[name]["printed"] > 0.8 and rows[name]["covers"] > 0.8, name
+
+
+def test_d_of_the_population_is_told_and_covered_as_the_page_says() -> None:
+    """Up to the chance level the median is within 15 %, where it is told in at least half of the draws."""
+    rows = committed("population")["tables"]["values"]
+    assert min(row["draws"] for row in rows) >= 1000
+    told = [row for row in rows if row["share"] <= 1 and row["no_value"] <= 0.5]
+    assert all(abs(row["corrected"] - 1) < 0.15 and 0.92 <= row["covers"] <= 0.99 for row in told)
+    assert all(row["no_value"] >= 0.9 for row in rows if row["share"] >= 10)
+    assert all(row["plain_covers_this_size"] > 0.92 for row in rows)
+    for row in committed("population")["tables"]["laws"]:
+        assert row["rho_covers"] >= 0.9
+
+
+def test_a_small_run_of_the_population(made: Any) -> None:
+    population = made("population")
+    row = population["one_case"]((population["Case"](4, 40, 200), 0.3, 25, 1))
+    assert row["corrected"] == pytest.approx(1, abs=0.15)
+    assert row["covers"] >= 0.84 and row["no_value"] <= 0.1
+    assert row["plain"] < 0.9
+    law = population["one_law"]((population["Case"](4, 40, 200), 0.1, 4, 1))
+    assert law["rho"] == pytest.approx(0.5, abs=0.02)

@@ -46,7 +46,7 @@ from equisep.cli.options import (
     asked_readings,
     asked_sites,
 )
-from equisep.errors import EquisepError
+from equisep.errors import EquisepError, InputError
 from equisep.files import encode
 from equisep.results import Note, Profile
 
@@ -133,6 +133,14 @@ def measure(
             "the population stands beside.",
         ),
     ] = None,
+    subsamples: Annotated[
+        str | None,
+        _option(
+            "--subsamples",
+            STATISTICS,
+            "Instead of the profile: D, ρ and r of nested parts of the training data, such as 50,100,200 per class.",
+        ),
+    ] = None,
     memory: Annotated[
         float | None,
         _option(
@@ -166,9 +174,11 @@ def measure(
 
     from equisep.devices import usable_device
     from equisep.measuring import measure as measure_model
+    from equisep.measuring import subsamples as subsampled
     from equisep.measuring.notes import Notes
     from equisep.models import loaded_model, loading_words
     from equisep.report.plots import plot_law, save_figure
+    from equisep.report.subsamples import render_subsamples, subsample_record
 
     flags = DataFlags(
         data=data, split=split, batch_size=batch_size, seed=seed, data_dir=data_dir, per_class=per_class, prepare=prepare,
@@ -203,6 +213,12 @@ def measure(
         say(source.words, quiet=quiet)
         given = {name: value for name, value in options.items() if value is not None}
         given.setdefault("whole", per_class is None and split != "test")
+        if subsamples is not None:
+            sizes = _sizes(subsamples)
+            with redirect_stdout(sys.stderr):
+                parts = subsampled(loaded.model, source.train, sizes, **_of_parts(given), progress=progress)
+            print_json([subsample_record(part) for part in parts]) if json else out.print(render_subsamples(parts))
+            return
         with _rescued(out_file, quiet=quiet), redirect_stdout(sys.stderr):
             profile = measure_model(loaded.model, source.train, source.test, **given, progress=progress)
     settings = {**profile.settings, "data": source.record, "model": model, "checkpoint": checkpoint and str(checkpoint)}
@@ -213,6 +229,24 @@ def measure(
     if plot is not None:
         saved(save_figure(plot_law(profile), plot), "plot", quiet=quiet)
     print_json(profile.to_dict()) if json else out.print(_in_options(profile))
+
+
+def _sizes(words: str) -> list[int]:
+    """`50,100,200` as numbers."""
+    parts = [part.strip() for part in words.split(",")]
+    if not all(part.isdigit() and len(part) < 10 for part in parts):
+        raise InputError(f"`--subsamples` takes samples per class, such as 50,100,200; found `{words}`.")
+    return [int(part) for part in parts]
+
+
+def _of_parts(given: dict[str, Any]) -> dict[str, Any]:
+    """The options that hold for parts of the data too: one reading, no pictures."""
+    readings = given.get("readings") or ("eval",)
+    names = readings.split(",") if isinstance(readings, str) else list(readings)
+    if len(names) > 1:
+        raise InputError(f"`--subsamples` reads in one reading; found {', '.join(names)}. Name one with `--reading`.")
+    dropped = ("whole", "coordinates", "intervals")
+    return {name: value for name, value in given.items() if name not in dropped}
 
 
 def _in_options(profile: Profile) -> Profile:

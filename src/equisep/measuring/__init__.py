@@ -3,5 +3,6 @@
 from equisep.measuring.corrected import corrected_fuzziness
 from equisep.measuring.measure import measure
 from equisep.measuring.options import METRICS, Options
+from equisep.measuring.subsamples import subsamples
 
-__all__ = ["METRICS", "Options", "corrected_fuzziness", "measure"]
+__all__ = ["METRICS", "Options", "corrected_fuzziness", "measure", "subsamples"]

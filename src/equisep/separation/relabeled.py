@@ -10,7 +10,7 @@ from torch import Tensor
 from equisep.separation.assignments import Assignments
 from equisep.separation.convention import Convention
 from equisep.separation.group_sums import GroupSums
-from equisep.separation.noise.population import NoisyMeans
+from equisep.separation.noise.population import NoisyMeans, noisy_means
 from equisep.separation.subspace import rounding_cut
 from equisep.shapes import Bool, Float64, Int, Shaped
 
@@ -117,20 +117,17 @@ class Relabelings:
         within = self.convention.weights(self.shares[: self.folds]).within
         return (within / (self.counts[: self.folds] - 1).clamp(min=1)).sqrt()
 
-    def noisy_means(self, spreads: Float64[Tensor, " k"]) -> list[NoisyMeans]:
+    def noisy_means(self, spreads: Float64[Tensor, " k"]) -> NoisyMeans | None:
         """B̂ without each fold, its scatter and the noise that classes of these unbiased summed variances give it."""
         if self.scatter is None:
-            return []
-        weights = self.convention.weights(self.shares[: self.folds])
-        share = weights.between * spreads / self.counts[: self.folds].clamp(min=1)  # g k
-        s = self.singular_values[: self.folds]  # g r
-        scatter = s.square().unsqueeze(2) * self.scatter * s.square().unsqueeze(1)
-        noise = self.vectors.mT @ (share.unsqueeze(2) * self.vectors)
-        totals = (weights.within @ spreads).tolist()
-        return [
-            NoisyMeans(*each, total=total, dim=self.dim)
-            for each, total in zip(zip(s, scatter, noise, strict=True), totals, strict=True)
-        ]
+            return None
+        folds, r = slice(0, self.folds), min(self.present - 1, self.width)
+        weights = self.convention.weights(self.shares[folds])
+        share = weights.between * spreads / self.counts[folds].clamp(min=1)  # g k
+        s, u = self.singular_values[folds, :r], self.vectors[:, :, :r]  # g r, g k r
+        scatter = s.square().unsqueeze(2) * self.scatter[:, :r, :r] * s.square().unsqueeze(1)
+        noise = u.mT @ (share.unsqueeze(2) * u)
+        return noisy_means(s, scatter, noise, weights.within @ spreads, dim=self.dim)
 
     def _labels(self, rows: Assignments) -> tuple[Int[Tensor, "l n"], Bool[Tensor, "l n"]]:
         """The class of every row under every labeling, and whether the labeling counts it."""

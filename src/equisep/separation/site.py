@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor, nn
@@ -317,9 +317,10 @@ class TestSite:
     __test__ = False
 
     def __init__(self, train: Spread, task: SiteTask) -> None:
-        self.train, self.task = train, task
+        # one random labeling: of test data the chance level only says where D of the population cannot be told
+        self.train, self.task = train, replace(task, relabelings=min(task.relabelings, 1))
         self.sums: GroupSums | None = GroupSums(
-            classes=train.centers.classes, folds=task.folds, relabelings=task.relabelings
+            classes=train.centers.classes, folds=task.folds, relabelings=self.task.relabelings
         )
         self.nearest = _Nearest(train.subspace, task.layer)
 

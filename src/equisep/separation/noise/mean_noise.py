@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from equisep.separation.convention import Convention
 from equisep.separation.group_sums import GroupSums
-from equisep.separation.noise.population import NoisyMeans, population_fuzziness
+from equisep.separation.noise.population import NoisyMeans, noisy_means, population_fuzziness
 from equisep.separation.relabeled import Relabelings
 from equisep.separation.subspace import ClassSubspace
 from equisep.shapes import Float64, Int
@@ -51,20 +52,18 @@ class MeanNoise:
         """D of the population; `variances` are the summed variances within classes, `rank` is that above rounding."""
         counts, present = self.space.counts, int((self.space.counts > 0).sum())
         spreads = variances * (counts / (counts - 1).clamp(min=1))  # unbiased
-        left = [_on_cpu(each) for each in relabelings.noisy_means(spreads)]
-        if not 0 < present - 1 <= rank or not left or bool((spreads[counts > 0] <= 0).any()):
+        left = relabelings.noisy_means(spreads)
+        if not 0 < present - 1 <= rank or left is None or bool((spreads[counts > 0] <= 0).any()):
             return PopulationEstimate(None)
         own = self._own(spreads)
-        total = float(self.weights.within @ spreads)
-        scale = (total / spreads[self.owners]).sqrt()
-        values = torch.linalg.eigvalsh((scale.unsqueeze(1) * self.products * scale).cpu()).clamp(min=0)
-        noise = values[len(values) - self.rank :]
-        found = [population_fuzziness(each, noise) for each in (_on_cpu(own), *left)]
-        known = [each for each in found if each is not None]
-        if len(known) < len(found):
+        both = own.beside(left)
+        scale = (float(own.totals[0]) / spreads[self.owners]).sqrt()
+        values = np.linalg.eigvalsh((scale.unsqueeze(1) * self.products * scale).cpu().numpy()).clip(min=0)
+        found = population_fuzziness(both, values[len(values) - self.rank :])
+        if found is None:
             return PopulationEstimate(None)
-        first, *others = (self.convention.normalized(each.value, classes=present) for each in known)
-        return PopulationEstimate(first, tuple(others), known[0].second_order)
+        first, *others = (self.convention.normalized(float(value), classes=present) for value in found.values)
+        return PopulationEstimate(first, tuple(others), float(found.second_order[0]))
 
     @property
     def rank(self) -> int:
@@ -77,11 +76,9 @@ class MeanNoise:
         left = self.weights.between.sqrt().unsqueeze(1) * space.coordinates / s  # k r, U of B = U S Vᵀ
         noise = left.T @ ((self.weights.between * spreads / space.counts.clamp(min=1)).unsqueeze(1) * left)
         scatter = s.unsqueeze(1) * self.scatter * s
-        return NoisyMeans(s, scatter, noise, float(self.weights.within @ spreads), space.directions.shape[0])
-
-
-def _on_cpu(means: NoisyMeans) -> NoisyMeans:
-    return NoisyMeans(means.singular_values.cpu(), means.scatter.cpu(), means.noise.cpu(), means.total, means.dim)
+        total = self.weights.within @ spreads
+        alone = (each.unsqueeze(0) for each in (s, scatter, noise, total))
+        return noisy_means(*alone, dim=space.directions.shape[0])
 
 
 def _contrasts(sums: GroupSums, folds: int) -> tuple[Int[Tensor, " m"], Float64[Tensor, "m m"]]:

@@ -14,145 +14,156 @@ where q = Tr S²(I + δS)⁻², off the subspace, comes from differences of fold
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import torch
+import numpy as np
 from torch import Tensor
 
 from equisep.shapes import Float64
 
-BISECTIONS = 100
+BISECTIONS = 64
+Values = Float64[np.ndarray, " l"]
+Matrices = Float64[np.ndarray, "l r r"]
 
 
 @dataclass(frozen=True, slots=True)
 class NoisyMeans:
-    """What the data say of B̂ in its own singular basis: s, A = B̂ΣB̂ᵀ and the Gram matrix that noise alone would have.
+    """What l data sets say of B̂, each in its own singular basis: s, A = B̂ΣB̂ᵀ and the Gram matrix that noise alone would have.
 
-    `total` is Tr Σ within classes. A and the noise are unbiased: sums of squares are divided by n_k − 1.
+    `totals` are Tr Σ within classes. A and the noise are unbiased: sums of squares are divided by n_k − 1. Data sets stand side
+    by side (all samples, then without each fold), so that their small matrices cost little more than those of one.
     """
 
-    singular_values: Float64[Tensor, " r"]
-    scatter: Float64[Tensor, "r r"]
-    noise: Float64[Tensor, "r r"]
-    total: float
+    singular_values: Float64[np.ndarray, "l r"]
+    scatter: Matrices
+    noise: Matrices
+    totals: Values
     dim: int
 
     @property
-    def n(self) -> float:
+    def n(self) -> Values:
         """The number of samples that the noise speaks of: S = Σ/n."""
-        return self.total * len(self.singular_values) / float(self.noise.trace())
+        sizes: Values = self.totals * self.singular_values.shape[1] / _trace(self.noise)
+        return sizes
 
-    @property
-    def plain(self) -> float:
-        """Tr Σ SSb⁺ as the means are: plug-in D with an unbiased Σ."""
-        return float((self.scatter.diagonal() / self.singular_values**4).sum())
+    def beside(self, other: NoisyMeans) -> NoisyMeans:
+        """Both side by side."""
+        return NoisyMeans(
+            np.concatenate([self.singular_values, other.singular_values]),
+            np.concatenate([self.scatter, other.scatter]),
+            np.concatenate([self.noise, other.noise]),
+            np.concatenate([self.totals, other.totals]),
+            self.dim,
+        )
+
+
+def noisy_means(singular_values: Tensor, scatter: Tensor, noise: Tensor, totals: Tensor, *, dim: int) -> NoisyMeans:
+    """From tensors of any device."""
+    return NoisyMeans(
+        singular_values.cpu().numpy(), scatter.cpu().numpy(), noise.cpu().numpy(), totals.cpu().numpy(), dim
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
-    """D of the population, and the share of its variance that is of second order in the noise of the means.
+class Estimates:
+    """D of the population, and the share of its variance that is of second order in the noise of the means, of each data set.
 
     A jackknife counts the variance of second-order terms twice (Efron & Stein 1981).
     """
 
-    value: float
-    second_order: float
+    values: Values
+    second_order: Values
 
 
-def population_fuzziness(means: NoisyMeans, noise: Float64[Tensor, " q"]) -> Estimate | None:
+def population_fuzziness(means: NoisyMeans, noise: Float64[np.ndarray, " q"]) -> Estimates | None:
     """D without the noise of the means; `noise` are the eigenvalues of the Gram matrix of rows with covariance Σ alone.
 
     None where B̂ has a direction without any length, or noise has no size.
     """
-    s, n = means.singular_values, means.n
-    if not len(s) or not float(s.min()) > 0 or not len(noise) or not float(noise[-1]) > 0:
+    s = means.singular_values
+    if not s.size or not s.min() > 0 or len(noise) < 2 or not noise[-1] > 0:
         return None
-    unit = means.noise * (n / means.total)  # 1 on the diagonal, but for classes of different spread
-    chosen = _resolvent(means, unit)
-    if chosen is None:
+    n = means.n
+    unit = means.noise * (n / means.totals)[:, None, None]  # 1 on the diagonal, but for classes of different spread
+    solved = _resolvent(means, unit)
+    if solved is None:
         return None
-    z, q = chosen
-    a = means.scatter
-    qa = q @ a
-    x, pull = float((qa @ q).trace()), float((qa @ q @ unit).trace())
-    delta, delta2 = float((q @ unit).trace()), float((q @ unit @ q).trace())
-    moments = _noise_moments(noise / n, delta)
-    if moments is None:
+    z, q = solved
+    qa = q @ means.scatter
+    p = qa @ q  # QAQ, whose trace is D but for the noise
+    x, pull = _trace(p), _trace(p @ unit)
+    delta, delta2 = _trace(q @ unit), _trace(q @ unit @ q)
+    first, second = _noise_moments(noise / n[:, None], delta)
+    if not (first > 0).all() or not (second > 0).all():
         return None
-    off = min(1.0, z / moments.first)  # the share of the noise that lies off the subspace
-    even = min(1.0, moments.first**2 / (means.dim * moments.second))  # 1: the same spread in every direction
-    square = moments.second * off * (off + (1 - off) * even)
-    value = n * (x - n * square * delta2) / (n + pull)
-    return Estimate(value, _second_order(qa, q, n, moments.second))
+    off = np.minimum(1.0, z / first)  # the share of the noise that lies off the subspace
+    even = np.minimum(1.0, first**2 / (means.dim * second))  # 1: the same spread in every direction
+    square = second * off * (off + (1 - off) * even)
+    values = n * (x - n * square * delta2) / (n + pull)
+    return Estimates(values, _second_order(p, q, n, second))
 
 
-def _resolvent(means: NoisyMeans, unit: Float64[Tensor, "r r"]) -> tuple[float, Float64[Tensor, "r r"]] | None:
+def _resolvent(means: NoisyMeans, unit: Matrices) -> tuple[Values, Matrices] | None:
     """z₀ and Q(z₀) = (B̂B̂ᵀ − z₀ U)⁻¹, U the noise of every direction relative to their mean."""
-    root, info = torch.linalg.cholesky_ex(unit)
-    if int(info):
+    try:
+        inverse = np.linalg.inv(np.linalg.cholesky(unit))
+    except np.linalg.LinAlgError:
         return None
-    inverse = torch.linalg.solve_triangular(
-        root, torch.eye(len(root), dtype=root.dtype, device=root.device), upper=False
-    )
-    values, vectors = torch.linalg.eigh(inverse @ torch.diag(means.singular_values**2) @ inverse.T)
-    along = (vectors.T @ inverse @ means.scatter @ inverse.T @ vectors).diagonal()
-    n, least = means.n, float(values[0])
-    if least <= 0:
+    turned = inverse.swapaxes(1, 2)
+    values, vectors = np.linalg.eigh((inverse * means.singular_values[:, None, :] ** 2) @ turned)  # l r, l r r
+    if not (values > 0).all():
         return None
+    basis = turned @ vectors
+    along = np.einsum("lir,lij,ljr->lr", basis, means.scatter, basis, optimize=True)
+    n = means.n
 
-    def over(z: float) -> bool:
-        return z + float((along / (values - z)).sum()) / n > means.total / n
+    def over(z: Values) -> Float64[np.ndarray, " l"]:
+        gaps: Values = z + (along / (values - z[:, None])).sum(axis=1) / n - means.totals / n
+        return gaps
 
-    z = 0.0 if over(0.0) else _root(over, 0.0, min(least * (1 - 1e-12), means.total / n))
-    basis = inverse.T @ vectors
-    return z, basis @ torch.diag(1 / (values - z)) @ basis.T
-
-
-@dataclass(frozen=True, slots=True)
-class _Moments:
-    first: float  # Tr S(I + δS)⁻¹
-    second: float  # Tr S²(I + δS)⁻²
+    low = np.zeros(len(n))
+    z = np.where(over(low) > 0, 0.0, _root(over, low, np.minimum(values[:, 0] * (1 - 1e-12), means.totals / n)))
+    q: Matrices = (basis / (values - z[:, None])[:, None, :]) @ basis.swapaxes(1, 2)
+    return z, q
 
 
-def _noise_moments(values: Float64[Tensor, " q"], delta: float) -> _Moments | None:
-    """The moments of S from the Gram matrix W of m rows that have covariance S, whatever the spectrum of S.
+def _noise_moments(values: Float64[np.ndarray, "l q"], delta: Values) -> tuple[Values, Values]:
+    """Tr S(I + δS)⁻¹ and Tr S²(I + δS)⁻² from the Gram matrix W of m rows that have covariance S, whatever the spectrum of S.
 
     For such rows Tr(W − z)⁻¹ = δ gives Tr S(I + δS)⁻¹ = z + m/δ (Marčenko & Pastur 1967, Silverstein 1995), and its
     derivative by −δ the second moment.
     """
-    m, least, most = len(values), float(values[0]), float(values[-1])
-    if m < 2:
-        return None
+    m, least, top = values.shape[1], values[:, :1], np.log(values[:, -1])
+    above = values - least
     # z = least − e^t; Tr(W − z)⁻¹ falls as t grows
-    at = _root(
-        lambda t: float((1 / (values - least + math.exp(t))).sum()) < delta, math.log(most) - 60, math.log(most) + 30
-    )
-    gaps = values - least + math.exp(at)
-    mean = m / float((1 / gaps).sum())
+    at = _root(lambda t: delta - (1 / (above + np.exp(t)[:, None])).sum(axis=1), top - 45, top + 25)
+    gaps = above + np.exp(at)[:, None]
+    mean = m / (1 / gaps).sum(axis=1)
     # m/δ² − 1/Tr(W − z)⁻², and z + m/δ, without their cancellation where δ is small
-    spread = float(((mean / gaps - 1).square()).sum()) / m
-    second = mean * mean * spread / (m * (1 + spread))
-    first = float(values.mean()) - float(((gaps - mean) ** 2 / gaps).mean())
-    return _Moments(first, second) if first > 0 and second > 0 else None
+    spread = ((mean[:, None] / gaps - 1) ** 2).mean(axis=1)
+    second: Values = mean * mean * spread / (m * (1 + spread))
+    first: Values = values.mean(axis=1) - ((gaps - mean[:, None]) ** 2 / gaps).mean(axis=1)
+    return first, second
 
 
-def _second_order(qa: Float64[Tensor, "r r"], q: Float64[Tensor, "r r"], n: float, second: float) -> float:
+def _second_order(p: Matrices, q: Matrices, n: Values, second: Values) -> Values:
     """The share of Var D that comes from N Nᵀ, in the leading terms where Σ turns no direction of the means."""
-    p = qa @ q  # QAQ, whose trace is D but for the noise
-    linear, scatter = 4 / n * float((p @ p @ p).trace()), 2 / n * float((p @ p).trace())
-    square = 2 * second * float((p @ q).square().sum())
-    whole = linear + scatter + square
-    return square / whole if whole > 0 else 0.0
+    linear, scatter = 4 / n * _trace(p @ p @ p), 2 / n * _trace(p @ p)
+    square = 2 * second * ((p @ q) ** 2).sum(axis=(1, 2))
+    shares: Values = square / (linear + scatter + square)
+    return shares
 
 
-def _root(over: Callable[[float], bool], low: float, high: float) -> float:
-    """Where a monotone condition turns true, by bisection: the upper end."""
+def _trace(matrices: Matrices) -> Values:
+    traces: Values = np.trace(matrices, axis1=1, axis2=2)
+    return traces
+
+
+def _root(rising: Callable[[Values], Values], low: Values, high: Values) -> Values:
+    """Where rising functions, one per data set, turn positive, by bisection: the upper end."""
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        if over(middle):
-            high = middle
-        else:
-            low = middle
+        above = rising(middle) > 0
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
     return high

@@ -1,0 +1,78 @@
+"""subsamples: D and its law against the number of samples, from nested parts of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from equisep.data import Batches
+from equisep.data.sampling import permutation
+from equisep.errors import InputError
+from equisep.labels import as_tensor, label_vector
+from equisep.measuring.measure import measure
+from equisep.progress import Progress, silent
+from equisep.results import Profile
+
+METRICS = ("fuzziness", "null")
+_USE = 31  # of the seed: which samples of a class come first
+
+
+def subsamples(
+    model: nn.Module,
+    train: Any,
+    per_class: Sequence[int],
+    *,
+    seed: int = 0,
+    progress: Progress = silent,
+    **options: Any,
+) -> tuple[Profile, ...]:
+    """The profile of D (`metrics` fuzziness and null) for each number of samples per class, the smaller part of the larger.
+
+    >>> for part in equisep.measuring.subsamples(model, (x, y), per_class=(50, 100, 200)):
+    ...     print(sum(part.counts), part.law.rho, part.laws["corrected"].rho)
+
+    `train` is a pair (X, Y) or `Batches`: what can be taken apart. Where D of these parts rises with their size, it is noise of
+    the class means that it is short of, and `corrected` is the number to compare. The options are those of `measure`.
+    """
+    x, y, names, size = _taken_apart(train)
+    counts = np.bincount(y)
+    smallest = int(counts[counts > 0].min())
+    asked = sorted(set(per_class))
+    if not asked or asked[0] < 2:
+        raise InputError(
+            f"Subsamples have 2 samples per class or more; found {', '.join(map(str, per_class)) or 'none'}."
+        )
+    if asked[-1] > smallest:
+        rare = int(np.flatnonzero(counts == smallest)[0])
+        raise InputError(
+            f"A subsample of {asked[-1]} per class is larger than the data: class {rare} has {smallest} samples. "
+            f"Ask for {smallest} or fewer."
+        )
+    order = [
+        (members := np.flatnonzero(y == k))[permutation(len(members), seed=seed, use=_USE, key=int(k))]
+        for k in np.unique(y)
+    ]
+    profiles = []
+    for step, each in enumerate(asked):
+        rows = torch.from_numpy(np.sort(np.concatenate([members[:each] for members in order])))
+        data = Batches(x[rows], y[rows.numpy()], batch_size=size, seed=seed, class_names=names)
+        given = {"metrics": METRICS, "coordinates": 0, "whole": False, **options}
+        profiles.append(measure(model, data, seed=seed, **given))
+        progress("subsamples", step + 1, len(asked))
+    return tuple(profiles)
+
+
+def _taken_apart(train: Any) -> tuple[Tensor, np.ndarray[Any, np.dtype[np.int64]], Sequence[str], int]:
+    """Samples, labels, class names and the size of batches."""
+    if isinstance(train, Batches):
+        return train.x, train.y.cpu().numpy(), train.class_names, train.batch_size
+    if isinstance(train, tuple | list) and len(train) == 2 and hasattr(train[0], "shape"):
+        labels, _ = label_vector(train[1])
+        return as_tensor(train[0], what="The samples"), labels, (), 100
+    raise InputError(
+        f"Subsamples need data that can be taken apart: a pair (X, Y) or `Batches`; found {type(train).__name__}."
+    )
