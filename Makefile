@@ -36,8 +36,11 @@ install: $(VENV)/.dev  ## set up everything for development
 
 test: $(VENV)/.dev check  ## checks, then all tests
 	@echo "equisep: running the tests"
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(SHARED) $(ARGS)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(SHARED) --ignore=$(RAY) $(ARGS)
+	@echo "equisep: running the tests of a Ray cluster, which wants a process and the cores to itself"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(RAY)
 
+RAY  := tests/runs/test_ray_cluster.py
 FAST := $(addprefix tests/,test_house.py separation law results taps peeled compare figures properties measuring/test_measure_numbers.py measuring/test_measure_defaults.py)
 test-fast: $(VENV)/.dev  ## what guards the numbers and the house, for daily work
 	@echo "equisep: running the fast tests"

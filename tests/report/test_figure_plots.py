@@ -640,10 +640,10 @@ def test_words() -> None:
 
 
 def test_matplotlib_is_left_as_found(tmp_path) -> None:
-    before = dict(mpl.rcParams)
+    before, figures = dict(mpl.rcParams), list(mpl._pylab_helpers.Gcf.figs)
     save_drawn(evidence_of([Series("a", panel="p")], [Panel("p")], over_epochs), tmp_path / "figure.svg")
     assert dict(mpl.rcParams) == before
-    assert not mpl._pylab_helpers.Gcf.figs
+    assert list(mpl._pylab_helpers.Gcf.figs) == figures
 
 
 def test_drawing_needs_no_torch_and_no_pyplot() -> None:
