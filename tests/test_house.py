@@ -27,6 +27,7 @@ RANKS = [
     ["findings"],
     ["training", "measuring"],
     ["compare", "tracking", "distributed"],
+    ["advice"],
     ["figures"],
     ["runs"],
     ["report"],
