@@ -24,7 +24,9 @@ from measured_by_hand import (
 
 import equisep
 from equisep.measuring import METRICS, measure
+from equisep.models import Fnn
 from equisep.results import Profile
+from reference import plain
 
 ways = pytest.mark.parametrize("memory", [None, 0], ids=["buffered", "streamed"])
 modes = pytest.mark.parametrize("mode", ["eval", "mixed"])
@@ -108,8 +110,7 @@ def test_the_bias_belongs_in_nc4() -> None:
 
 # fields of the format that `measure` does not fill
 UNFILLED = {
-    "cdnv_directional", "ncc_class_train", "ncc_class_test",
-    "confused", "confused_test", "nearest", "cosines", "margins", "margins_test",
+    "cdnv_directional", "nearest", "cosines", "confused", "confused_test",
 }  # fmt: skip
 
 
@@ -211,6 +212,8 @@ def test_metrics_not_asked_for_are_none(asked: str, memory: int | None) -> None:
         "ncc": {"ncc_train", "ncc_test", "ncc_class_train", "ncc_class_test"},
         "traces": {"trace_within", "trace_between"},
         "spectrum": {"rank", "cut", "singular_values"},
+        "margins": set(),
+        "confusion": set(),
     }[asked]
     train, test = ([(x.repeat(16, 1), y.repeat(16)) for x, y in part] for part in both("balanced"))
     # 10 folds of 4 × 30 means fit 50,000 bytes, the features of 1920 samples do not
@@ -220,7 +223,9 @@ def test_metrics_not_asked_for_are_none(asked: str, memory: int | None) -> None:
     for site in profile.sites:
         given = {name for name in site.__dataclass_fields__ if getattr(site, name) is not None}
         assert given == {"index", "name", "dim"} | fields
-    assert (profile.classifier is not None) == (asked == "collapse")
+    assert (profile.classifier is not None) == (asked in ("collapse", "margins"))
+    assert (profile.classifier is not None and profile.classifier.margins is not None) == (asked == "margins")
+    assert (profile.confused_train is not None) == (profile.confused_test is not None) == (asked == "confusion")
     assert (profile.law.rho is not None) == (asked == "fuzziness")
     assert ("no-effective-depth" in codes(profile) or profile.effective_depth is not None) == (asked == "ncc")
 
@@ -243,6 +248,33 @@ def test_accuracies_per_class_are_those_of_the_samples() -> None:
     near = torch.cdist(train[-1].double(), means).argmin(dim=1)
     for k, value in enumerate(profile.sites[-1].ncc_class_train):
         assert value == float((near[y == k] == k).double().mean())
+
+
+def pairs(found: Any) -> list[tuple[int, int, float]]:
+    return [(pair.first, pair.second, pair.value) for pair in found]
+
+
+@ways
+def test_confused_pairs_and_margins_are_those_of_the_samples(memory: int | None) -> None:
+    profile, (_, y, scores), (_, y_test, scores_test) = measured("imbalanced", "eval", memory)
+    for found, own, given in ((profile.confused_train, y, scores), (profile.confused_test, y_test, scores_test)):
+        assert found and pairs(found) == plain.confused(own.numpy(), given.argmax(dim=1).numpy())
+    found = profile.classifier
+    assert found.margins == pytest.approx(plain.margins(scores.double().numpy(), y.numpy()), rel=1e-6)
+    assert found.margins_test == pytest.approx(plain.margins(scores_test.double().numpy(), y_test.numpy()), rel=1e-6)
+
+
+def test_a_class_without_samples_has_no_margin_and_an_infinite_score_has_none() -> None:
+    class Refusing(Fnn):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            scores = super().forward(x)
+            scores[:, 2] = -torch.inf
+            return scores
+
+    model = Refusing(widths=[9, 7, 6], inputs=8, classes=4)
+    x, y = samples([30, 30, 30])
+    found = measure(model, batches((x, y))).classifier.margins
+    assert found[2] is None and found[3] is None and None not in found[:2]
 
 
 def test_the_depth_that_does_as_well_as_the_network() -> None:

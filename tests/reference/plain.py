@@ -152,6 +152,21 @@ def cdnv(x: Array, y: Labels) -> float:
     return float(np.mean(values))
 
 
+def confused(y: Labels, guesses: Labels, *, most: int = 20) -> list[tuple[int, int, int]]:
+    """(class, class it was taken for, samples), most first, of equals the lowest classes first."""
+    counts: dict[tuple[int, int], int] = {}
+    for own, guess in zip(y.tolist(), guesses.tolist(), strict=True):
+        if own != guess:
+            counts[own, guess] = counts.get((own, guess), 0) + 1
+    return [(*pair, count) for pair, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))][:most]
+
+
+def margins(scores: Array, y: Labels) -> list[float]:
+    """Per class: the mean over its samples of the own score less the largest other."""
+    each = [row[own] - max(np.delete(row, own)) for row, own in zip(scores, y, strict=True)]
+    return [float(np.mean([m for m, own in zip(each, y, strict=True) if own == k])) for k in np.unique(y)]
+
+
 def effective_depth(errors: Sequence[float], epsilon: float) -> int | None:
     """Least l ≥ 1 with a nearest-center training error of at most ε (GG22)."""
     good = [site for site, error in enumerate(errors) if site >= 1 and error <= epsilon]

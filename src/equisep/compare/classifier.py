@@ -21,6 +21,7 @@ from equisep.labels import check_range
 from equisep.measuring.forward import Calling, run_model
 from equisep.measuring.probe import check_finite
 from equisep.measuring.reading import checked_mixing
+from equisep.measuring.scores import ScoreSums
 from equisep.progress import Progress, silent
 from equisep.results import Note, Reading, reading_named
 from equisep.separation.group_sums import class_sums
@@ -192,11 +193,9 @@ class _Sums:
         self.waiting: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
         self.rows = 0
         self.direct = True
-        self.counts = torch.zeros(classes, dtype=torch.int64, device="cpu")
-        self.hits = torch.zeros_like(self.counts)
+        self.scores = ScoreSums(classes, margins=True)
         # on the CPU, since not every device has float64
         self.squares = torch.zeros(classes, dtype=torch.float64, device="cpu")
-        self.margins = torch.zeros_like(self.squares)
         self.sums = torch.zeros(classes, layer.in_features, dtype=torch.float64, device="cpu")
 
     def hear(self, activation: Activation) -> None:
@@ -213,7 +212,7 @@ class _Sums:
                 f"The classifier `{self.name}` should be given one row of features per sample; at {where} it was given "
                 f"{given} for {len(labels)} samples. Name another with `classifier=`."
             )
-        classes = len(self.counts)
+        classes = self.scores.classes
         check_range(labels, classes, owner=f"`{_kind(self.model)}` has {classes} outputs")
         self.waiting.append((features.cpu(), returned.cpu(), scores.detach().cpu(), labels))
         self.rows += len(labels)
@@ -228,16 +227,10 @@ class _Sums:
         self.waiting, self.rows = [], 0
         check_finite(features, site=self.sites[0], where=where)
         self.direct = self.direct and torch.equal(returned, scores)
-        rows, logits, classes = features.to(torch.float64), scores.to(torch.float64), len(self.counts)
-        own = logits.gather(1, labels[:, None])[:, 0]
-        others = logits.scatter(1, labels[:, None], -torch.inf).amax(dim=1)
-        self.counts += torch.bincount(labels, minlength=classes)
-        self.hits += torch.bincount(labels[logits.argmax(dim=1) == labels], minlength=classes)
+        rows, classes = features.to(torch.float64), self.scores.classes
+        self.scores.add(scores, labels)
         self.sums += class_sums(rows, labels, classes=classes)
-        both = torch.stack([own - others, rows.square().sum(dim=1)], dim=1)
-        margins, squares = class_sums(both, labels, classes=classes).T
-        self.margins += margins
-        self.squares += squares
+        self.squares.index_add_(0, labels, rows.square().sum(dim=1))
 
     def finished(self, notes: tuple[Note, ...]) -> ClassifierInputs:
         """The sums as arrays."""
@@ -247,15 +240,16 @@ class _Sums:
                 "it, which the Layer-Peeled Model does not know."
             )
             notes = (*notes, Note("classifier-not-last", text))
+        assert self.scores.margins is not None
         bias = None if self.layer.bias is None else self.layer.bias.detach().cpu().to(torch.float64).numpy()
         return ClassifierInputs(
             name=self.name,
             weight=self.layer.weight.detach().cpu().to(torch.float64).numpy(),
             bias=bias,
-            counts=self.counts.numpy(),
-            hits=self.hits.numpy(),
+            counts=self.scores.counts.numpy(),
+            hits=self.scores.hits.numpy(),
             sums=self.sums.numpy(),
             squares=self.squares.numpy(),
-            margins=self.margins.numpy(),
+            margins=self.scores.margins.numpy(),
             notes=notes,
         )

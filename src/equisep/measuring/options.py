@@ -12,7 +12,9 @@ from equisep.separation import Center, Convention, Normalization, Weighting
 from equisep.separation.centers import PERFECT
 from equisep.taps import Calls, check_calls
 
-METRICS = ("fuzziness", "class_fuzziness", "null", "collapse", "cdnv", "ncc", "traces", "spectrum")
+METRICS = (
+    "fuzziness", "class_fuzziness", "null", "collapse", "cdnv", "ncc", "traces", "spectrum", "margins", "confusion",
+)  # fmt: skip
 Intervals = Literal["auto", "bootstrap", "jackknife", "none"]
 
 MEMORY = 2**30  # bytes of features kept, so that the data are read once

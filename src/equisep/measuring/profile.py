@@ -90,6 +90,8 @@ def profile_of(
         accuracy_test=reads[1].accuracy if test is not None else None,
         accuracy_class_train=reads[0].class_accuracy,
         accuracy_class_test=reads[1].class_accuracy if test is not None else None,
+        confused_train=reads[0].confused,
+        confused_test=reads[1].confused if test is not None else None,
         whole=options.whole,
         samples=reads[0].order.saved(n=reads[0].n, folds=plan.folds, seed=options.seed)
         if kind == "jackknife"
@@ -279,13 +281,13 @@ def _grain_choice(plan: Plan, grains: Mapping[str, GrainLaws]) -> GrainChoice:
 def _classifier_reading(
     plan: Plan, last: str, train: Passes[SiteStatistics], test: Passes[TestStatistics] | None, notes: Notes
 ) -> ClassifierReading | None:
-    """NC2 of the classifier's rows, and NC3 and NC4 with the class means it reads; None for a zero row."""
+    """NC2 of the classifier's rows, NC3 and NC4 with the class means it reads, and margins; None for a zero row."""
     index = plan.probe.index_of(last)
     layer, name = plan.layer_at(index), plan.probe.classifier
     if layer is None or name is None:
         note_classifier(notes, plan.probe.classes, last, plan.reduction)
         return None
-    if not plan.options.wants("collapse"):
+    if not plan.options.wants("collapse", "margins"):
         return None
     rows = as_float64(layer.weight)
     geometry = geometry_of(rows - rows.mean(dim=0))
@@ -299,6 +301,8 @@ def _classifier_reading(
         nc3=_nc3(layer, train.sites[index]),
         nc4=_disagreement(train.sites[index]),
         nc4_test=None if test is None else _disagreement(test.sites[index]),
+        margins=train.read.margins,
+        margins_test=None if test is None else test.read.margins,
     )
 
 

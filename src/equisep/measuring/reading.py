@@ -17,8 +17,9 @@ from equisep.measuring.forward import exact_arithmetic, run_model
 from equisep.measuring.notes import mixing_words
 from equisep.measuring.plan import Plan
 from equisep.measuring.probe import Probe, check_batch, check_finite
+from equisep.measuring.scores import ScoreSums
 from equisep.progress import Progress
-from equisep.results import Reading
+from equisep.results import ClassPair, Reading
 from equisep.results.readings import BY_BATCH
 from equisep.shapes import Int
 from equisep.taps import Activation, Rows, UnfitError, batch_norms, first_call, inner, listening, scores_of
@@ -29,7 +30,7 @@ Take = Callable[[int, Rows], None]
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a reading saw beside the features: label counts, fingerprints of the samples in order, hits per class.
+    """What a reading saw beside the features: label counts, fingerprints of the samples in order, sums of class scores.
 
     `mixing` says how batches in a user's order mix the classes, where BatchNorm went by them; `random` that the model draws
     random numbers.
@@ -37,7 +38,7 @@ class Read:
 
     counts: Int[Tensor, " k"]
     order: Fingerprint
-    hits: Int[Tensor, " k"] | None
+    scores: ScoreSums | None
     mixing: Mixing | None = None
     random: bool = False
 
@@ -49,12 +50,23 @@ class Read:
     @property
     def accuracy(self) -> float | None:
         """Of the network, where it gives scores."""
-        return None if self.hits is None else int(self.hits.sum()) / self.n
+        return None if self.scores is None else int(self.scores.hits.sum()) / self.n
 
     @property
     def class_accuracy(self) -> tuple[float | None, ...] | None:
         """Per class; None for a class without samples."""
-        return None if self.hits is None else shares(self.hits, self.counts)
+        return None if self.scores is None else shares(self.scores.hits, self.counts)
+
+    @property
+    def margins(self) -> tuple[float | None, ...] | None:
+        """The mean of the own score less the largest other, per class, where it was asked for."""
+        return None if self.scores is None else self.scores.mean_margins
+
+    @property
+    def confused(self) -> tuple[ClassPair, ...] | None:
+        """The pairs of classes that the network takes for each other most often, where they were asked for."""
+        known = None if self.scores is None else self.scores.confusion
+        return None if known is None else known.most_confused()
 
 
 def shares(hits: Int[Tensor, " k"], counts: Int[Tensor, " k"]) -> tuple[float | None, ...]:
@@ -82,7 +94,7 @@ def read(
     probe, options = plan.probe, plan.options
     state = _State(probe, only, only_last=options.calls == "last")
     counts = torch.zeros(probe.classes, dtype=torch.int64, device="cpu")
-    hits = torch.zeros_like(counts)
+    sums = ScoreSums(probe.classes, margins=options.wants("margins"), confusion=options.wants("confusion"))
     order, index = Fingerprint(), -1
     seen: list[Tensor] = []
     random = False
@@ -110,22 +122,20 @@ def read(
             state.finish()
             random = random or not torch.equal(before, torch.get_rng_state())
             local = labels.cpu()
-            here = torch.bincount(local, minlength=probe.classes)
-            counts += here
+            counts += torch.bincount(local, minlength=probe.classes)
             order = order.after(inputs, local)
             seen.append(local)
             scores = scores_of(output) if scored else None
             scored = scores is not None and scores.shape == (len(labels), probe.classes)
             if scored and scores is not None:
-                right = (scores.argmax(dim=1) == labels).cpu()
-                hits += torch.bincount(local[right], minlength=probe.classes)
+                sums.add(scores, labels)
             progress(what, index + 1, total)
     if index < 0:
         raise feed.nothing()
     return Read(
         counts=counts,
         order=order,
-        hits=hits if scored else None,
+        scores=sums if scored else None,
         mixing=checked_mixing(plan.model, options.reading, feed, seen),
         random=random,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -15,7 +15,7 @@ from equisep.errors import NumericalError, ProfileError
 from equisep.files import encode, write_whole
 from equisep.results.profile import Profile
 from equisep.results.readings import former_reading
-from equisep.results.records import Corrected, Interval
+from equisep.results.records import ClassPair, Corrected, Interval
 
 SCHEMA = 3  # 2: `grains`; 3: `reading` for `mode`, class names, numbers per class
 KIND = "equisep profile"
@@ -131,8 +131,22 @@ def _check_relations(profile: Profile) -> None:
         for field in ("class_fuzziness", "ncc_class_train", "ncc_class_test"):
             values = getattr(site, field)
             _expect(values is None or len(values) == profile.classes, f"{site.name}.{field}", "one per class", values)
+        for field in ("confused", "confused_test", "nearest"):
+            _check_pairs(getattr(site, field), f"{site.name}.{field}", classes=profile.classes)
+    for field in ("confused_train", "confused_test"):
+        _check_pairs(getattr(profile, field), field, classes=profile.classes)
+    for field in ("margins", "margins_test"):
+        values = None if profile.classifier is None else getattr(profile.classifier, field)
+        _expect(values is None or len(values) == profile.classes, f"classifier.{field}", "one per class", values)
     _expect(len(profile.counts) == profile.classes, "counts", f"{profile.classes} numbers", profile.counts)
     _expect(len(profile.law.curve) in (0, *_lengths(profile)), "law.curve", "one number per site", profile.law.curve)
+
+
+def _check_pairs(pairs: Sequence[ClassPair] | None, where: str, *, classes: int) -> None:
+    """Two different classes of the profile, and a number that is a count or a distance."""
+    for pair in pairs or ():
+        known = 0 <= pair.first < classes and 0 <= pair.second < classes and pair.first != pair.second
+        _expect(known and pair.value >= 0, where, "pairs of two classes with a number ≥ 0", pair)
 
 
 def _check_corrected(record: Corrected | None, where: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equisep.errors import InputError, MissingExtraError, did_you_mean
-from equisep.results.records import ClassifierReading, GrainChoice, LawFit, Note, SampleOrder, SiteReading
+from equisep.results.records import ClassifierReading, ClassPair, GrainChoice, LawFit, Note, SampleOrder, SiteReading
 
 if TYPE_CHECKING:
     import pandas
@@ -26,8 +26,10 @@ class Profile:
     both grains were measured `layers` and `blocks`, with `grains` saying which of them `law` is and why.
     `effective_depth` is the first layer from which on nearest-center training accuracy stays at 1 − ε or more,
     `effective_depth_balanced` the same for the mean over classes, `network_depth` the first layer whose nearest centers come
-    within ε of the network's own accuracy (on test data where there are any). `settings` are all choices that can change a
-    number (ε among them); `provenance` says what produced it; `samples` tells whether another profile read the same ones.
+    within ε of the network's own accuracy (on test data where there are any). `confused_train` and `confused_test` are the pairs
+    (class, class it was taken for) that the network itself confuses most often, with the number of samples.
+    `settings` are all choices that can change a number (ε among them); `provenance` says what produced it; `samples` tells
+    whether another profile read the same ones.
     Where several readings were asked for, `reading` is the first, `other_readings` are profiles of the others, and `company`
     is for each of them D over D in `eval`, site by site: what the statistics of batches add. `whole` says whether the training
     data are all there are, so that D is theirs exactly, or a sample, so that D of the population (`SiteReading.corrected`, the
@@ -55,6 +57,8 @@ class Profile:
     network_depth: int | None = None
     accuracy_class_train: tuple[float | None, ...] | None = None
     accuracy_class_test: tuple[float | None, ...] | None = None
+    confused_train: tuple[ClassPair, ...] | None = None
+    confused_test: tuple[ClassPair, ...] | None = None
     samples: SampleOrder | None = None
     whole: bool | None = None
     other_readings: Mapping[str, Profile] = field(default_factory=dict)

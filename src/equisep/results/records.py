@@ -190,9 +190,9 @@ class SiteReading:
     """Everything measured at one site. Fields not asked for, or that do not exist there, are `None`.
 
     Without a suffix a number is of the training data; `_test` marks the test data. `null` is the chance level: D under
-    permuted labels. `confused` are the pairs of classes most often taken for each other by nearest centers, with the number
-    of samples; `nearest` those whose means are closest, with their distance. `fuzziness_folds` is D without each fold of the
-    samples, where intervals are by jackknife. `corrected` is D of the population behind the samples.
+    permuted labels. `confused` are the pairs (class, class it was taken for) that nearest centers confuse most often, with the
+    number of samples; `nearest` those whose means are closest, with their distance. `fuzziness_folds` is D without each fold
+    of the samples, where intervals are by jackknife. `corrected` is D of the population behind the samples.
     """
 
     index: int
@@ -264,7 +264,10 @@ class GrainChoice:
 
 @dataclass(frozen=True, slots=True)
 class ClassifierReading:
-    """The last linear layer: the geometry of its rows, and its duality with the class means it reads (NC3, NC4)."""
+    """The last linear layer: the geometry of its rows, and its duality with the class means it reads (NC3, NC4).
+
+    `margins` are of the scores that the network returns: per class the mean of the own score less the largest other.
+    """
 
     name: str
     norm_spread: float
@@ -274,5 +277,5 @@ class ClassifierReading:
     nc3: float | None = None
     nc4: float | None = None
     nc4_test: float | None = None
-    margins: tuple[float | None, ...] | None = None  # per class: mean own score less the largest other
+    margins: tuple[float | None, ...] | None = None
     margins_test: tuple[float | None, ...] | None = None
