@@ -1,1 +1,1 @@
-"""Which depth, which layer, which model, a shorter network, weights for rare classes: answers that need data, each with its evidence."""
+"""Which depth, which layer, which model, a shorter network, weights for rare classes: answers that need data."""

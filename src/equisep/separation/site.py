@@ -22,6 +22,7 @@ from equisep.separation.subspace import COMPUTED, ClassSubspace, rounding_cut
 from equisep.shapes import Float64, Int, Shaped
 
 ROUNDINGS = 16  # steps of float64 by which a mean may be off
+SMALL = 2**20  # products n·K·r up to which a CPU is done before a GPU has begun all of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +104,31 @@ class TestStatistics(Sampled):
     nearest: CenterCounts = field(kw_only=True)
 
 
-class SecondPass:
-    """The spread around the class means and along their subspace, as rows come."""
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Some rows of a second pass: as they came, and where small numbers are kept their labels and residuals on the subspace."""
 
-    def __init__(self, centers: ClassCenters, convention: Convention) -> None:
-        self.centers, self.convention = centers, convention
+    block: Block
+    rows: Assignments
+    labels: Int[Tensor, " n"]
+    along: Float64[Tensor, "n r"]
+    other: Shaped[Tensor, "n m"] | None = None
+
+
+class SecondPass:
+    """The spread around the class means and along their subspace, as rows come.
+
+    With `at_home`, of few samples on a GPU all but the features and their means is kept on the CPU: numbers of K and r only,
+    a hundred small steps for which a GPU has to be told and waited for each time.
+    """
+
+    def __init__(self, centers: ClassCenters, convention: Convention, *, at_home: bool = False) -> None:
+        self.convention, self.home = convention, centers.about.device
+        if at_home and centers.about.is_cuda:
+            counts = centers.counts.cpu()
+            if int(counts.sum()) * len(counts) ** 2 <= SMALL:
+                self.home, centers = counts.device, replace(centers, counts=counts)
+        self.centers = centers
         self.subspace = ClassSubspace.spanned(centers.counts, centers.about, convention)
         self.projections: Projections | None = None
 
@@ -116,14 +137,15 @@ class SecondPass:
         features: Sequence[Shaped[Tensor, "b d"]],
         rows: Assignments,
         directions: Shaped[Tensor, "m d"] | None = None,
-    ) -> Iterator[tuple[Block, Assignments, Float64[Tensor, "n r"], Shaped[Tensor, "n m"] | None]]:
+    ) -> Iterator[Seen]:
         """Add rows as they are drawn from this: piece by piece, with their residuals on the subspace and on `directions`."""
         for span, block in blocks_of(features, across=0 if directions is None else len(directions)):
             part = rows.part(span).to(self.centers.about.device)
             norms, along, other = projected(block, part.labels, self.centers, self.subspace.directions, directions)
-            batch = Projections.of(along, norms, part.labels, classes=self.centers.classes)
+            labels, (along, norms) = part.labels.to(self.home), _together(along, norms, self.home)
+            batch = Projections.of(along, norms, labels, classes=self.centers.classes)
             self.projections = batch if self.projections is None else self.projections.merge(batch)
-            yield block, part, along, other
+            yield Seen(block, part, labels, along, other)
 
     def spread(self, *, steps: float, offset: float = 0.0) -> Spread:
         """What both passes found."""
@@ -142,7 +164,7 @@ def rounding_of(
 ) -> float:
     """The rounding of the features, as a singular value of their class means."""
     between = convention.weights(centers.counts).between
-    sizes = centers.means.square().sum(dim=1) + variances + offset
+    sizes = centers.means.square().sum(dim=1).to(variances.device) + variances + offset
     return float(
         rounding_cut(
             centers.counts, between, sizes=sizes, variances=variances, eps=centers.eps, dim=centers.dim, steps=steps
@@ -170,6 +192,16 @@ def projected(
     return norms, along.T, None if other is None else other.T
 
 
+def _together(
+    along: Float64[Tensor, "n r"], norms: Float64[Tensor, " n"], home: torch.device
+) -> tuple[Float64[Tensor, "n r"], Float64[Tensor, " n"]]:
+    """Both where they are to be kept, fetched at once."""
+    if along.device == home:
+        return along, norms
+    both = torch.cat([along, norms.unsqueeze(1)], dim=1).to(home)  # n r+1
+    return both[:, :-1], both[:, -1]
+
+
 @dataclass(slots=True)
 class _Nearest:
     """Nearest centers counted as rows come; the counts stay on the device, so that a GPU need not be waited for."""
@@ -187,7 +219,8 @@ class _Nearest:
         guesses = nearest_centers(residuals, y, subspace=self.space)
         self.hits += torch.zeros_like(self.hits).index_add_(0, y, (guesses == y).to(self.hits.dtype))
         if self.layer is not None:
-            self.disagreements += (_scores(self.layer, block.whole()).argmax(dim=1) != guesses).sum()
+            own = _scores(self.layer, block.whole()).argmax(dim=1).to(guesses.device)
+            self.disagreements += (own != guesses).sum()
 
     def counts(self) -> CenterCounts:
         return CenterCounts(self.hits.cpu(), None if self.layer is None else int(self.disagreements))
@@ -205,7 +238,8 @@ class SampledSpread:
     """The spread of one data set, and beside it what folds and random labels show of its noise."""
 
     def __init__(self, sums: GroupSums, task: SiteTask, kind: torch.dtype) -> None:
-        self.task, self.main = task, SecondPass(sums.centers, task.convention)
+        alone = not (task.folds or task.relabelings)  # folds and random labels are worked off where the features are
+        self.task, self.main = task, SecondPass(sums.centers, task.convention, at_home=alone)
         corrected = task.folds > 0 and task.relabelings > 0 and len(sums.centers.present) <= MOST_CLASSES
         self.relabelings = self.noise = None
         if task.folds or task.relabelings:
@@ -215,17 +249,15 @@ class SampledSpread:
         if corrected:
             self.noise = MeanNoise(sums, self.main.subspace, task.convention, folds=task.folds)
 
-    def look(
-        self, features: Sequence[Shaped[Tensor, "b d"]], rows: Assignments
-    ) -> Iterator[tuple[Block, Assignments, Float64[Tensor, "n r"]]]:
+    def look(self, features: Sequence[Shaped[Tensor, "b d"]], rows: Assignments) -> Iterator[Seen]:
         """Add rows as they are drawn from this: piece by piece, with their residuals on the subspace."""
         directions = None if self.relabelings is None else self.relabelings.directions
-        for block, part, along, other in self.main.look(features, rows, directions):
+        for seen in self.main.look(features, rows, directions):
             if self.noise is not None:
-                self.noise.look(along, part.labels)
-            if self.relabelings is not None and other is not None:
-                self.relabelings.look(other, part)
-            yield block, part, along
+                self.noise.look(seen.along, seen.labels)
+            if self.relabelings is not None and seen.other is not None:
+                self.relabelings.look(seen.other, seen.rows)
+            yield seen
 
     def statistics(self) -> Sampled:
         """The result."""
@@ -280,12 +312,12 @@ class TrainSite:
     def second(self, features: Sequence[Shaped[Tensor, "b d"]], rows: Assignments) -> None:
         """Second pass: the spread along the subspaces, and nearest centers."""
         self.picture.take(features, rows.labels)
-        for block, part, along in self.own.look(features, rows):
+        for seen in self.own.look(features, rows):
             if self.nearest is not None:
-                self.nearest.look(along, block, part.labels)
+                self.nearest.look(seen.along, seen.block, seen.labels)
             if self.collapse is not None:
-                points = along + self.own.main.subspace.coordinates.index_select(0, part.labels)
-                for _ in self.collapse.look([points], part):
+                points = seen.along + self.own.main.subspace.coordinates.index_select(0, seen.labels)
+                for _ in self.collapse.look([points], Assignments(seen.labels)):
                     pass
 
     def statistics(self) -> SiteStatistics:
@@ -332,7 +364,8 @@ class TestSite:
         for span, block in blocks_of(features):
             y = rows.labels[span].to(self.train.centers.about.device)
             _, along, _ = projected(block, y, self.train.centers, self.train.subspace.directions)
-            self.nearest.look(along, block, y)
+            home = self.train.subspace.counts.device
+            self.nearest.look(along.to(home), block, y.to(home))
 
     def turn(self) -> None:
         """Between the passes: means and subspaces."""

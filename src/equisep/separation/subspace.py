@@ -41,24 +41,28 @@ class ClassSubspace:
 
     @staticmethod
     def spanned(counts: Int[Tensor, " k"], means: Float64[Tensor, "k d"], convention: Convention) -> ClassSubspace:
-        """The subspace of means about any shift; until the spread of classes is known (see `judged`), all directions count."""
+        """The subspace of means about any shift; until the spread of classes is known (see `judged`), all directions count.
+
+        All but the directions is kept where the counts are.
+        """
         weights = convention.weights(counts)
-        offsets = means - weights.center @ means  # k d
-        offsets -= weights.center @ offsets  # far from the shift the center itself is rounded
-        rows = weights.between.sqrt().unsqueeze(1) * offsets  # k d
+        center, between = weights.center.to(means.device), weights.between.to(means.device)
+        offsets = means - center @ means  # k d
+        offsets -= center @ offsets  # far from the shift the center itself is rounded
+        rows = between.sqrt().unsqueeze(1) * offsets  # k d
         v, s = thin_svd(rows.T)
         kept = int((s > _floor(s, rows.shape)).sum())
         directions = v[:, :kept].to(rows.device)  # d r
         return ClassSubspace(
             counts=counts,
             directions=directions,
-            singular_values=s[:kept].to(rows.device),
-            coordinates=offsets @ directions,
+            singular_values=s[:kept].to(counts.device),
+            coordinates=(offsets @ directions).to(counts.device),
             within_weights=weights.within,
             rank=kept,
             cut=0.0,
             full_rank=min(int((counts > 0).sum()) - 1, means.shape[1]),  # any center lies among the means
-            trace_between=float(rows.square().sum()),
+            trace_between=float(s.square().sum()),
         )
 
     def judged(self, convention: Convention, *, rounding: float) -> ClassSubspace:
