@@ -167,6 +167,22 @@ def margins(scores: Array, y: Labels) -> list[float]:
     return [float(np.mean([m for m, own in zip(each, y, strict=True) if own == k])) for k in np.unique(y)]
 
 
+def nearest_pairs(x: Array, y: Labels, *, most: int = 20) -> list[tuple[int, int, float]]:
+    """(class, later class, ‖m_i − m_j‖), nearest first."""
+    names, means = np.unique(y), class_means(x, y)
+    count = range(len(names))
+    pairs = [(names[i], names[j], np.linalg.norm(means[i] - means[j])) for i in count for j in count if i < j]
+    return [(int(i), int(j), float(value)) for i, j, value in sorted(pairs, key=lambda pair: pair[2])][:most]
+
+
+def class_cosines(x: Array, y: Labels) -> dict[tuple[int, int], float]:
+    """cos(m_i − m_c, m_j − m_c) of classes i < j, m_c the mean of class means."""
+    names, means = np.unique(y), centered_class_means(x, y)
+    unit = [mean / np.linalg.norm(mean) for mean in means]
+    count = range(len(names))
+    return {(int(names[i]), int(names[j])): float(unit[i] @ unit[j]) for i in count for j in count if i < j}
+
+
 def effective_depth(errors: Sequence[float], epsilon: float) -> int | None:
     """Least l ≥ 1 with a nearest-center training error of at most ε (GG22)."""
     good = [site for site, error in enumerate(errors) if site >= 1 and error <= epsilon]

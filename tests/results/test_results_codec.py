@@ -256,6 +256,8 @@ def altered(saved: Path, **changes: Any) -> Path:
         ({"sites__1__nearest": [{"first": 1, "second": 1, "value": 2.0}]}, "pairs of two classes"),
         ({"confused_test": [{"first": 0, "second": 1, "value": -2.0}]}, "pairs of two classes"),
         ({"classifier__margins": [1.0]}, "one per class"),
+        ({"sites__1__cosines__rows": [[0.5]]}, "one row per class"),
+        ({"sites__1__cosines__mean": 1.5}, "cosines"),
         ({"sites__1__fuzziness_folds": [1.0]}, "several numbers"),
         ({"sites__1__fuzziness_folds": [1.0, -1.0]}, "several numbers"),
     ],

@@ -13,7 +13,7 @@ from equisep.separation.centers import PERFECT
 from equisep.taps import Calls, check_calls
 
 METRICS = (
-    "fuzziness", "class_fuzziness", "null", "collapse", "cdnv", "ncc", "traces", "spectrum", "margins", "confusion",
+    "fuzziness", "class_fuzziness", "null", "collapse", "cdnv", "ncc", "traces", "spectrum", "margins", "confusion", "pairs",
 )  # fmt: skip
 Intervals = Literal["auto", "bootstrap", "jackknife", "none"]
 

@@ -32,6 +32,7 @@ from equisep.separation.centers import cdnv_of
 from equisep.separation.collapse import centered_means, nc3_of
 from equisep.separation.fuzziness import class_fuzziness_of, fuzziness_of
 from equisep.separation.group_sums import as_float64
+from equisep.separation.pairs.means import cosines_of, nearest_pairs
 
 SETS = ("training", "test")
 
@@ -163,6 +164,9 @@ def _with_centers(
         hits, counts = test.nearest.hits, test.spread.centers.counts.cpu()
         share = int(hits.sum()) / int(counts.sum())
         reading = replace(reading, ncc_test=share, ncc_class_test=shares(hits, counts))
+    if options.wants("pairs"):
+        space = train.spread.subspace
+        reading = replace(reading, nearest=nearest_pairs(space), cosines=cosines_of(space))
     return reading
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import types
 from collections.abc import Mapping, Sequence
@@ -15,10 +16,11 @@ from equisep.errors import NumericalError, ProfileError
 from equisep.files import encode, write_whole
 from equisep.results.profile import Profile
 from equisep.results.readings import former_reading
-from equisep.results.records import ClassPair, Corrected, Interval
+from equisep.results.records import ClassCosines, ClassPair, Corrected, Interval
 
 SCHEMA = 3  # 2: `grains`; 3: `reading` for `mode`, class names, numbers per class
 KIND = "equisep profile"
+NUMBERS: dict[Any, set[type]] = {tuple[float, ...]: {float}, tuple[float | None, ...]: {float, types.NoneType}}
 
 
 def decode(kind: Any, value: Any, *, where: str) -> Any:
@@ -37,6 +39,8 @@ def decode(kind: Any, value: Any, *, where: str) -> Any:
         return value
     if origin is tuple:
         _expect(isinstance(value, list), where, "a list", value)
+        if kind in NUMBERS and set(map(type, value)) <= NUMBERS[kind] and all(map(math.isfinite, filter(None, value))):
+            return tuple(value)  # thousands of cosines, say, need not be looked at one by one
         kinds = [args[0]] * len(value) if args[-1] is Ellipsis else list(args)
         _expect(len(kinds) == len(value), where, f"{len(kinds)} entries", value)
         return tuple(decode(k, v, where=f"{where}[{i}]") for i, (k, v) in enumerate(zip(kinds, value, strict=True)))
@@ -133,6 +137,7 @@ def _check_relations(profile: Profile) -> None:
             _expect(values is None or len(values) == profile.classes, f"{site.name}.{field}", "one per class", values)
         for field in ("confused", "confused_test", "nearest"):
             _check_pairs(getattr(site, field), f"{site.name}.{field}", classes=profile.classes)
+        _check_cosines(site.cosines, f"{site.name}.cosines", classes=profile.classes)
     for field in ("confused_train", "confused_test"):
         _check_pairs(getattr(profile, field), field, classes=profile.classes)
     for field in ("margins", "margins_test"):
@@ -147,6 +152,17 @@ def _check_pairs(pairs: Sequence[ClassPair] | None, where: str, *, classes: int)
     for pair in pairs or ():
         known = 0 <= pair.first < classes and 0 <= pair.second < classes and pair.first != pair.second
         _expect(known and pair.value >= 0, where, "pairs of two classes with a number ≥ 0", pair)
+
+
+def _check_cosines(cosines: ClassCosines | None, where: str, *, classes: int) -> None:
+    """Between −1 and 1, and a triangle of all classes where it is there."""
+    if cosines is None:
+        return
+    lengths = None if cosines.rows is None else [len(row) for row in cosines.rows]
+    _expect(lengths is None or lengths == list(range(1, classes)), where, "one row per class after the first", lengths)
+    extremes = (pair.value for pair in (*cosines.least, *cosines.greatest))
+    known = (value for row in cosines.rows or () for value in row if value is not None)
+    _expect(all(-1 <= value <= 1 for value in (cosines.mean, *extremes, *known)), where, "cosines", "others")
 
 
 def _check_corrected(record: Corrected | None, where: str) -> None:

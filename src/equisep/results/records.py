@@ -149,16 +149,23 @@ class ClassPair:
 
 @dataclass(frozen=True, slots=True)
 class ClassCosines:
-    """Cosines between the class means, centered on their mean: all of them, or of many classes the extremes.
+    """Cosines between the class means, centered on their mean: all of them, or of more than 100 classes the extremes.
 
-    `rows[i]` holds the cosines of class i + 1 with the classes before it (up to 100 classes), NaN-free: a class without
-    samples has `None`. The simplex ETF of neural collapse has −1/(K−1) everywhere.
+    `rows[i]` holds the cosines of class i + 1 with the classes before it (up to 100 classes): a class without samples, or whose
+    mean is the common one, has `None`. `least` and `greatest` are the 20 extremes on either side of more classes. `mean` is
+    over all pairs. The simplex ETF of neural collapse has −1/(K−1) everywhere.
     """
 
     mean: float
     least: tuple[ClassPair, ...] = ()
     greatest: tuple[ClassPair, ...] = ()
     rows: tuple[tuple[float | None, ...], ...] | None = None
+
+    def between(self, one: int, other: int) -> float | None:
+        """The cosine between two classes, where all are kept and both have a mean of their own."""
+        if self.rows is None or one == other:
+            return None
+        return self.rows[max(one, other) - 1][min(one, other)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ from equisep.separation.arrays import LabeledRows, checked_arrays, labeled_rows,
 from equisep.separation.blocks import blocks_of
 from equisep.separation.group_sums import ClassCenters, class_sums
 from equisep.separation.nearest import nearest_points
+from equisep.separation.pairs.means import squared_distances
 from equisep.separation.site import Spread
 from equisep.shapes import Float64, Int, Shaped
 
 EPS64 = torch.finfo(torch.float64).eps
-PAIR_ROWS = 256  # classes whose distances to all others are held at once
 PERFECT = 0.01  # Galanti & Galanti call more than 99 % perfect
 
 
@@ -33,15 +33,18 @@ def mean_cdnv(points: Float64[Tensor, "k r"], variances: Float64[Tensor, " k"], 
     """
     present = centers.present
     points, variance = points[present], variances[present]  # p r, p
-    nothing = float(EPS64**2 * centers.n * centers.about.square().sum(dim=1).max())  # squared rounding of a mean
+    nothing = squared_rounding(centers)
     total = 0.0
-    for rows in torch.arange(present.numel(), device=points.device).split(PAIR_ROWS):
-        squared = torch.cdist(points[rows], points, compute_mode="donot_use_mm_for_euclid_dist").square()  # b p
-        squared[torch.arange(rows.numel(), device=points.device), rows] = torch.inf
+    for rows, columns, squared in squared_distances(points):
         if not bool((squared > nothing).all()):
             return None
-        total += float(((variance[rows].unsqueeze(1) + variance) / (2 * squared)).sum())
+        total += float(((variance[rows].unsqueeze(1) + variance[columns]) / squared).sum())  # both orders, over 2
     return total / (present.numel() * (present.numel() - 1))
+
+
+def squared_rounding(centers: ClassCenters) -> float:
+    """The squared rounding of a class mean: means that are no further apart coincide."""
+    return float(EPS64**2 * centers.n * centers.about.square().sum(dim=1).max())
 
 
 def cdnv(x: Any, y: Any) -> float:
