@@ -177,7 +177,7 @@ NOT_FOR_HELP = ("numpy", "torch", "matplotlib", "equisep.figures", "equisep.meas
 
 
 def test_help_loads_no_command_and_no_framework() -> None:
-    """It took 0.5 s of CPU and all 39 figures; typer and rich alone take 0.2 s."""
+    """It took 0.5 s of CPU and all figures; typer and rich alone take 0.2 s."""
     code = f"""
 import sys
 from equisep.cli.app import app

@@ -17,13 +17,14 @@ from equisep.figures.papers import PAPERS
 from equisep.figures.quantities import Query
 from equisep.figures.rules import check_claims
 
-# every experiment of the three papers; one that has no figure here would be forgotten
+# every experiment of the three papers, and ours; one that has no figure here would be forgotten
 HE = (
     *(f"fig{n}" for n in range(1, 11)), *(f"figS{n}" for n in range(1, 12)),
     "cnn-factors", "linear", "prop1", "reactivate", "transfer",
 )  # fmt: skip
 FANG = ("balanced", "qnorm", "minority", "networks", "fnn", "oversampling")
 GALANTI = (*(f"fig{n}" for n in range(1, 7)), "bound")
+OURS = ("rare",)
 
 USERS = """
 from equisep.figures.cell import Cell
@@ -47,11 +48,11 @@ def mine(tmp_path: Path) -> Path:
 
 
 def test_every_figure_of_the_papers_is_there() -> None:
-    papers = {"he2023": HE, "fang2021": FANG, "galanti2022": GALANTI}
+    papers = {"he2023": HE, "fang2021": FANG, "galanti2022": GALANTI, "equisep2026": OURS}
     wanted = {f"{paper}/{name}" for paper, own in papers.items() for name in own}
     ids = [figure.id for figure in all_figures()]
     assert set(ids) == wanted
-    assert len(ids) == len(set(ids)) == 39
+    assert len(ids) == len(set(ids)) == 40
 
 
 @pytest.mark.parametrize("figure", all_figures(), ids=lambda figure: figure.id)
@@ -74,7 +75,7 @@ def test_an_unknown_id_is_refused_with_near_matches() -> None:
     with pytest.raises(InputError) as caught:
         figure_of("he2023/fg1")
     assert str(caught.value).startswith("No figure `he2023/fg1`. Did you mean `he2023/fig1`")
-    assert str(caught.value).endswith("`equisep figures list` names all 39.")
+    assert str(caught.value).endswith("`equisep figures list` names all 40.")
 
 
 def test_a_name_without_its_paper_finds_those_that_have_it() -> None:
@@ -85,10 +86,10 @@ def test_a_name_without_its_paper_finds_those_that_have_it() -> None:
 
 
 def test_a_file_of_the_users_adds_figures(mine: Path) -> None:
-    assert len(all_figures(mine)) == 40
+    assert len(all_figures(mine)) == 41
     assert figure_of("mine/depths", mine).title == "Depths"
     assert figure_of("he2023/fig1", mine).id == "he2023/fig1"
-    assert len(all_figures()) == 39
+    assert len(all_figures()) == 40
 
 
 def test_one_figure_alone_need_be_no_tuple(mine: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from equisep.compare import compare_network
 from equisep.models import Fnn
 from equisep.runs.runners.classifiers import classifier_numbers, minority_of, shares_of
 
@@ -59,6 +60,14 @@ def test_every_number_by_a_plain_computation() -> None:
     )
     assert numbers["minority_accuracy_test"] == pytest.approx(np.mean(accuracy[2:]))
     assert numbers["majority_accuracy_test"] == pytest.approx(np.mean(accuracy[:2]))
+    assert numbers["balanced_accuracy_test"] == pytest.approx(np.mean(accuracy))
+    compared = compare_network(model, train)
+    assert numbers["energy"] == pytest.approx(compared.weight_energy * compared.feature_energy)
+    assert compared.margins is not None
+    assert numbers["minority_margin"] == pytest.approx(min(compared.margins[2:]))
+    named, _ = classifier_numbers(model, model.head, train, test, classes=CLASSES, minority=(0, 3))
+    assert named["minority_accuracy_test"] == pytest.approx(np.mean([accuracy[0], accuracy[3]]))
+    assert named["minority_margin"] == pytest.approx(min(compared.margins[0], compared.margins[3]))
     assert arrays["class_accuracy_test"] == pytest.approx(accuracy)
     assert arrays["class_counts"] == (12.0, 12.0, 3.0, 2.0, 1.0)
     assert arrays["classifier_norms"] == pytest.approx([float(np.sqrt(np.dot(row, row))) for row in rows])

@@ -242,6 +242,14 @@ def test_a_device_that_is_not_there_is_refused(device: str) -> None:
             "`class_weights` are all 0, so that there is nothing to learn. Give one above 0.",
         ),
         (
+            lambda: Member(logit_adjustment=(0.0, 1.0)),
+            "`logit_adjustment` has 2 numbers for 10 classes. Give one for each class.",
+        ),
+        (
+            lambda: Member(shape=SMALL, logit_adjustment=(0.0, float("inf"), 1.0)),
+            "`logit_adjustment` are finite numbers; found [0.0, inf, 1.0].",
+        ),
+        (
             lambda: Stage(trains=()),
             "A stage needs a layer that learns; `trains` is empty. Leave it out to train all.",
         ),

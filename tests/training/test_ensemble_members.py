@@ -25,6 +25,8 @@ def weighted_by_hand(one: Member, x: Tensor, y: Tensor) -> nn.Module:
             group["lr"] = recipe.rate_at(epoch)
         for batch in torch.randperm(len(y), generator=order).split(recipe.batch_size):
             scores = network(x[batch])
+            if one.logit_adjustment is not None:
+                scores = scores + torch.tensor(one.logit_adjustment, dtype=torch.float64)
             if one.weighted_mean:
                 loss = nn.functional.cross_entropy(scores, y[batch], weight=weight)
             else:
@@ -62,6 +64,31 @@ def test_class_weights_are_torchs(weighted_mean: bool) -> None:
         network = weighted_by_hand(one, x, y)
         assert worst(found.weights(index), network.state_dict()) < ROUNDING
     assert worst(found.weights(4), alone(member(), x, y).state_dict()) < ROUNDING
+
+
+def test_logit_adjustment_is_torchs_with_a_term_added() -> None:
+    x, y = clouds()
+    added, weights = (-0.3, -1.6, -2.5), (1.0, 5.0, 0.2)
+    members = [
+        member(name, rate, logit_adjustment=own, class_weights=weighed)
+        for own, weighed in ((added, None), (added, weights), (None, weights), (None, None))
+        for name, rate in (("adam", 3e-3), ("sgd", 0.1))
+    ]
+    found = train_ensemble(members, x, y, dtype=torch.float64, watch=PLAIN)
+    for index, one in enumerate(members):
+        assert worst(found.weights(index), weighted_by_hand(one, x, y).state_dict()) < ROUNDING
+    assert worst(found.weights(0), found.weights(6)) > 1e-3
+
+
+def test_answers_go_without_the_adjustment() -> None:
+    """The loss sees it, the accuracy of the epoch does not."""
+    x, y = clouds(64)
+    one = member(epochs=1, batch_size=64, logit_adjustment=(50.0, 0.0, 0.0))
+    scores = start(one)(x).detach()
+    found = train_ensemble([one], x, y, dtype=torch.float64, watch=PLAIN)
+    assert found.accuracy[0, 0] == pytest.approx(float((scores.argmax(dim=1) == y).double().mean()))
+    expected = nn.functional.cross_entropy(scores + torch.tensor(one.logit_adjustment, dtype=torch.float64), y)
+    assert found.loss[0, 0] == pytest.approx(float(expected), rel=1e-9)
 
 
 @pytest.mark.parametrize("weighted_mean", [False, True])

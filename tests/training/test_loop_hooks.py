@@ -82,6 +82,21 @@ def test_a_member_of_an_ensemble_weighs_classes_the_same_way() -> None:
             assert torch.allclose(network.state_dict()[name], value, rtol=1e-6, atol=1e-9), name
 
 
+def test_a_member_of_an_ensemble_has_the_same_weighted_mean_and_adjustment() -> None:
+    x, y = data()
+    x = x.double()
+    shape = Shape((8, 8), inputs=6, classes=3)
+    weights, added = (1.0, 0.5, 3.0), (-0.2, -1.5, -3.0)
+    network = shape.build(RECIPE.seed).double()
+    history = train(network, x, y, recipe=RECIPE, class_weights=weights, weighted_mean=True, logit_adjustment=added)
+    one = Member(RECIPE, shape, class_weights=weights, weighted_mean=True, logit_adjustment=added)
+    ensemble = train_ensemble([one], x, y, dtype=torch.float64)
+    for name, value in ensemble.weights(0).items():
+        if value.is_floating_point() and not name.endswith(("linear.bias", "running_mean")):
+            assert torch.allclose(network.state_dict()[name], value, rtol=1e-6, atol=1e-9), name
+    assert history.accuracy == pytest.approx(ensemble.accuracy[0].tolist())
+
+
 # augmentation
 
 

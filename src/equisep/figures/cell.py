@@ -101,6 +101,10 @@ class Training(Cell):
     second, second_noise  a second sample of so many per class, disjoint from the first, joined to it with this share of
                     its labels replaced; `second_read` only shows it to the trained network (GG22, the comparative bound).
     network, …      a name of `equisep.models.MODELS`, or `bert` or `hf:…`; an option that is None is the network's own.
+    class_weights   factors of the loss by class, the sum over a batch divided by its size. `loss`: a rule that makes them of
+                    the class sizes, for torch's `CrossEntropyLoss(weight=…)`; see `equisep.runs.runners.losses`.
+                    `fixed_etf`: the classifier is a simplex ETF of unit rows, drawn by `seed`, without bias, and does not
+                    learn (Yang et al. 2022).
     first_*, keep, renew, leaky, last_epochs      `kind="staged"`, see `stages`. Stage 1: `first_epochs` of layers 1 …
                     `first_trains` (0: all) of a network of `first_depth` layers (0: `depth`), on `first_classes`, on the
                     schedule of a training of `first_schedule` epochs (0: at a constant rate). Stage 2: `epochs` of the
@@ -110,8 +114,9 @@ class Training(Cell):
                     training; `modes` formerly), `grains`, `reductions`: how. `weightings`: of D after the last epoch; see
                     `equisep.separation.Convention`.
     test_sites      whether the sites are read on test data too. `class_wise`: D_k. `classifier`: the cosines of the
-                    classifier's rows and of the class means, and accuracy by class. `coordinates`: samples kept as two
-                    principal components per site. `noise`: shares of each weight matrix's norm added to it as Gaussian
+                    classifier's rows and of the class means, margins, energies, and accuracy by class; `minority`: the
+                    classes, by number, that count as minority there; None: those with fewer samples than others.
+                    `coordinates`: samples kept as two principal components per site. `noise`: shares of each weight matrix's norm added to it as Gaussian
                     noise, `noise_draws` times each, after training.
     """
 
@@ -171,6 +176,9 @@ class Training(Cell):
     coordinates: int = 0
     noise: tuple[float, ...] = ()
     noise_draws: int = 0
+    loss: str = ""
+    fixed_etf: bool = False
+    minority: tuple[int, ...] | None = None
     modes: InitVar[tuple[str, ...] | None] = None
 
     def __post_init__(self, modes: tuple[str, ...] | None) -> None:

@@ -269,7 +269,8 @@ _BUILT_IN: Mapping[str, Quantity] = {entry.name: entry for entry in (
     Quantity("change_matched", "change of R under noise, over its least,", "change of R under noise, over its least"),
     *map(Quantity, (
         "balance", "minority_cosine", "majority_cosine", "minority_mean_cosine", "minority_accuracy_test",
-        "majority_accuracy_test", "value", "gap", "relative_gap", "stationarity", "value_error", "cosine_error",
+        "majority_accuracy_test", "balanced_accuracy_test", "minority_margin", "minority_margin_test", "energy",
+        "rarest_weight", "value", "gap", "relative_gap", "stationarity", "value_error", "cosine_error",
         "duality_error", "proven", "etf_value", "etf_advantage", "least_cosine", "largest_cosine", "cosine_spread",
         "duality", "norm_error", "collapse_distance", "collapsed", "threshold", "vanishing", "first_cosine",
         "first_cosine_error", "least_rise", "open_gap", "collapsed_error", "collapsed_distance", "limit_distance",

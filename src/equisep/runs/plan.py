@@ -15,7 +15,7 @@ Runner = Literal["peeled", "encoders", "ensembles", "networks"]
 FEED_FORWARD = ("fnn", "fnn-linear", "fnn-no-batchnorm")
 # what members of one ensemble may differ in
 OWN = (
-    "optimizer", "rate", "weight_decay", "momentum", "milestones", "factor", "class_weights", "seed", "data_seed",
+    "optimizer", "rate", "weight_decay", "momentum", "milestones", "factor", "class_weights", "loss", "seed", "data_seed",
     "label_noise", "second_noise",
 )  # fmt: skip
 SEEDS_TOGETHER = 5  # so that more seeds add groups and change none: who trains with whom decides the last digits
@@ -169,7 +169,8 @@ def _together(cell: Cell) -> Any:
     if not isinstance(cell, Training) or runner_of(cell) != "ensembles":
         return cell.key
     rest = tuple(getattr(cell, name) for name in field_names(Training) if name not in OWN)
-    return (*rest, cell.seed // SEEDS_TOGETHER)
+    # the loss of a rule is a weighted mean, which all members of an ensemble share
+    return (*rest, cell.seed // SEEDS_TOGETHER, *(("by rule",) if cell.loss else ()))
 
 
 def parse_stand_ins(texts: Sequence[str]) -> dict[str, str]:

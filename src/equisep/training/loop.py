@@ -38,6 +38,8 @@ def train(
     recipe: Recipe | None = None,
     engine: Engine = "auto",
     class_weights: Sequence[float] | None = None,
+    weighted_mean: bool = False,
+    logit_adjustment: Sequence[float] | None = None,
     augment: Augment | None = None,
     after_epoch: Callable[[int], None] | None = None,
     progress: Progress = silent,
@@ -50,7 +52,9 @@ def train(
 
     engine           `graphs`: steps are replayed from captured CUDA graphs; `eager`; or `auto`: graphs on a GPU wherever
                      they give the same numbers, which hooks, augmentation and a forward pass that needs the host forbid.
-    class_weights    factors of the loss by class; the sum over a batch is still divided by its size.
+    class_weights    factors of the loss by class; the sum over a batch is still divided by its size, or, with
+                     `weighted_mean`, by the sum of its weights, as torch's `CrossEntropyLoss(weight=…)` does.
+    logit_adjustment added to the scores in the loss alone, one number per class (Menon et al. 2021).
     augment          changes each batch of samples before it is seen, by a generator of its own.
     after_epoch      called with the number of epochs done, 0 before the first; the model may be read there, and is set
                      back to training.
@@ -60,7 +64,8 @@ def train(
     _check(model, x, y, recipe)
     obstacle = "batches are augmented on the host" if augment is not None else hooked(model)
     replayed = replays(engine, x.device, obstacle=obstacle)
-    step = _Step(model, x, y, recipe, class_weights=class_weights, augment=augment, capturable=replayed)
+    loss = _MeanLoss(x, class_weights=class_weights, weighted_mean=weighted_mean, logit_adjustment=logit_adjustment)
+    step = _Step(model, x, y, recipe, loss=loss, augment=augment, capturable=replayed)
     graphs = ModelSteps(step, model, device=x.device, required=engine == "graphs") if replayed else None
     order = torch.Generator("cpu").manual_seed(recipe.seed)
     losses: list[float] = []
@@ -87,6 +92,31 @@ def train(
     return History(loss=tuple(losses), accuracy=tuple(accuracies))
 
 
+class _MeanLoss:
+    """Cross-entropy over a batch, with the weights and adjustments of classes that were asked for, kept on the device."""
+
+    def __init__(
+        self,
+        x: Tensor,
+        *,
+        class_weights: Sequence[float] | None,
+        weighted_mean: bool,
+        logit_adjustment: Sequence[float] | None,
+    ) -> None:
+        kept = [
+            None if own is None else torch.tensor(own, device=x.device, dtype=x.dtype)
+            for own in (class_weights, logit_adjustment)
+        ]
+        self._weights, self._added = kept
+        self._weighted_mean = weighted_mean
+
+    def __call__(self, logits: Tensor, y: Tensor) -> Tensor:
+        scores = logits if self._added is None else logits + self._added
+        if self._weights is None or self._weighted_mean:
+            return nn.functional.cross_entropy(scores, y, weight=self._weights)
+        return nn.functional.cross_entropy(scores, y, weight=self._weights, reduction="sum") / len(y)
+
+
 class _Step:
     """One step on one batch. `loss` and `hits` collect what an epoch saw: Σ loss·batch, the number of right answers."""
 
@@ -97,7 +127,7 @@ class _Step:
         y: Tensor,
         recipe: Recipe,
         *,
-        class_weights: Sequence[float] | None,
+        loss: _MeanLoss,
         augment: Augment | None,
         capturable: bool,
     ) -> None:
@@ -105,7 +135,7 @@ class _Step:
         self.loss = torch.zeros((), device=x.device)
         self.hits = torch.zeros((), dtype=torch.int64, device=x.device)
         self._optimizer = recipe.make_optimizer(model.parameters(), capturable=capturable)
-        self._weights = None if class_weights is None else torch.tensor(class_weights, device=x.device, dtype=x.dtype)
+        self._mean_loss = loss
         self._augment = augment
         self._chance = torch.Generator("cpu").manual_seed(recipe.seed)
         self._begun = False
@@ -141,11 +171,6 @@ class _Step:
         check_range(self.y, logits.shape[1], owner=owner)
         self._begun = True
         return logits
-
-    def _mean_loss(self, logits: Tensor, y: Tensor) -> Tensor:
-        if self._weights is None:
-            return nn.functional.cross_entropy(logits, y)
-        return nn.functional.cross_entropy(logits, y, weight=self._weights, reduction="sum") / len(y)
 
 
 def _check_finite(model: nn.Module, losses: Sequence[float], recipe: Recipe) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from equisep.compare.classifier import read_classifier
+from equisep.compare.classifier import ClassifierInputs, read_classifier
 from equisep.data import Batches
 from equisep.figures.outcome import Curve
 from equisep.peeled.minority import measured_cosines
@@ -23,12 +25,20 @@ def minority_of(counts: list[int]) -> list[int]:
 
 
 def classifier_numbers(
-    network: nn.Module, head: nn.Linear, train: tuple[Tensor, Tensor], test: tuple[Tensor, Tensor], *, classes: int
+    network: nn.Module,
+    head: nn.Linear,
+    train: tuple[Tensor, Tensor],
+    test: tuple[Tensor, Tensor],
+    *,
+    classes: int,
+    minority: Sequence[int] | None = None,
 ) -> tuple[dict[str, float | None], dict[str, Curve]]:
     """The geometry of minority classes (Fang, He, Long & Su 2021) and accuracy by class, read in `eval`.
 
     `minority_cosine` is the mean cosine between two classifier rows of the minority; `minority_mean_cosine` that of their
-    class means, centered on the mean of all class means; None where a class has no sample.
+    class means, centered on the mean of all class means; None where a class has no sample. `balanced_accuracy_test` is the
+    mean over classes; `minority_margin` the least, over the minority, of the mean own score less the largest other on
+    training samples, `minority_margin_test` the same on test samples; `energy` is E_W·E_H as the Layer-Peeled Model has them.
     """
     name = next(name for name, module in network.named_modules() if module is head)
     read, tested = (
@@ -36,7 +46,7 @@ def classifier_numbers(
         for part, what in ((train, "training"), (test, "test"))
     )
     counts = read.counts.tolist()
-    minority = minority_of(counts)
+    minority = minority_of(counts) if minority is None else list(minority)
     small = np.isin(np.arange(classes), minority)
     rows = measured_cosines(read.weight, small)
     means = read.means
@@ -47,6 +57,10 @@ def classifier_numbers(
         "minority_mean_cosine": None if centered is None else centered.minority,
         "minority_accuracy_test": _mean_of([tested.accuracy[label] for label in minority]),
         "majority_accuracy_test": _mean_of([tested.accuracy[k] for k in range(classes) if k not in minority]),
+        "balanced_accuracy_test": _mean_of(list(tested.accuracy)),
+        "minority_margin": _least_margin(read, minority),
+        "minority_margin_test": _least_margin(tested, minority),
+        "energy": _energy(read) if all(counts) else None,
     }
     arrays: dict[str, Curve] = {
         "class_accuracy_test": tested.accuracy,
@@ -54,6 +68,17 @@ def classifier_numbers(
         "classifier_norms": tuple(np.linalg.norm(read.weight, axis=1).tolist()),
     }
     return numbers, arrays
+
+
+def _least_margin(read: ClassifierInputs, labels: Sequence[int]) -> float | None:
+    """The least mean margin of these classes; None where none of them has a sample."""
+    seen = [label for label in labels if read.counts[label]]
+    return min((float(read.margins[label] / read.counts[label]) for label in seen), default=None)
+
+
+def _energy(read: ClassifierInputs) -> float:
+    """E_W·E_H = (1/K) Σ_k ‖w_k‖² · (1/K) Σ_k (1/n_k) Σ_i ‖h_ki‖²."""
+    return float(np.square(read.weight).sum(axis=1).mean() * (read.squares / read.counts).mean())
 
 
 def shares_of(network: nn.Module, x: Tensor, *, classes: int) -> float:

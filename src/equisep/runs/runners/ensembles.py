@@ -19,7 +19,9 @@ from equisep.results import Reading
 from equisep.runs.cell_data import Material, material_of
 from equisep.runs.runners.cells import coordinates_of, dtype_of, recipe_of, shape_of, weighed
 from equisep.runs.runners.classifiers import classifier_numbers, shares_of
+from equisep.runs.runners.losses import loss_terms
 from equisep.training import Ensemble, Member, Shape, Stage, Watch, train_ensemble
+from equisep.training.fixed_classifier import simplex_etf
 
 Start = dict[str, Tensor]
 
@@ -60,7 +62,7 @@ def _trained(
     stages, starts = _stages(cells, shape, device=device, data_dir=data_dir, progress=progress)
     samples = [_seen(each, rows, labels, first) for each, rows, labels, first in _zipped(cells, material)]
     return train_ensemble(
-        [Member(recipe_of(each), shape, each.data_seed, class_weights=each.class_weights) for each in cells],
+        [_member(each, shape, labels) for each, (_, labels) in zip(cells, samples, strict=True)],
         material.pool, material.pool_labels, samples=samples, drawn=_orders(cells, material), test=material.test,
         stages=stages, starts=starts,
         watch=Watch(
@@ -69,6 +71,20 @@ def _trained(
         ),
         device=device, dtype=dtype_of(cell), tf32=cell.tf32, progress=progress,
     )  # fmt: skip
+
+
+def _member(cell: Training, shape: Shape, labels: Tensor) -> Member:
+    terms = loss_terms(cell, torch.bincount(labels, minlength=shape.classes).tolist())
+    if terms is None:
+        return Member(recipe_of(cell), shape, cell.data_seed, class_weights=cell.class_weights)
+    return Member(
+        recipe_of(cell),
+        shape,
+        cell.data_seed,
+        class_weights=terms.weights,
+        weighted_mean=True,
+        logit_adjustment=terms.added,
+    )
 
 
 def _zipped(cells: Sequence[Training], material: Material) -> list[tuple[Training, Tensor, Tensor, int]]:
@@ -99,6 +115,8 @@ def _stages(
     training of its own, whose lower layers become the start.
     """
     cell, staged = cells[0], cells[0].stages
+    if cell.fixed_etf:
+        return _fixed(cells, shape)
     if staged is None:
         return [], None
     trains = tuple(range(1, staged.first_trains + 1)) if staged.first_trains else None
@@ -121,6 +139,22 @@ def _stages(
         for index, each in enumerate(cells)
     ]
     return [second, *last], starts
+
+
+def _fixed(cells: Sequence[Training], shape: Shape) -> tuple[list[Stage], list[Start]]:
+    """One stage in which all layers but the classifier learn, and starts whose classifier is a simplex ETF."""
+    if cells[0].stages is not None or shape.depth < 2:
+        raise InputError(
+            "A fixed classifier needs a training in one stage of a network of 2 layers or more. Leave out `kind`, or `fixed_etf`."
+        )
+    starts = []
+    for cell in cells:
+        start = shape.build(cell.seed).state_dict()
+        rows = simplex_etf(shape.classes, shape.layers[-1][0], seed=cell.seed)
+        starts.append(
+            {**start, "head.weight": rows.to(start["head.weight"].dtype), "head.bias": 0 * start["head.bias"]}
+        )
+    return [Stage(cells[0].epochs, tuple(range(1, shape.depth)))], starts
 
 
 def _first_milestones(staged: Stages, milestones: tuple[float, ...]) -> tuple[float, ...]:
@@ -159,9 +193,12 @@ def _outcome(cell: Training, ensemble: Ensemble, index: int, material: Material)
                 (x, y),
                 (material.test[0].to(x.dtype), material.test[1]),
                 classes=material.classes,
+                minority=cell.minority,
             )
             numbers |= own
             arrays |= more
+            weights = ensemble.members[index].class_weights
+            numbers["rarest_weight"] = None if weights is None else max(weights)
         if cell.second_read:
             numbers["balance"] = shares_of(network, x[material.firsts[index] :], classes=material.classes)
         if cell.coordinates:

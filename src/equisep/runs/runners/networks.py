@@ -23,6 +23,7 @@ from equisep.runs.cell_data import material_of
 from equisep.runs.plan import FEED_FORWARD
 from equisep.runs.runners.cells import coordinates_of, dtype_of, recipe_of, shape_of, weighed
 from equisep.runs.runners.classifiers import classifier_numbers
+from equisep.runs.runners.losses import loss_terms
 from equisep.taps import reading_mode
 from equisep.training import train
 from equisep.training.augment import augment
@@ -53,7 +54,7 @@ def run_cells(
         network = network_of(cell, x, classes=material.classes).to(torch_device, dtype)
         reader = _Reader(cell, network, (x.to(dtype), y), (x_test.to(dtype), y_test), material.drawn[0])
         with precision(tf32=cell.tf32):
-            loss, diverged = _trained(cell, network, x.to(dtype), y, reader, progress)
+            loss, diverged = _trained(cell, network, x.to(dtype), y, reader, progress, classes=material.classes)
             if diverged is None:
                 reader.read(cell.epochs)
                 reader.curves += weighed(cell, network, x.to(dtype), y, material.drawn[0])
@@ -65,7 +66,8 @@ def run_cells(
 
 def _refuse_side_by_side_only(cell: Training) -> None:
     """What only feed-forward networks on plain images can do, as they train side by side."""
-    asked = {"stages": cell.stages is not None, "noise on weights": bool(cell.noise), "`second_read`": cell.second_read}
+    asked = {"stages": cell.stages is not None, "noise on weights": bool(cell.noise), "`second_read`": cell.second_read,
+             "`fixed_etf`": cell.fixed_etf}  # fmt: skip
     refused = [name for name, wanted in asked.items() if wanted]
     if refused:
         what = f"`{cell.network}`{' on augmented images' if cell.augment else ''}"
@@ -90,7 +92,14 @@ def network_of(cell: Training, x: Tensor, *, classes: int) -> nn.Module:
 
 
 def _trained(
-    cell: Training, network: nn.Module, x: Tensor, y: Tensor, reader: _Reader, progress: Progress
+    cell: Training,
+    network: nn.Module,
+    x: Tensor,
+    y: Tensor,
+    reader: _Reader,
+    progress: Progress,
+    *,
+    classes: int,
 ) -> tuple[float | None, int | None]:
     """Train the cell's network in place: its last loss, and the epoch at which it diverged."""
 
@@ -98,9 +107,11 @@ def _trained(
         if epoch in cell.read_epochs and epoch < cell.epochs:
             reader.read(epoch)
 
+    terms = loss_terms(cell, torch.bincount(y, minlength=classes).tolist())
     try:
         history = train(
-            network, x, y, recipe=recipe_of(cell), class_weights=cell.class_weights,
+            network, x, y, recipe=recipe_of(cell), class_weights=cell.class_weights if terms is None else terms.weights,
+            weighted_mean=terms is not None, logit_adjustment=None if terms is None else terms.added,
             augment=augment if cell.augment else None, after_epoch=after, progress=progress,
         )  # fmt: skip
     except DivergenceError as error:
@@ -181,7 +192,7 @@ def _outcome(cell: Training, reader: _Reader, loss: float | None, diverged: int 
     points: dict[str, tuple[tuple[float, ...], ...]] = {}
     if diverged is None and cell.classifier:
         own, arrays = classifier_numbers(
-            reader.network, head_of(reader.network), reader.data, reader.test, classes=classes
+            reader.network, head_of(reader.network), reader.data, reader.test, classes=classes, minority=cell.minority
         )
         numbers |= own
     if diverged is None and cell.coordinates:

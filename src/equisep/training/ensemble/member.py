@@ -121,7 +121,8 @@ class Member:
 
     `data_seed` draws its samples and its noisy labels. `label_noise` is the share of labels replaced by random ones.
     `class_weights` multiply the loss of each class; the sum is divided by the plain batch size, or by the sum of the
-    weights in the batch with `weighted_mean` (torch's `cross_entropy(weight=…)`).
+    weights in the batch with `weighted_mean` (torch's `cross_entropy(weight=…)`). `logit_adjustment` is added to the
+    scores in the loss alone, one number per class (Menon et al. 2021: log of the class shares); answers go without it.
     """
 
     recipe: Recipe = field(default_factory=Recipe)
@@ -130,23 +131,31 @@ class Member:
     label_noise: float = 0.0
     class_weights: tuple[float, ...] | None = None
     weighted_mean: bool = False
+    logit_adjustment: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.data_seed, bool) or not isinstance(self.data_seed, int) or self.data_seed < 0:
             raise InputError(f"`data_seed` is a whole number from 0 on; found {self.data_seed!r}.")
         if not 0 <= self.label_noise <= 1:
             raise InputError(f"`label_noise` is a share of the labels, from 0 to 1; found {self.label_noise}.")
-        if self.class_weights is None:
-            return
-        if len(self.class_weights) != self.shape.classes:
-            raise InputError(
-                f"`class_weights` has {len(self.class_weights)} numbers for {self.shape.classes} classes. "
-                "Give one for each class."
-            )
-        if not all(math.isfinite(weight) and weight >= 0 for weight in self.class_weights):
-            raise InputError(f"`class_weights` are numbers from 0 on; found {list(self.class_weights)}.")
-        if not any(self.class_weights):
-            raise InputError("`class_weights` are all 0, so that there is nothing to learn. Give one above 0.")
+        for name in ("class_weights", "logit_adjustment"):
+            own = getattr(self, name)
+            if own is not None and len(own) != self.shape.classes:
+                raise InputError(
+                    f"`{name}` has {len(own)} numbers for {self.shape.classes} classes. Give one for each class."
+                )
+        if self.class_weights is not None:
+            check_class_weights(self.class_weights)
+        if self.logit_adjustment is not None and not all(map(math.isfinite, self.logit_adjustment)):
+            raise InputError(f"`logit_adjustment` are finite numbers; found {list(self.logit_adjustment)}.")
+
+
+def check_class_weights(weights: Sequence[float]) -> None:
+    """Refuse weights of classes that are no weights, or leave nothing to learn."""
+    if not all(math.isfinite(weight) and weight >= 0 for weight in weights):
+        raise InputError(f"`class_weights` are numbers from 0 on; found {list(weights)}.")
+    if not any(weights):
+        raise InputError("`class_weights` are all 0, so that there is nothing to learn. Give one above 0.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What every member of an ensemble learns from: its own subset, labels and class weights, on one pool of samples."""
+"""What every member of an ensemble learns from: its own subset, labels and terms of the loss by class, on one pool of samples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from equisep.training.ensemble.member import Member, Shape
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """The pool (N × inputs), and each member's positions in it, its labels, and its weights of classes.
+    """The pool (N × inputs), and each member's positions in it, its labels, its weights of classes and what is added to scores.
 
     `drawn` is for each member the order of its samples in the reading `drawn`; None where nobody asks for it.
     """
@@ -29,6 +29,7 @@ class Samples:
     class_weights: Float[Tensor, "m k"] | None
     weighted_mean: bool
     drawn: Int[Tensor, "m n"] | None = None
+    logit_adjustment: Float[Tensor, "m k"] | None = None
 
     @property
     def n(self) -> int:
@@ -37,7 +38,7 @@ class Samples:
 
     def on(self, device: torch.device, dtype: torch.dtype) -> Samples:
         """The same samples on a device; labels and positions stay whole numbers."""
-        weights = self.class_weights
+        weights, added = self.class_weights, self.logit_adjustment
         return replace(
             self,
             pool=self.pool.to(device, dtype),
@@ -45,17 +46,19 @@ class Samples:
             labels=self.labels.to(device),
             class_weights=None if weights is None else weights.to(device, dtype),
             drawn=None if self.drawn is None else self.drawn.to(device),
+            logit_adjustment=None if added is None else added.to(device, dtype),
         )
 
     def of(self, members: Sequence[int]) -> Samples:
         """The samples of some members."""
-        chosen, weights = list(members), self.class_weights
+        chosen, weights, added = list(members), self.class_weights, self.logit_adjustment
         return replace(
             self,
             rows=self.rows[chosen],
             labels=self.labels[chosen],
             class_weights=None if weights is None else weights[chosen],
             drawn=None if self.drawn is None else self.drawn[chosen],
+            logit_adjustment=None if added is None else added[chosen],
         )
 
 
@@ -99,6 +102,7 @@ def draw_samples(
         class_weights=weights,
         weighted_mean=mean,
         drawn=None if orders is None else orders.of(members, labels.shape[1], y, per_class=per_class, sizes=sizes),
+        logit_adjustment=_adjustments(members),
     )
 
 
@@ -174,7 +178,14 @@ def _given_samples(
         labels.flatten(), members[0].shape.classes, owner=f"the members have {members[0].shape.classes} classes"
     )
     weights, mean = _class_weights(members, labels)
-    return Samples(pool=pool, rows=rows, labels=labels, class_weights=weights, weighted_mean=mean)
+    return Samples(
+        pool=pool,
+        rows=rows,
+        labels=labels,
+        class_weights=weights,
+        weighted_mean=mean,
+        logit_adjustment=_adjustments(members),
+    )
 
 
 def _positions(names: Tensor, member: Member, *, per_class: int | None, sizes: Sequence[int] | None) -> Tensor:
@@ -203,6 +214,14 @@ def _class_weights(members: Sequence[Member], labels: Tensor) -> tuple[Tensor | 
                 )
     table = torch.tensor([member.class_weights or ones for member in members], dtype=torch.float64, device="cpu")
     return table, weighted[0].weighted_mean
+
+
+def _adjustments(members: Sequence[Member]) -> Tensor | None:
+    """What is added to the scores of each member in its loss; nothing where nobody asks for it."""
+    if all(member.logit_adjustment is None for member in members):
+        return None
+    nothing = (0.0,) * members[0].shape.classes
+    return torch.tensor([member.logit_adjustment or nothing for member in members], dtype=torch.float64, device="cpu")
 
 
 def flat_pool(x: Tensor, y: Tensor, shape: Shape, *, what: str = "samples") -> Float[Tensor, "N i"]:

@@ -98,6 +98,9 @@ class Stepper:
         own = labels.unsqueeze(2)
         # written out: torch's log_softmax takes four times as long on so few classes, and is no more exact
         highest, guess = scores.max(dim=2, keepdim=True)
+        if self.samples.logit_adjustment is not None:
+            scores = scores + self.samples.logit_adjustment
+            highest = scores.max(dim=2, keepdim=True).values
         shifted = scores - highest
         chosen = shifted.gather(2, own)
         slope = shifted.exp_()

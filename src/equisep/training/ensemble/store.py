@@ -16,6 +16,7 @@ from torch import Tensor
 from equisep.errors import EquisepError, InputError
 from equisep.files import encode
 from equisep.training.ensemble.chunks import Task
+from equisep.training.ensemble.member import Member
 from equisep.training.ensemble.record import Ensemble
 
 # part of every key: the first version that trained the numbers of this one, to be raised when numbers change
@@ -63,9 +64,15 @@ def member_keys(task: Task) -> list[str]:
         own = [samples.rows[index], samples.labels[index]]
         if samples.drawn is not None:  # asked for, and a part of what is read
             own.append(samples.drawn[index])
-        text = json.dumps([encode(member), rest, sums[id(start)], checksum(*own)], sort_keys=True)
+        text = json.dumps([_settings_of(member), rest, sums[id(start)], checksum(*own)], sort_keys=True)
         keys.append(hashlib.sha256(text.encode()).hexdigest())
     return keys
+
+
+def _settings_of(member: Member) -> dict[str, Any]:
+    """A member as keys have it: fields that came later are left out where they are not used, so that older keys stand."""
+    settings: dict[str, Any] = encode(member)
+    return {name: value for name, value in settings.items() if name != "logit_adjustment" or value is not None}
 
 
 def checksum(*tensors: Tensor) -> str:
