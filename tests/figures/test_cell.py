@@ -90,10 +90,11 @@ def test_every_field_makes_another_key(base: Cell) -> None:
 
 
 def test_the_keys_of_every_figure_stay_what_they_were() -> None:
-    """Series and keys of all cells of the 39 figures, as version 0.1 planned them: every stored cell is still known."""
+    """Series and keys of all cells of the papers' figures, as version 0.1 planned them: every stored cell is still known."""
     frozen = json.loads(FROZEN.read_text())
-    assert {name.rpartition(".")[0] for name in frozen} == {figure.id for figure in all_figures()}
-    for figure in all_figures():
+    of_papers = [figure for figure in all_figures() if not figure.id.startswith("equisep2026/")]  # ours came later
+    assert {name.rpartition(".")[0] for name in frozen} == {figure.id for figure in of_papers}
+    for figure in of_papers:
         for scale in ("paper", "smoke"):
             keys = [[each.series, each.cell.key] for each in asked_cells(figure, Asked(scale=scale))]
             digest = hashlib.sha256(json.dumps(keys, separators=(",", ":")).encode()).hexdigest()

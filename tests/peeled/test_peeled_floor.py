@@ -45,9 +45,7 @@ def test_every_class_is_told_apart_at_the_floor_and_not_below(sizes: list[int]) 
 
 
 def test_states_are_those_of_rescue() -> None:
-    assert list(floor_of(problem(MIXED)).states) == [
-        one.state for one in rescue(problem(MIXED), weights=False).classes
-    ]
+    assert list(floor_of(problem(MIXED)).states) == [one.state for one in rescue(problem(MIXED), weights=False).classes]
 
 
 def test_classes_of_their_own_size_have_a_margin_later_than_they_part() -> None:

@@ -29,7 +29,7 @@ from equisep.training.fixed_classifier import simplex_etf
 SIZES = [500] * 5 + [5] * 5
 SMALL = Training(
     data="embedded-10x10", sizes=(24, 24, 24, 24, 24, 3, 3, 3, 3, 3), per_class=None, test_per_class=5, depth=3, width=12,
-    epochs=2, readings=("eval",), classifier=True, minority=RARE,
+    epochs=2, readings=("eval",), classifier=True, rare_classes=RARE,
 )  # fmt: skip
 
 

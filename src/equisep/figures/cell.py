@@ -114,10 +114,10 @@ class Training(Cell):
                     training; `modes` formerly), `grains`, `reductions`: how. `weightings`: of D after the last epoch; see
                     `equisep.separation.Convention`.
     test_sites      whether the sites are read on test data too. `class_wise`: D_k. `classifier`: the cosines of the
-                    classifier's rows and of the class means, margins, energies, and accuracy by class; `minority`: the
-                    classes, by number, that count as minority there; None: those with fewer samples than others.
-                    `coordinates`: samples kept as two principal components per site. `noise`: shares of each weight matrix's norm added to it as Gaussian
-                    noise, `noise_draws` times each, after training.
+                    classifier's rows and of the class means, margins, energies, and accuracy by class;
+                    `rare_classes`: those, by number, that count as minority there; None: those with fewer samples than
+                    others. `coordinates`: samples kept as two principal components per site. `noise`: shares of each weight
+                    matrix's norm added to it as Gaussian noise, `noise_draws` times each, after training.
     """
 
     kind: Literal["train", "staged"] = "train"
@@ -178,7 +178,7 @@ class Training(Cell):
     noise_draws: int = 0
     loss: str = ""
     fixed_etf: bool = False
-    minority: tuple[int, ...] | None = None
+    rare_classes: tuple[int, ...] | None = None
     modes: InitVar[tuple[str, ...] | None] = None
 
     def __post_init__(self, modes: tuple[str, ...] | None) -> None:

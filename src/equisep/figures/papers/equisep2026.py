@@ -18,12 +18,14 @@ STEP_RATIOS = (10, 100)
 TAIL_RATIO = 100
 PAPER_ENERGY, ENERGIES = 5, (1, 2, 5, 10)  # E_W·E_H that w* is taken at; the paper's figures have 5
 LIKELY = 20.0  # the largest E_W·E_H that advice from class sizes alone covers
-SUFFICES = "`no less` asks for 80 % of the accuracy beside, over the whole 95 % interval: what w* has to reach to be called enough."
+SUFFICES = (
+    "`no less` asks for 80 % of the accuracy beside, over the whole 95 % interval: what w* has to reach to be enough."
+)
 
 # the training of Fang et al. 2021's networks
 TRAINED = Training(
     optimizer="momentum", rate=0.1, epochs=350, batch_size=128, weight_decay=5e-4, depth=8, per_class=None,
-    readings=("eval",), classifier=True, minority=RARE, loss="plain",
+    readings=("eval",), classifier=True, rare_classes=RARE, loss="plain",
 )  # fmt: skip
 DATA: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "fm": ("Fashion-MNIST", {"data": "embedded-10x10", "preparation": "he2023-10x10"}),

@@ -193,7 +193,7 @@ def _outcome(cell: Training, ensemble: Ensemble, index: int, material: Material)
                 (x, y),
                 (material.test[0].to(x.dtype), material.test[1]),
                 classes=material.classes,
-                minority=cell.minority,
+                minority=cell.rare_classes,
             )
             numbers |= own
             arrays |= more

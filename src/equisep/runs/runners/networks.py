@@ -192,7 +192,12 @@ def _outcome(cell: Training, reader: _Reader, loss: float | None, diverged: int 
     points: dict[str, tuple[tuple[float, ...], ...]] = {}
     if diverged is None and cell.classifier:
         own, arrays = classifier_numbers(
-            reader.network, head_of(reader.network), reader.data, reader.test, classes=classes, minority=cell.minority
+            reader.network,
+            head_of(reader.network),
+            reader.data,
+            reader.test,
+            classes=classes,
+            minority=cell.rare_classes,
         )
         numbers |= own
     if diverged is None and cell.coordinates:
