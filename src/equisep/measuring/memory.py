@@ -30,13 +30,13 @@ R = TypeVar("R")
 class TwoPassSite(Protocol[R_co]):
     """A site whose statistics take two passes over its features."""
 
-    def first(self, features: Sequence[Shaped[Tensor, "b d"]], rows: Assignments) -> None:
+    def first(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
         """The first pass, some rows."""
 
     def turn(self) -> None:
         """Between the passes."""
 
-    def second(self, features: Sequence[Shaped[Tensor, "b d"]], rows: Assignments) -> None:
+    def second(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
         """The second pass, some rows."""
 
     def statistics(self) -> R_co:
@@ -145,7 +145,7 @@ class Memory(Generic[R]):
             f"`memory={budget}` bytes. Raise `memory`, or pass fewer samples."
         )
 
-    def features(self, index: int) -> tuple[list[Shaped[Tensor, "b d"]], Assignments, Int[Tensor, " r"] | None]:
+    def features(self, index: int) -> tuple[list[Shaped[Tensor, "_ d"]], Assignments, Int[Tensor, " r"] | None]:
         """All features of a kept site in pieces, how their rows are assigned, and the sample of each row.
 
         They leave the memory, so that it falls as sites are worked off.

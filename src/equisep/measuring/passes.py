@@ -54,7 +54,7 @@ def training_passes(plan: Plan, feed: Feed, *, notes: Notes, progress: Progress)
                 components[index] = known
                 parts = [known(part) for part in parts]
             local = replace(plan, components=components)
-        statistics = _both_passes(TrainSite(local.task(index)), parts, rows)
+        statistics = TrainSite(local.task(index)).whole(parts, rows)
         return _bootstrapped(local, statistics, parts, rows, owners)
 
     passes, steady = _all_passes(
@@ -82,7 +82,7 @@ def test_passes(
         return TestSite(train[index].spread, plan.task(index))
 
     def kept(index: int, parts: list[Tensor], rows: Assignments, owners: Tensor | None) -> TestStatistics:
-        return _both_passes(site(index), parts, rows)
+        return site(index).whole(parts, rows)
 
     passes, steady = _all_passes(plan, feed, site, kept, checked=False, notes=notes, progress=progress)
     return replace(passes, sites=_numbered(passes, steady=steady, plan=plan))
@@ -102,18 +102,10 @@ def _numbered(passes: Passes[R], *, steady: bool, plan: Plan) -> tuple[R, ...]:
     return passes.sites
 
 
-def _both_passes(site: TwoPassSite[R], parts: list[Shaped[Tensor, "b d"]], rows: Assignments) -> R:
-    """One site worked off from memory."""
-    site.first(parts, rows)
-    site.turn()
-    site.second(parts, rows)
-    return site.statistics()
-
-
 def _bootstrapped(
     plan: Plan,
     statistics: SiteStatistics,
-    parts: list[Shaped[Tensor, "b d"]],
+    parts: list[Shaped[Tensor, "_ d"]],
     rows: Assignments,
     owners: Int[Tensor, " r"] | None,
 ) -> SiteStatistics:

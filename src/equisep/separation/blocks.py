@@ -18,7 +18,7 @@ WIDE = 2048  # features from which on digits are worth their time
 class Block:
     """Some rows of features, which may lie in several tensors; only columns of them are ever joined."""
 
-    def __init__(self, parts: Sequence[Shaped[Tensor, "b d"]]) -> None:
+    def __init__(self, parts: Sequence[Shaped[Tensor, "_ d"]]) -> None:
         self.parts = parts
         self.rows = sum(len(part) for part in parts)
 
@@ -39,7 +39,7 @@ class Block:
         return _joined(self.parts)
 
 
-def blocks_of(features: Sequence[Shaped[Tensor, "b d"]], *, across: int = 0) -> Iterator[tuple[slice, Block]]:
+def blocks_of(features: Sequence[Shaped[Tensor, "_ d"]], *, across: int = 0) -> Iterator[tuple[slice, Block]]:
     """Rows in pieces: large tensors divided, small ones taken together; and where each piece stands.
 
     `across` is how many numbers a row becomes, where these are more than its features.

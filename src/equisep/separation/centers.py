@@ -44,7 +44,7 @@ def mean_cdnv(points: Float64[Tensor, "k r"], variances: Float64[Tensor, " k"], 
 
 def squared_rounding(centers: ClassCenters) -> float:
     """The squared rounding of a class mean: means that are no further apart coincide."""
-    return float(EPS64**2 * centers.n * centers.about.square().sum(dim=1).max())
+    return float(EPS64**2 * centers.n * centers.distances.max())
 
 
 def cdnv(x: Any, y: Any) -> float:

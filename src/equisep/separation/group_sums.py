@@ -29,6 +29,7 @@ class ClassCenters:
     rows. `eps` is the rounding unit of the features as they came. Of `narrow` features (24 bits, int32: 31) float64 sums are
     exact, so that residuals from the rounded means keep every digit the features have. Of float64 features a row less the
     origin of its class (its first row) is exact, and `inside`, the mean about that origin, as small as the spread.
+    `squares` are ‖m_k‖² and ‖m_k − shift‖², where they are known already.
     """
 
     counts: Int[Tensor, " k"]
@@ -39,6 +40,17 @@ class ClassCenters:
     narrow: bool
     origins: Float64[Tensor, "k d"] | None = None
     inside: Float64[Tensor, "k d"] | None = None
+    squares: Float64[Tensor, "2 k"] | None = None
+
+    @property
+    def sizes(self) -> Float64[Tensor, " k"]:
+        """‖m_k‖²."""
+        return self.means.square().sum(dim=1) if self.squares is None else self.squares[0]
+
+    @property
+    def distances(self) -> Float64[Tensor, " k"]:
+        """‖m_k − shift‖²."""
+        return self.about.square().sum(dim=1) if self.squares is None else self.squares[1]
 
     @property
     def classes(self) -> int:
@@ -87,7 +99,7 @@ class GroupSums:
         self.eps = 0.0
         self._shift: Float64[Tensor, " d"] | None = None
 
-    def add(self, features: Sequence[Shaped[Tensor, "b d"]], rows: Assignments) -> None:
+    def add(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
         """Add rows, which may come in several tensors."""
         for span, block in blocks_of(features):
             if block.rows:

@@ -25,7 +25,7 @@ class Components:
     directions: Float64[Tensor, "d m"]
 
     @staticmethod
-    def of(parts: list[Shaped[Tensor, "b d"]], count: int) -> Components | None:
+    def of(parts: list[Shaped[Tensor, "_ d"]], count: int) -> Components | None:
         """The `count` leading principal components of n features in pieces; None where there are no more features than that.
 
         With X the centered features, the leading eigenvectors u_j of X Xᵀ (n ≤ d) give v_j = Xᵀu_j/√λ_j; those of XᵀX
@@ -123,7 +123,7 @@ class Picture:
         self.points: list[Tensor] = []
         self.labels: list[Tensor] = []
 
-    def take(self, parts: Sequence[Shaped[Tensor, "b d"]], labels: Int[Tensor, " n"]) -> None:
+    def take(self, parts: Sequence[Shaped[Tensor, "_ d"]], labels: Int[Tensor, " n"]) -> None:
         """The next rows; of wide ones 1024 evenly spaced features are kept, on the CPU."""
         begin = self.seen
         for part in parts:

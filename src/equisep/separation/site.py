@@ -12,6 +12,7 @@ from equisep.results import Coordinates
 from equisep.separation.assignments import Assignments
 from equisep.separation.blocks import Block, blocks_of, quick_type
 from equisep.separation.convention import PAPER, PHD20, Convention
+from equisep.separation.few import few_on_gpu, read_few
 from equisep.separation.group_sums import ClassCenters, GroupSums, as_float64
 from equisep.separation.nearest import nearest_centers
 from equisep.separation.noise.mean_noise import MOST_CLASSES, MeanNoise, PopulationEstimate
@@ -22,7 +23,6 @@ from equisep.separation.subspace import COMPUTED, ClassSubspace, rounding_cut
 from equisep.shapes import Float64, Int, Shaped
 
 ROUNDINGS = 16  # steps of float64 by which a mean may be off
-SMALL = 2**20  # products n·K·r up to which a CPU is done before a GPU has begun all of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,35 +106,25 @@ class TestStatistics(Sampled):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Some rows of a second pass: as they came, and where small numbers are kept their labels and residuals on the subspace."""
+    """Some rows of a second pass: as they came, and their residuals on the subspace and on further directions."""
 
     block: Block
     rows: Assignments
-    labels: Int[Tensor, " n"]
     along: Float64[Tensor, "n r"]
     other: Shaped[Tensor, "n m"] | None = None
 
 
 class SecondPass:
-    """The spread around the class means and along their subspace, as rows come.
+    """The spread around the class means and along their subspace, as rows come."""
 
-    With `at_home`, of few samples on a GPU all but the features and their means is kept on the CPU: numbers of K and r only,
-    a hundred small steps for which a GPU has to be told and waited for each time.
-    """
-
-    def __init__(self, centers: ClassCenters, convention: Convention, *, at_home: bool = False) -> None:
-        self.convention, self.home = convention, centers.about.device
-        if at_home and centers.about.is_cuda:
-            counts = centers.counts.cpu()
-            if int(counts.sum()) * len(counts) ** 2 <= SMALL:
-                self.home, centers = counts.device, replace(centers, counts=counts)
-        self.centers = centers
-        self.subspace = ClassSubspace.spanned(centers.counts, centers.about, convention)
+    def __init__(self, centers: ClassCenters, convention: Convention, subspace: ClassSubspace | None = None) -> None:
+        self.centers, self.convention = centers, convention
+        self.subspace = subspace or ClassSubspace.spanned(centers.counts, centers.about, convention)
         self.projections: Projections | None = None
 
     def look(
         self,
-        features: Sequence[Shaped[Tensor, "b d"]],
+        features: Sequence[Shaped[Tensor, "_ d"]],
         rows: Assignments,
         directions: Shaped[Tensor, "m d"] | None = None,
     ) -> Iterator[Seen]:
@@ -142,10 +132,9 @@ class SecondPass:
         for span, block in blocks_of(features, across=0 if directions is None else len(directions)):
             part = rows.part(span).to(self.centers.about.device)
             norms, along, other = projected(block, part.labels, self.centers, self.subspace.directions, directions)
-            labels, (along, norms) = part.labels.to(self.home), _together(along, norms, self.home)
-            batch = Projections.of(along, norms, labels, classes=self.centers.classes)
+            batch = Projections.of(along, norms, part.labels, classes=self.centers.classes)
             self.projections = batch if self.projections is None else self.projections.merge(batch)
-            yield Seen(block, part, labels, along, other)
+            yield Seen(block, part, along, other)
 
     def spread(self, *, steps: float, offset: float = 0.0) -> Spread:
         """What both passes found."""
@@ -164,7 +153,7 @@ def rounding_of(
 ) -> float:
     """The rounding of the features, as a singular value of their class means."""
     between = convention.weights(centers.counts).between
-    sizes = centers.means.square().sum(dim=1).to(variances.device) + variances + offset
+    sizes = centers.sizes + variances + offset
     return float(
         rounding_cut(
             centers.counts, between, sizes=sizes, variances=variances, eps=centers.eps, dim=centers.dim, steps=steps
@@ -192,16 +181,6 @@ def projected(
     return norms, along.T, None if other is None else other.T
 
 
-def _together(
-    along: Float64[Tensor, "n r"], norms: Float64[Tensor, " n"], home: torch.device
-) -> tuple[Float64[Tensor, "n r"], Float64[Tensor, " n"]]:
-    """Both where they are to be kept, fetched at once."""
-    if along.device == home:
-        return along, norms
-    both = torch.cat([along, norms.unsqueeze(1)], dim=1).to(home)  # n r+1
-    return both[:, :-1], both[:, -1]
-
-
 @dataclass(slots=True)
 class _Nearest:
     """Nearest centers counted as rows come; the counts stay on the device, so that a GPU need not be waited for."""
@@ -219,8 +198,8 @@ class _Nearest:
         guesses = nearest_centers(residuals, y, subspace=self.space)
         self.hits += torch.zeros_like(self.hits).index_add_(0, y, (guesses == y).to(self.hits.dtype))
         if self.layer is not None:
-            own = _scores(self.layer, block.whole()).argmax(dim=1).to(guesses.device)
-            self.disagreements += (own != guesses).sum()
+            scored = _scores(self.layer, block.whole()).argmax(dim=1)
+            self.disagreements += (scored.to(guesses.device) != guesses).sum()
 
     def counts(self) -> CenterCounts:
         return CenterCounts(self.hits.cpu(), None if self.layer is None else int(self.disagreements))
@@ -237,24 +216,30 @@ def _scores(layer: nn.Linear, features: Shaped[Tensor, "n d"]) -> Float64[Tensor
 class SampledSpread:
     """The spread of one data set, and beside it what folds and random labels show of its noise."""
 
-    def __init__(self, sums: GroupSums, task: SiteTask, kind: torch.dtype) -> None:
-        alone = not (task.folds or task.relabelings)  # folds and random labels are worked off where the features are
-        self.task, self.main = task, SecondPass(sums.centers, task.convention, at_home=alone)
+    def __init__(self, task: SiteTask, main: SecondPass) -> None:
+        self.task, self.main = task, main
+        self.relabelings: Relabelings | None = None
+        self.noise: MeanNoise | None = None
+
+    @staticmethod
+    def of(sums: GroupSums, task: SiteTask, kind: torch.dtype) -> SampledSpread:
+        """Between the passes, from the sums of the first."""
+        self = SampledSpread(task, SecondPass(sums.centers, task.convention))
         corrected = task.folds > 0 and task.relabelings > 0 and len(sums.centers.present) <= MOST_CLASSES
-        self.relabelings = self.noise = None
         if task.folds or task.relabelings:
             self.relabelings = Relabelings(
                 sums, convention=task.convention, folds=task.folds, kind=kind, scatter=corrected
             )
         if corrected:
             self.noise = MeanNoise(sums, self.main.subspace, task.convention, folds=task.folds)
+        return self
 
-    def look(self, features: Sequence[Shaped[Tensor, "b d"]], rows: Assignments) -> Iterator[Seen]:
+    def look(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> Iterator[Seen]:
         """Add rows as they are drawn from this: piece by piece, with their residuals on the subspace."""
         directions = None if self.relabelings is None else self.relabelings.directions
         for seen in self.main.look(features, rows, directions):
             if self.noise is not None:
-                self.noise.look(seen.along, seen.labels)
+                self.noise.look(seen.along, seen.rows.labels)
             if self.relabelings is not None and seen.other is not None:
                 self.relabelings.look(seen.other, seen.rows)
             yield seen
@@ -290,7 +275,7 @@ class TrainSite:
         self.task = task
         self.sums: GroupSums | None = GroupSums(classes=task.classes, folds=task.folds, relabelings=task.relabelings)
 
-    def first(self, features: Sequence[Shaped[Tensor, "b d"]], rows: Assignments) -> None:
+    def first(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
         """First pass: sums."""
         assert self.sums is not None
         self.kind = quick_type(features[0])
@@ -299,26 +284,41 @@ class TrainSite:
     def turn(self) -> None:
         """Between the passes: means and subspaces. The sums are let go of."""
         assert self.sums is not None
-        task = self.task
-        self.own = SampledSpread(self.sums, task, self.kind)
-        self.sums = None
-        main = self.own.main
+        self._turn(SampledSpread.of(self.sums, self.task, self.kind))
+
+    def _turn(self, own: SampledSpread) -> None:
+        self.own, self.sums, task, main = own, None, self.task, own.main
         self.picture = Picture(main.centers.n, most=task.pictured, seed=task.seed)
         self.nearest = _Nearest(main.subspace, task.layer) if task.centers else None
         other = task.collapse and not same_for_collapse(main.subspace.counts, task.convention)
         # all means lie on the subspace: their coordinates there are all that another weighting needs
         self.collapse = SecondPass(_on_coordinates(main), PHD20) if other else None
 
-    def second(self, features: Sequence[Shaped[Tensor, "b d"]], rows: Assignments) -> None:
+    def second(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
         """Second pass: the spread along the subspaces, and nearest centers."""
         self.picture.take(features, rows.labels)
         for seen in self.own.look(features, rows):
-            if self.nearest is not None:
-                self.nearest.look(seen.along, seen.block, seen.labels)
-            if self.collapse is not None:
-                points = seen.along + self.own.main.subspace.coordinates.index_select(0, seen.labels)
-                for _ in self.collapse.look([points], Assignments(seen.labels)):
-                    pass
+            self._see(seen)
+
+    def _see(self, seen: Seen) -> None:
+        labels = seen.rows.labels
+        if self.nearest is not None:
+            self.nearest.look(seen.along, seen.block, labels)
+        if self.collapse is not None:
+            points = seen.along + self.own.main.subspace.coordinates.index_select(0, labels)
+            for _ in self.collapse.look([points], seen.rows):
+                pass
+
+    def whole(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> SiteStatistics:
+        """Both passes over features that are all there; of few on a GPU at once."""
+        task = self.task
+        if few_on_gpu(features, task.classes) and not (task.folds or task.relabelings or task.pictured):
+            main, seen = both_at_once(features, rows, task)
+            self._turn(SampledSpread(task, main))
+            self._see(seen)
+        else:
+            _both(self, features, rows)
+        return self.statistics()
 
     def statistics(self) -> SiteStatistics:
         """The result."""
@@ -356,7 +356,7 @@ class TestSite:
         )
         self.nearest = _Nearest(train.subspace, task.layer)
 
-    def first(self, features: Sequence[Shaped[Tensor, "b d"]], rows: Assignments) -> None:
+    def first(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
         """First pass: sums, and nearest training centers."""
         assert self.sums is not None
         self.kind = quick_type(features[0])
@@ -364,19 +364,30 @@ class TestSite:
         for span, block in blocks_of(features):
             y = rows.labels[span].to(self.train.centers.about.device)
             _, along, _ = projected(block, y, self.train.centers, self.train.subspace.directions)
-            home = self.train.subspace.counts.device
-            self.nearest.look(along.to(home), block, y.to(home))
+            self.nearest.look(along, block, y)
 
     def turn(self) -> None:
         """Between the passes: means and subspaces."""
         assert self.sums is not None
-        self.own = SampledSpread(self.sums, self.task, self.kind)
+        self.own = SampledSpread.of(self.sums, self.task, self.kind)
         self.sums = None
 
-    def second(self, features: Sequence[Shaped[Tensor, "b d"]], rows: Assignments) -> None:
+    def second(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
         """Second pass: the spread along the subspaces."""
         for _ in self.own.look(features, rows):
             pass
+
+    def whole(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> TestStatistics:
+        """Both passes over features that are all there; of few on a GPU at once."""
+        task = self.task
+        if few_on_gpu(features, task.classes) and not (task.folds or task.relabelings):
+            main, seen = both_at_once(features, rows, task)
+            self.own = SampledSpread(task, main)
+            _, along, _ = projected(seen.block, rows.labels, self.train.centers, self.train.subspace.directions)
+            self.nearest.look(along.to(seen.along.device), seen.block, seen.rows.labels)
+        else:
+            _both(self, features, rows)
+        return self.statistics()
 
     def statistics(self) -> TestStatistics:
         """The result."""
@@ -388,6 +399,22 @@ class TestSite:
             population=sampled.population,
             nearest=self.nearest.counts(),
         )
+
+
+def _both(site: TrainSite | TestSite, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
+    site.first(features, rows)
+    site.turn()
+    site.second(features, rows)
+
+
+def both_at_once(
+    features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments, task: SiteTask
+) -> tuple[SecondPass, Seen]:
+    """Both passes over few rows on a GPU, and the rows on the CPU: see `equisep.separation.few`."""
+    few = read_few(features, rows.labels, classes=task.classes, convention=task.convention)
+    main = SecondPass(few.centers, task.convention, few.subspace)
+    main.projections = Projections.of(few.along, few.norms, few.labels, classes=task.classes)
+    return main, Seen(Block(features), Assignments(few.labels), few.along)
 
 
 def same_for_collapse(counts: Int[Tensor, " k"], convention: Convention) -> bool:

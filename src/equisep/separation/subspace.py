@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from equisep.separation.convention import Convention
+from equisep.separation.convention import Convention, Weights
 from equisep.shapes import Float64, Int
 
 EPS64 = torch.finfo(torch.float64).eps
@@ -41,27 +41,33 @@ class ClassSubspace:
 
     @staticmethod
     def spanned(counts: Int[Tensor, " k"], means: Float64[Tensor, "k d"], convention: Convention) -> ClassSubspace:
-        """The subspace of means about any shift; until the spread of classes is known (see `judged`), all directions count.
-
-        All but the directions is kept where the counts are.
-        """
+        """The subspace of means about any shift; until the spread of classes is known (see `judged`), all directions count."""
         weights = convention.weights(counts)
-        center, between = weights.center.to(means.device), weights.between.to(means.device)
-        offsets = means - center @ means  # k d
-        offsets -= center @ offsets  # far from the shift the center itself is rounded
-        rows = between.sqrt().unsqueeze(1) * offsets  # k d
+        offsets = centered(means, weights.center)  # k d
+        rows = weights.between.sqrt().unsqueeze(1) * offsets  # k d
         v, s = thin_svd(rows.T)
-        kept = int((s > _floor(s, rows.shape)).sum())
-        directions = v[:, :kept].to(rows.device)  # d r
+        directions = v[:, : kept_values(s, rows.shape)].to(rows.device)  # d r
+        return ClassSubspace.known(counts, weights, s.to(rows.device), directions, offsets @ directions)
+
+    @staticmethod
+    def known(
+        counts: Int[Tensor, " k"],
+        weights: Weights,
+        s: Float64[Tensor, " m"],
+        directions: Float64[Tensor, "d r"],
+        coordinates: Float64[Tensor, "k r"],
+    ) -> ClassSubspace:
+        """The subspace of a decomposition with singular values s, of which the first r have directions."""
+        r = directions.shape[1]
         return ClassSubspace(
             counts=counts,
             directions=directions,
-            singular_values=s[:kept].to(counts.device),
-            coordinates=(offsets @ directions).to(counts.device),
+            singular_values=s[:r],
+            coordinates=coordinates,
             within_weights=weights.within,
-            rank=kept,
+            rank=r,
             cut=0.0,
-            full_rank=min(int((counts > 0).sum()) - 1, means.shape[1]),  # any center lies among the means
+            full_rank=min(int((counts > 0).sum()) - 1, directions.shape[0]),  # any center lies among the means
             trace_between=float(s.square().sum()),
         )
 
@@ -70,6 +76,18 @@ class ClassSubspace:
         s = self.singular_values
         cut = rounding if convention.tol is None else convention.tol * (float(s[0]) if s.numel() else 0.0)
         return replace(self, rank=int((s > cut).sum()), cut=cut)
+
+
+def centered(means: Float64[Tensor, "k d"], center: Float64[Tensor, " k"]) -> Float64[Tensor, "k d"]:
+    """m_k − m, twice: far from the shift the center itself is rounded."""
+    offsets = means - center @ means
+    offsets -= center @ offsets
+    return offsets
+
+
+def kept_values(s: Float64[Tensor, " r"], shape: tuple[int, ...]) -> int:
+    """How many singular values stand above the rounding of float64 itself."""
+    return int((s > EPS64 * max(shape) * float(s[0])).sum()) if s.numel() else 0
 
 
 def thin_svd(
@@ -114,8 +132,3 @@ def rounding_cut(
     share = torch.maximum((-2 * torch.pi**2 * units).exp(), 1 / n.clamp(max=AVERAGED)).clamp(max=1)
     error = between * sizes * ((steps * eps) ** 2 * share + EPS64**2)  # … k; a shift of float64 data rounds them alike
     return error.amax(dim=-1).sqrt() + (error.sum(dim=-1) / dim).sqrt()
-
-
-def _floor(s: Float64[Tensor, " r"], shape: tuple[int, ...]) -> float:
-    """Below it a singular value is rounding of float64 itself."""
-    return EPS64 * max(shape) * float(s[0]) if s.numel() else 0.0

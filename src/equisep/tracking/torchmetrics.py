@@ -246,8 +246,8 @@ class Separation(Metric):
         second = self._second_pass()
         second.projections = self._projections()
         for seen in second.look([x], Assignments(y)):
-            own = nearest_centers(seen.along, seen.labels, subspace=second.subspace) == seen.labels
-            self.second_hits.index_add_(0, seen.labels, own.to(torch.int64))
+            own = nearest_centers(seen.along, seen.rows.labels, subspace=second.subspace) == seen.rows.labels
+            self.second_hits.index_add_(0, seen.rows.labels, own.to(torch.int64))
         self._restore_states({f"second_{name}": getattr(second.projections, name) for name in SECOND})
 
     def _projections(self) -> Projections:

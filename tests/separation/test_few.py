@@ -1,0 +1,80 @@
+"""Few samples at once: what two passes find, to rounding. Tried on the CPU, where only the choice of the path is forced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from equisep.separation import Assignments, TestSite, TrainSite
+from equisep.separation import site as site_module
+from equisep.separation.centers import cdnv_of
+from equisep.separation.convention import PAPER
+from equisep.separation.fuzziness import class_fuzziness_of, fuzziness_of
+from equisep.separation.site import SiteStatistics, SiteTask, TestStatistics
+
+SCENES: dict[str, dict[str, Any]] = {
+    "plain": {"n": 120, "d": 50, "k": 6},
+    "wide": {"n": 60, "d": 900, "k": 4},
+    "more classes than features": {"n": 200, "d": 3, "k": 9},
+    "a class without rows": {"n": 80, "d": 30, "k": 5, "absent": 2},
+    "unequal": {"n": 150, "d": 40, "k": 5, "unequal": True},
+    "half precision": {"n": 100, "d": 20, "k": 4, "dtype": torch.bfloat16},
+    "far from zero": {"n": 100, "d": 20, "k": 4, "offset": 1000.0},
+    "collapsed": {"n": 100, "d": 20, "k": 4, "spread": 0.0},
+    "integers": {"n": 100, "d": 20, "k": 4, "dtype": torch.int16},
+}
+
+
+def scene(
+    *,
+    n: int,
+    d: int,
+    k: int,
+    absent: int | None = None,
+    unequal: bool = False,
+    dtype: torch.dtype = torch.float32,
+    offset: float = 0.0,
+    spread: float = 1.0,
+) -> tuple[Tensor, Tensor]:
+    draw = torch.Generator().manual_seed(n + d)
+    y = torch.arange(n) % k
+    if unequal:
+        y = torch.where(torch.arange(n) < n // 2, 0, y)
+    if absent is not None:
+        y = torch.where(y == absent, 0, y)
+    means = 3 * torch.randn(k, d, generator=draw)
+    return (10 * (means[y] + spread * torch.randn(n, d, generator=draw)) + offset).to(dtype), y
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_few_rows_at_once_are_two_passes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = scene(**SCENES[name])
+    layer = nn.Linear(x.shape[1], SCENES[name]["k"])
+    task = SiteTask(classes=SCENES[name]["k"], collapse=True, layer=layer)
+    parts, rows = list(x.split(37)), Assignments(y)
+
+    def both() -> tuple[SiteStatistics, TestStatistics]:
+        train = TrainSite(task).whole(parts, rows)
+        return train, TestSite(train.spread, task).whole([x.flip(0)], Assignments(y.flip(0)))
+
+    plain = both()
+    monkeypatch.setattr(site_module, "few_on_gpu", lambda features, classes: True)
+    few = both()
+    for one, other in zip(few, plain, strict=True):
+        assert one.spread.subspace.rank == other.spread.subspace.rank
+        assert one.spread.subspace.cut == pytest.approx(other.spread.subspace.cut, rel=1e-10)
+        assert one.spread.subspace.trace_between == pytest.approx(other.spread.subspace.trace_between, rel=1e-12)
+        assert fuzziness_of(one.spread, PAPER) == pytest.approx(fuzziness_of(other.spread, PAPER), rel=1e-10, abs=1e-20)
+        torch.testing.assert_close(
+            class_fuzziness_of(one.spread), class_fuzziness_of(other.spread), rtol=1e-10, atol=1e-20
+        )
+        assert cdnv_of(one.spread) == pytest.approx(cdnv_of(other.spread), rel=1e-10, abs=1e-20)
+        assert one.nearest is not None and other.nearest is not None
+        assert torch.equal(one.nearest.hits, other.nearest.hits)
+        assert one.nearest.disagreements == other.nearest.disagreements
+    collapse, expected = few[0].collapse, plain[0].collapse
+    assert collapse is not None and expected is not None
+    assert fuzziness_of(collapse, PAPER) == pytest.approx(fuzziness_of(expected, PAPER), rel=1e-10, abs=1e-20)
