@@ -186,6 +186,7 @@ def test_public_names() -> None:
         "measure",
         "ncc_accuracy",
         "peeled",
+        "recommend_depth",
         "summarize_laws",
         "tap",
         "train",

@@ -14,6 +14,7 @@ from equisep._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from equisep import peeled as peeled
+    from equisep.advice.depth import recommend_depth as recommend_depth
     from equisep.data import load_data as load_data
     from equisep.law import fit_law as fit_law
     from equisep.law import summarize_laws as summarize_laws
@@ -50,6 +51,7 @@ _HOMES = {
     "measure": "equisep.measuring",
     "ncc_accuracy": "equisep.separation",
     "peeled": "equisep.peeled",  # the wing itself
+    "recommend_depth": "equisep.advice.depth",
     "summarize_laws": "equisep.law",
     "tap": "equisep.taps",
     "train": "equisep.training",
@@ -73,6 +75,7 @@ __all__ = [
     "measure",
     "ncc_accuracy",
     "peeled",
+    "recommend_depth",
     "summarize_laws",
     "tap",
     "train",

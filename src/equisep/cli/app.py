@@ -22,6 +22,7 @@ COMMANDS = {
     "law": "Print the laws of a saved profile.",
     "history": "Print the law over the epochs of a tracked training.",
     "compare": "Print what differs between saved profiles.",
+    "depth": "Which depth: train several on your data, recommend one.",
     "peeled": "The Layer-Peeled Model: which small classes will be lost.",
     "figures": "The papers' figures: run, show and judge them.",
 }

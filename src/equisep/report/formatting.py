@@ -18,6 +18,7 @@ _KIND_WORDS = {
     "seeds": "over {n} seeds",
     "combined": "treating the two samples as independent",
     "paired": "paired, the same {n} folds of samples left out of both",
+    "crossed": "over {n} seeds and the test samples",
 }
 
 

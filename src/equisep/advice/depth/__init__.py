@@ -1,0 +1,50 @@
+"""Which depth: networks of several depths trained on the same data, compared over seeds, and one of them recommended or none.
+
+What was found is read, said and drawn without torch: nothing here is imported before it is asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from equisep.advice.depth.choice import choose_depth as choose_depth
+    from equisep.advice.depth.minimal_ncc import MinimalNccDepth as MinimalNccDepth
+    from equisep.advice.depth.minimal_ncc import minimal_ncc_depth as minimal_ncc_depth
+    from equisep.advice.depth.recommend import recommend_depth as recommend_depth
+    from equisep.advice.depth.records import DepthAdvice as DepthAdvice
+    from equisep.advice.depth.records import DepthSettings as DepthSettings
+    from equisep.advice.depth.records import Trial as Trial
+
+_HOMES = {
+    "DepthAdvice": "equisep.advice.depth.records",
+    "DepthSettings": "equisep.advice.depth.records",
+    "MinimalNccDepth": "equisep.advice.depth.minimal_ncc",
+    "Trial": "equisep.advice.depth.records",
+    "choose_depth": "equisep.advice.depth.choice",
+    "minimal_ncc_depth": "equisep.advice.depth.minimal_ncc",
+    "recommend_depth": "equisep.advice.depth.recommend",
+}
+
+__all__ = [
+    "DepthAdvice",
+    "DepthSettings",
+    "MinimalNccDepth",
+    "Trial",
+    "choose_depth",
+    "minimal_ncc_depth",
+    "recommend_depth",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'equisep.advice.depth' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
