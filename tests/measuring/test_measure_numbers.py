@@ -109,12 +109,6 @@ def test_the_bias_belongs_in_nc4() -> None:
     assert measure(model, data).classifier.nc4 == wanted
 
 
-# fields of the format that `measure` does not fill
-UNFILLED = {
-    "cdnv_directional", "confused", "confused_test",
-}  # fmt: skip
-
-
 def leaves(value: Any) -> list[Any]:
     """What records and tuples hold, in order."""
     if is_dataclass(value):
@@ -142,7 +136,7 @@ def test_buffered_and_streamed_agree_in_every_number(size: str, mode: str) -> No
     for a, b in zip(one.sites, two.sites, strict=True):
         for name in a.__dataclass_fields__.keys() - exempt:
             left, right = getattr(a, name), getattr(b, name)
-            assert left is not None or name in UNFILLED, name
+            assert left is not None, name
             assert agree(left, right), name
     for name in ("rho", "r", "half_life", "intercept", "imbalance"):
         assert agree(getattr(one.law, name), getattr(two.law, name)), name
@@ -221,8 +215,9 @@ def test_metrics_not_asked_for_are_none(asked: str, memory: int | None) -> None:
         "traces": {"trace_within", "trace_between"},
         "spectrum": {"rank", "cut", "singular_values"},
         "margins": set(),
-        "confusion": set(),
+        "confusion": {"confused", "confused_test"},
         "pairs": {"nearest", "cosines"},
+        "cdnv_directional": {"cdnv_directional"},
     }[asked]
     train, test = ([(x.repeat(16, 1), y.repeat(16)) for x, y in part] for part in both("balanced"))
     # 10 folds of 4 × 30 means fit 50,000 bytes, the features of 1920 samples do not
@@ -264,10 +259,16 @@ def pairs(found: Any) -> list[tuple[int, int, float]]:
 
 
 @ways
-def test_confused_pairs_and_margins_are_those_of_the_samples(memory: int | None) -> None:
-    profile, (_, y, scores), (_, y_test, scores_test) = measured("imbalanced", "eval", memory)
+def test_numbers_of_pairs_and_margins_are_those_of_the_samples(memory: int | None) -> None:
+    profile, (train, y, scores), (test, y_test, scores_test) = measured("imbalanced", "eval", memory)
     for found, own, given in ((profile.confused_train, y, scores), (profile.confused_test, y_test, scores_test)):
         assert found and pairs(found) == plain.confused(own.numpy(), given.argmax(dim=1).numpy())
+    for site, x, x_test in zip(profile.sites, train, test, strict=True):
+        means = class_means(x, y)
+        assert pairs(site.confused) == plain.confused(y.numpy(), nearest(x, means))
+        assert pairs(site.confused_test) == plain.confused(y_test.numpy(), nearest(x_test, means))
+        assert site.cdnv_directional == pytest.approx(plain.cdnv_directional(x.double().numpy(), y.numpy()), rel=1e-9)
+        assert site.cdnv_directional < site.cdnv
     found = profile.classifier
     assert found.margins == pytest.approx(plain.margins(scores.double().numpy(), y.numpy()), rel=1e-6)
     assert found.margins_test == pytest.approx(plain.margins(scores_test.double().numpy(), y_test.numpy()), rel=1e-6)

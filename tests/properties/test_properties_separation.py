@@ -10,7 +10,7 @@ from closeness import close
 from equisep import cdnv, class_fuzziness, fuzziness, ncc_accuracy
 from equisep.separation import Convention
 from reference import plain
-from reference.merging import streamed_fuzziness
+from reference.merging import directional_cdnv, merged_directional_cdnv, streamed_fuzziness
 from reference.scenes import Scene, blobs, rotation
 
 seeds = st.integers(0, 2**32 - 1)
@@ -140,3 +140,21 @@ def test_cdnv_and_nearest_centers_agree_with_loops_over_everything(scene: Scene)
 def test_cdnv_grows_as_the_square_of_the_spread(scene: Scene, factor: float) -> None:
     means = plain.class_means(*scene)[scene.y]
     close(cdnv(means + factor * (scene.x - means), scene.y), factor**2 * cdnv(*scene))
+
+
+@unhurried
+@given(scene=scenes(), seed=seeds, shift=st.floats(-100, 100), exponent=st.floats(-30, 30))
+def test_directional_cdnv_does_not_change_under_similarities_and_order(scene, seed, shift, exponent) -> None:
+    rng = np.random.default_rng(seed)
+    order, names = rng.permutation(len(scene.y)), rng.permutation(7) * 3
+    moved = 10**exponent * (scene.x @ rotation(scene.x.shape[1], rng) + shift)
+    close(directional_cdnv(Scene(moved[order], names[scene.y[order]])), directional_cdnv(scene), rtol=1e-7)
+
+
+@unhurried
+@given(scene=scenes(), seed=seeds, parts=st.integers(1, 20))
+def test_directional_cdnv_is_that_of_loops_over_everything_merged_from_any_parts(scene, seed: int, parts: int) -> None:
+    wanted = plain.cdnv_directional(*scene)
+    close(directional_cdnv(scene), wanted)
+    close(merged_directional_cdnv(scene, np.random.default_rng(seed), parts=parts), wanted)
+    assert wanted <= cdnv(*scene) * (1 + 1e-9)

@@ -7,8 +7,9 @@ from typing import Protocol, Self, TypeVar
 import numpy as np
 import torch
 
-from equisep.separation import PAPER, Assignments, Convention, GroupSums, Spread
+from equisep.separation import PAPER, Assignments, Convention, GroupSums, SiteTask, Spread, TrainSite
 from equisep.separation.fuzziness import fuzziness_of
+from equisep.separation.pairs.directional import AxisSums
 from equisep.separation.site import SecondPass
 from equisep.separation.subspace import AS_GIVEN
 from reference.scenes import Scene
@@ -72,3 +73,26 @@ def spread_of(
     for _ in second.look([torch.as_tensor(scene.x)], Assignments(torch.as_tensor(scene.y))):
         pass
     return second.spread(steps=steps)
+
+
+def directional_cdnv(scene: Scene, *, size: int = 10**6, classes: int | None = None) -> float | None:
+    """Both passes over a scene, some rows at a time."""
+    x, y = torch.as_tensor(scene.x), torch.as_tensor(scene.y)
+    site = TrainSite(SiteTask(classes=classes or int(y.max()) + 1, directional=True))
+    for part, labels in zip(x.split(size), y.split(size), strict=True):
+        site.first([part], Assignments(labels))
+    site.turn()
+    for part, labels in zip(x.split(size), y.split(size), strict=True):
+        site.second([part], Assignments(labels))
+    found = site.statistics()
+    return found.axes.mean_cdnv(found.spread.projections, found.spread.centers)
+
+
+def merged_directional_cdnv(scene: Scene, rng: np.random.Generator, *, parts: int) -> float | None:
+    """The same from parts of the second pass, each with a state of its own."""
+    spread, states = spread_of(scene), list[AxisSums]()
+    for part in random_parts(scene, rng, parts=parts):
+        y, state = torch.as_tensor(part.y), AxisSums(spread.subspace)
+        state.look(spread.centers.residuals(torch.as_tensor(part.x), y) @ spread.subspace.directions, y)
+        states.append(state)
+    return merged_in_any_order(states, rng).mean_cdnv(spread.projections, spread.centers)

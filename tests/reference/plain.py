@@ -1,6 +1,7 @@
 """Every metric written straight from the papers' formulas: d×d matrices, loops, float64, no cleverness.
 
-HS23 He & Su 2023 · PHD20 Papyan, Han & Donoho 2020 · ZDZ21 Zhu et al. 2021 · GG22 Galanti & Galanti 2022.
+HS23 He & Su 2023 · PHD20 Papyan, Han & Donoho 2020 · ZDZ21 Zhu et al. 2021 · GG22 Galanti & Galanti 2022 ·
+LSG26 Luthra, Salunkhe & Galanti 2026.
 """
 
 from __future__ import annotations
@@ -149,6 +150,18 @@ def cdnv(x: Array, y: Labels) -> float:
         for j in range(len(names))
         if i != j
     ]
+    return float(np.mean(values))
+
+
+def cdnv_directional(x: Array, y: Labels) -> float:
+    """Mean over i ≠ j of the variance of class i along the unit line from m_i to m_j, over ‖m_i − m_j‖² (LSG26)."""
+    values = []
+    for i in np.unique(y):
+        for j in np.unique(y):
+            if i != j:
+                line = x[y == j].mean(axis=0) - x[y == i].mean(axis=0)
+                along = (x[y == i] - x[y == i].mean(axis=0)) @ (line / np.linalg.norm(line))
+                values.append((along**2).mean() / (line**2).sum())
     return float(np.mean(values))
 
 

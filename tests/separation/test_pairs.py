@@ -11,7 +11,7 @@ from equisep.separation.pairs import confusion
 from equisep.separation.pairs.confusion import Confusion
 from equisep.separation.pairs.means import cosines_of, nearest_pairs
 from reference import plain
-from reference.merging import merged_in_any_order, spread_of
+from reference.merging import directional_cdnv, merged_in_any_order, spread_of
 from reference.scenes import Scene, around, blobs, simplex_etf
 
 
@@ -107,3 +107,29 @@ def test_cosines_of_a_simplex_and_of_means_that_coincide() -> None:
     assert [pair.value for pair in nearest_pairs(spread_of(one).subspace)] == [0.0] * 3
     middle = Scene(np.array([[-1.0, 0], [1, 0], [0, 0]]), np.arange(3))  # the third mean is the common one
     assert cosines_of(spread_of(middle).subspace) == ClassCosines(mean=-1.0, rows=((-1.0,), (None, None)))
+
+
+@pytest.mark.parametrize(("classes", "d"), [(2, 1), (2, 7), (6, 3), (12, 30), (300, 5)])
+def test_directional_cdnv_is_that_of_the_plain_reference(classes: int, d: int) -> None:
+    scene = blobs(classes, [2 + k % 5 for k in range(classes)], d, offset=50.0)
+    wanted = plain.cdnv_directional(*scene)
+    for size in (10**6, 17):
+        assert directional_cdnv(scene, size=size) == pytest.approx(wanted, rel=1e-9)
+    assert wanted == pytest.approx(plain.cdnv(*scene), rel=1e-9) if d == 1 else wanted < plain.cdnv(*scene)
+
+
+def test_directional_cdnv_of_absent_classes_of_collapsed_ones_and_of_means_that_coincide() -> None:
+    scene = blobs(3, [4, 4, 4], 6)
+    other = Scene(scene.x, np.array([0, 3, 5])[scene.y])
+    assert directional_cdnv(other, classes=9) == pytest.approx(plain.cdnv_directional(*scene), rel=1e-9)
+    points = np.random.default_rng(0).normal(size=(3, 4))
+    assert directional_cdnv(Scene(np.repeat(points, 5, axis=0), np.repeat(np.arange(3), 5))) == 0.0
+    assert directional_cdnv(Scene(np.tile(points, (2, 1)), np.repeat(np.arange(2), 3))) is None
+
+
+def test_variance_away_from_the_line_between_means_does_not_count() -> None:
+    rng = np.random.default_rng(1)
+    y = np.arange(400) % 2
+    x = np.stack([np.where(y == 0, -5.0, 5.0), 100 * rng.normal(size=400)], axis=1)
+    x[:, 1] -= np.array([x[y == k, 1].mean() for k in (0, 1)])[y]
+    assert directional_cdnv(Scene(x, y)) == pytest.approx(0, abs=1e-25) and plain.cdnv(x, y) > 10

@@ -13,6 +13,7 @@ from equisep.devices import tf32_allowed
 from equisep.measuring.options import Options
 from equisep.results import LawFit, Note, SiteReading
 from equisep.separation import SiteStatistics
+from equisep.separation.pairs.directional import DIRECTED_CLASSES
 from equisep.shapes import Int
 from equisep.taps import Reduction
 
@@ -143,6 +144,16 @@ def note_sites(notes: Notes, readings: Sequence[SiteReading], sites: Sequence[Si
                 "become dependent, and D depends on the cut."
             )
             notes.add("rank", text, site=reading.name)
+
+
+def note_directional(notes: Notes, classes: int, options: Options) -> None:
+    """Too many classes for the spread along the lines between all pairs of means."""
+    if options.wants("cdnv_directional") and classes > DIRECTED_CLASSES:
+        text = (
+            f"The directional CDNV was left out: the sums of all pairs of {classes:,} classes are kept up to "
+            f"{DIRECTED_CLASSES:,} classes."
+        )
+        notes.add("no-directional", text)
 
 
 def note_batches(notes: Notes, mixing: Mixing | None, *, what: str) -> None:

@@ -14,6 +14,7 @@ from equisep.taps import Calls, check_calls
 
 METRICS = (
     "fuzziness", "class_fuzziness", "null", "collapse", "cdnv", "ncc", "traces", "spectrum", "margins", "confusion", "pairs",
+    "cdnv_directional",
 )  # fmt: skip
 Intervals = Literal["auto", "bootstrap", "jackknife", "none"]
 

@@ -65,6 +65,8 @@ class Plan:
             folds=folds,
             relabelings=self._relabelings(index),
             collapse=options.wants("collapse"),
+            confusion=options.wants("confusion"),
+            directional=options.wants("cdnv_directional"),
             layer=self.layer_at(index),
             steps=steps,
             offset=self._offset_at(index),

@@ -19,6 +19,7 @@ from equisep.measuring.notes import (
     note_classes,
     note_classifier,
     note_depth,
+    note_directional,
     note_sample_size,
     note_sites,
 )
@@ -164,6 +165,13 @@ def _with_centers(
         hits, counts = test.nearest.hits, test.spread.centers.counts.cpu()
         share = int(hits.sum()) / int(counts.sum())
         reading = replace(reading, ncc_test=share, ncc_class_test=shares(hits, counts))
+    if train.nearest is not None and train.nearest.confusion is not None:
+        reading = replace(reading, confused=train.nearest.confusion.most_confused())
+    if test is not None and test.nearest.confusion is not None:
+        reading = replace(reading, confused_test=test.nearest.confusion.most_confused())
+    if train.axes is not None:
+        along = train.axes.mean_cdnv(train.spread.projections, train.spread.centers)
+        reading = replace(reading, cdnv_directional=along)
     if options.wants("pairs"):
         space = train.spread.subspace
         reading = replace(reading, nearest=nearest_pairs(space), cosines=cosines_of(space))
@@ -351,6 +359,7 @@ def _note_all(
     if not options.whole:
         note_sample_size(notes, readings, chosen.law, chosen.others.get("corrected"))
     note_sites(notes, readings, [train.sites[probe.index_of(reading.name)] for reading in readings])
+    note_directional(notes, probe.classes, options)
     notes.extend(chosen.law.notes)
     depth = effective_depth([None] * probe.begins + [each.ncc_train for each in readings], epsilon=options.epsilon)
     note_depth(notes, depth, readings, options)

@@ -129,7 +129,12 @@ COLUMNS: tuple[Column, ...] = (
     _field("ncc_test", "NCC %\ntest", "test samples nearest to the training mean of their own class", cell=percent),
     _field("cdnv", "CDNV", "class-distance normalized variance, mean over pairs of classes", cell=_three),
     _field("cdnv_test", "CDNV\ntest", "class-distance normalized variance on test data", cell=_three),
-    _field("cdnv_directional", "CDNV\ndir.", "CDNV along the line between two class means", cell=_three),
+    _field(
+        "cdnv_directional",
+        "CDNV\ndir.",
+        "CDNV along the lines between class means, mean over pairs of classes",
+        cell=_three,
+    ),
     _field("nc1", "NC1", "within-class variability, as neural collapse measures it", cell=_three),
     _field("null", "chance", "chance level: D with shuffled labels", cell=_three),
     _field("dim", "dim", "features per sample", cell=_whole),

@@ -35,6 +35,7 @@ _AXES = {
     "nc1": "NC1",
     "cdnv": "CDNV",
     "cdnv_test": "CDNV on test data",
+    "cdnv_directional": "CDNV along the lines between class means",
     "ncc_train": "accuracy by nearest class mean",
     "ncc_test": "accuracy by nearest class mean on test data",
     "class_fuzziness": "separation fuzziness D of each class",

@@ -15,7 +15,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.console import Console, ConsoleOptions, RenderResult
 
-CURVES = ("fuzziness", "fuzziness_test", "null", "nc1", "cdnv", "cdnv_test", "ncc_train", "ncc_test")
+CURVES = (
+    "fuzziness",
+    "fuzziness_test",
+    "null",
+    "nc1",
+    "cdnv",
+    "cdnv_test",
+    "cdnv_directional",
+    "ncc_train",
+    "ncc_test",
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

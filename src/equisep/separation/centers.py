@@ -13,7 +13,7 @@ from equisep.separation.arrays import LabeledRows, checked_arrays, labeled_rows,
 from equisep.separation.blocks import blocks_of
 from equisep.separation.group_sums import ClassCenters, class_sums
 from equisep.separation.nearest import nearest_points
-from equisep.separation.pairs.means import squared_distances
+from equisep.separation.pairs.means import squared_distances, squared_rounding
 from equisep.separation.site import Spread
 from equisep.shapes import Float64, Int, Shaped
 
@@ -40,11 +40,6 @@ def mean_cdnv(points: Float64[Tensor, "k r"], variances: Float64[Tensor, " k"], 
             return None
         total += float(((variance[rows].unsqueeze(1) + variance[columns]) / squared).sum())  # both orders, over 2
     return total / (present.numel() * (present.numel() - 1))
-
-
-def squared_rounding(centers: ClassCenters) -> float:
-    """The squared rounding of a class mean: means that are no further apart coincide."""
-    return float(EPS64**2 * centers.n * centers.distances.max())
 
 
 def cdnv(x: Any, y: Any) -> float:

@@ -143,7 +143,7 @@ class GroupSums:
         relabeled = [] if rows.relabeled is None else list(rows.relabeled[: self.relabelings])
         for number, each in enumerate(relabeled):
             self._relabeled_counts[number] += torch.bincount(each, minlength=k)
-        add_own, adders = _adder(keys, groups), [_adder(each, k) for each in relabeled]
+        add_own, adders = row_adder(keys, groups), [row_adder(each, k) for each in relabeled]
         for columns, sums in self._pieces:
             x = block.at(columns).to(torch.float64)
             own = x if self._origin is None else x - self._origin[:, columns].index_select(0, y)
@@ -248,7 +248,7 @@ def _few_groups(values: Tensor, groups: int, *, dim: int) -> Tensor:
     return torch.zeros_like(values).index_add_(dim, index, values)
 
 
-def _adder(keys: Int[Tensor, " n"], groups: int) -> Callable[[Tensor, Tensor], Tensor]:
+def row_adder(keys: Int[Tensor, " n"], groups: int) -> Callable[[Tensor, Tensor], Tensor]:
     """A function that adds rows to the sums of their groups.
 
     Row by row on few threads, where the sums stay in cache, and where groups are many; as a product with one-hot rows on

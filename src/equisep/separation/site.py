@@ -16,6 +16,8 @@ from equisep.separation.few import few_on_gpu, read_few
 from equisep.separation.group_sums import ClassCenters, GroupSums, as_float64
 from equisep.separation.nearest import nearest_centers
 from equisep.separation.noise.mean_noise import MOST_CLASSES, MeanNoise, PopulationEstimate
+from equisep.separation.pairs.confusion import Confusion
+from equisep.separation.pairs.directional import DIRECTED_CLASSES, AxisSums
 from equisep.separation.pca import Picture
 from equisep.separation.projections import Projections
 from equisep.separation.relabeled import Relabelings
@@ -29,7 +31,8 @@ ROUNDINGS = 16  # steps of float64 by which a mean may be off
 class SiteTask:
     """What is asked of one site.
 
-    `collapse` asks for PHD20's weighting beside, `layer` is the classifier that reads the site. `steps` is how often its
+    `collapse` asks for PHD20's weighting beside, `confusion` for who is taken for whom by nearest centers, `directional` for
+    the spread along the lines between class means; `layer` is the classifier that reads the site. `steps` is how often its
     numbers were rounded; `offset` the squared norm of what was taken off all rows before, as centered components are;
     `pictured` how many rows are to be shown on a plane.
     """
@@ -40,6 +43,8 @@ class SiteTask:
     relabelings: int = 0
     collapse: bool = False
     centers: bool = True
+    confusion: bool = False
+    directional: bool = False
     layer: nn.Linear | None = None
     steps: float = COMPUTED
     offset: float = 0.0
@@ -63,10 +68,14 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class CenterCounts:
-    """Rows per class whose nearest training center is their own; rows where the classifier disagrees with it (NC4)."""
+    """Rows per class whose nearest training center is their own; rows where the classifier disagrees with it (NC4).
+
+    `confusion` counts the classes that rows are nearest to, where that was asked for.
+    """
 
     hits: Int[Tensor, " k"]
     disagreements: int | None
+    confusion: Confusion | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +96,12 @@ class Sampled:
 class SiteStatistics(Sampled):
     """What two passes over the training data found at one site.
 
-    `collapse` is the spread under PHD20's convention, `coordinates` are for plots.
+    `axes` is the spread along the lines between class means, `collapse` that under PHD20's convention, `coordinates` are for
+    plots.
     """
 
     nearest: CenterCounts | None = None
+    axes: AxisSums | None = None
     collapse: Spread | None = None
     coordinates: Coordinates | None = None
 
@@ -186,23 +197,30 @@ class _Nearest:
     """Nearest centers counted as rows come; the counts stay on the device, so that a GPU need not be waited for."""
 
     space: ClassSubspace
-    layer: nn.Linear | None
+    task: SiteTask
     hits: Int[Tensor, " k"] = field(init=False)
     disagreements: Int[Tensor, ""] = field(init=False)
+    confusion: Confusion | None = field(init=False)
 
     def __post_init__(self) -> None:
         self.hits = torch.zeros_like(self.space.counts)
         self.disagreements = self.hits.new_zeros(())
+        self.confusion = Confusion(len(self.hits)) if self.task.confusion else None
 
     def look(self, residuals: Float64[Tensor, "n r"], block: Block, y: Int[Tensor, " n"]) -> None:
         guesses = nearest_centers(residuals, y, subspace=self.space)
-        self.hits += torch.zeros_like(self.hits).index_add_(0, y, (guesses == y).to(self.hits.dtype))
-        if self.layer is not None:
-            scored = _scores(self.layer, block.whole()).argmax(dim=1)
+        if self.confusion is not None:
+            self.confusion.add(y, guesses)
+        else:
+            self.hits += torch.zeros_like(self.hits).index_add_(0, y, (guesses == y).to(self.hits.dtype))
+        if self.task.layer is not None:
+            scored = _scores(self.task.layer, block.whole()).argmax(dim=1)
             self.disagreements += (scored.to(guesses.device) != guesses).sum()
 
     def counts(self) -> CenterCounts:
-        return CenterCounts(self.hits.cpu(), None if self.layer is None else int(self.disagreements))
+        hits = self.hits.cpu() if self.confusion is None else self.confusion.hits
+        disagreements = None if self.task.layer is None else int(self.disagreements)
+        return CenterCounts(hits, disagreements, self.confusion)
 
 
 def _scores(layer: nn.Linear, features: Shaped[Tensor, "n d"]) -> Float64[Tensor, "n k"]:
@@ -289,7 +307,9 @@ class TrainSite:
     def _turn(self, own: SampledSpread) -> None:
         self.own, self.sums, task, main = own, None, self.task, own.main
         self.picture = Picture(main.centers.n, most=task.pictured, seed=task.seed)
-        self.nearest = _Nearest(main.subspace, task.layer) if task.centers else None
+        self.nearest = _Nearest(main.subspace, task) if task.centers else None
+        directed = task.directional and task.classes <= DIRECTED_CLASSES
+        self.axes = AxisSums(main.subspace) if directed else None
         other = task.collapse and not same_for_collapse(main.subspace.counts, task.convention)
         # all means lie on the subspace: their coordinates there are all that another weighting needs
         self.collapse = SecondPass(_on_coordinates(main), PHD20) if other else None
@@ -304,6 +324,8 @@ class TrainSite:
         labels = seen.rows.labels
         if self.nearest is not None:
             self.nearest.look(seen.along, seen.block, labels)
+        if self.axes is not None:
+            self.axes.look(seen.along, labels)
         if self.collapse is not None:
             points = seen.along + self.own.main.subspace.coordinates.index_select(0, labels)
             for _ in self.collapse.look([points], seen.rows):
@@ -332,6 +354,7 @@ class TrainSite:
             replicates=sampled.replicates,
             population=sampled.population,
             nearest=None if self.nearest is None else self.nearest.counts(),
+            axes=self.axes,
             collapse=collapse,
             coordinates=self.picture.coordinates(),
         )
@@ -354,7 +377,7 @@ class TestSite:
         self.sums: GroupSums | None = GroupSums(
             classes=train.centers.classes, folds=task.folds, relabelings=self.task.relabelings
         )
-        self.nearest = _Nearest(train.subspace, task.layer)
+        self.nearest = _Nearest(train.subspace, task)
 
     def first(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
         """First pass: sums, and nearest training centers."""

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from equisep.results import ClassCosines, ClassPair
+from equisep.separation.group_sums import ClassCenters
 from equisep.separation.pairs.confusion import MOST_PAIRS
 from equisep.separation.subspace import ClassSubspace
 from equisep.shapes import Float64, Int
@@ -25,6 +26,11 @@ def squared_distances(points: Float64[Tensor, "k r"]) -> Iterator[tuple[slice, s
     for rows, columns in _tiles(len(points)):
         tile = torch.cdist(points[rows], points[columns], compute_mode="donot_use_mm_for_euclid_dist").square_()
         yield rows, columns, tile.masked_fill_(_not_later(tile), torch.inf)
+
+
+def squared_rounding(centers: ClassCenters) -> float:
+    """The squared rounding of a class mean: means that are no further apart coincide."""
+    return float(EPS64**2 * centers.n * centers.distances.max())
 
 
 def _tiles(classes: int) -> Iterator[tuple[slice, slice]]:
