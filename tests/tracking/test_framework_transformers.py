@@ -52,9 +52,8 @@ class Classifier(nn.Module):
 
 def trainer(folder: Path, **options: Any) -> Any:
     chosen = {"num_train_epochs": 3, "per_device_train_batch_size": 20, "learning_rate": 0.05, "save_strategy": "no"}
-    arguments = transformers.TrainingArguments(
-        output_dir=str(folder), use_cpu=True, report_to="none", disable_tqdm=True, **{**chosen, **options}
-    )
+    quiet = {"use_cpu": True, "report_to": "none", "disable_tqdm": True}
+    arguments = transformers.TrainingArguments(output_dir=str(folder), **{**quiet, **chosen, **options})
     torch.manual_seed(5)
     return transformers.Trainer(model=Classifier(), args=arguments, train_dataset=Rows(), eval_dataset=Rows(seed=1))
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
-from tracked import network, samples
+from tracked import loader, network, samples
 
 from equisep import Tracker
 
@@ -53,6 +55,57 @@ def test_a_tracked_training_is_the_same_training(late: bool) -> None:
     assert one == two, "two untracked trainings must agree before a tracked one can be compared"
     tracked = trained(tracked=True, late=late)
     assert [name for name in one if one[name] != tracked[name]] == []
+
+
+@pytest.mark.parametrize("framework", ["lightning", "transformers"])
+@pytest.mark.filterwarnings("ignore:.*")
+def test_a_framework_trains_the_same_beside_a_callback(framework: str, tmp_path: Path) -> None:
+    """Two untracked trainings on the GPU agree, and one with the callback is them, whatever it reads."""
+    run = by_lightning if framework == "lightning" else by_transformers
+    states = [run(tmp_path / str(number), tracked=number == 2) for number in range(3)]
+    assert states[0] == states[1], "two untracked trainings must agree before a tracked one can be compared"
+    assert [name for name in states[0] if states[0][name] != states[2][name]] == []
+
+
+def by_lightning(folder: Path, *, tracked: bool) -> dict[str, bytes]:
+    pytest.importorskip("lightning.pytorch")
+    from test_framework_lightning import Classifier, trainer
+
+    from equisep.tracking.lightning import EquisepCallback
+
+    callback = EquisepCallback(test=samples(seed=1), per_class=6, history=folder.with_suffix(".jsonl"))
+    module = Classifier()
+    torch.manual_seed(5)
+    run = trainer(folder, *([callback] if tracked else []), accelerator="gpu", deterministic=True)
+    run.fit(module, loader())
+    assert not tracked or (callback.tracker is not None and len(callback.tracker.history) == 3)
+    return left_behind(module, run.optimizers[0])
+
+
+def by_transformers(folder: Path, *, tracked: bool) -> dict[str, bytes]:
+    pytest.importorskip("transformers")
+    pytest.importorskip("accelerate")
+    from test_framework_transformers import trainer
+
+    from equisep.tracking.transformers import EquisepCallback
+
+    run = trainer(folder, use_cpu=False, full_determinism=True)
+    callback = EquisepCallback(per_class=6, history=folder.with_suffix(".jsonl"))
+    if tracked:
+        run.add_callback(callback)
+    run.train()
+    assert not tracked or (callback.tracker is not None and len(callback.tracker.history) == 3)
+    return left_behind(run.model, run.optimizer)
+
+
+def left_behind(model: nn.Module, optimizer: Any) -> dict[str, bytes]:
+    """Weights, what the optimizer keeps, and random states."""
+    kept = {
+        f"{index} {key}": value for index, entry in enumerate(optimizer.state.values()) for key, value in entry.items()
+    }
+    tensors = {**model.state_dict(), **{key: torch.as_tensor(value) for key, value in kept.items()}}
+    tensors |= {"cuda": torch.cuda.get_rng_state(), "cpu": torch.get_rng_state()}
+    return {name: value.cpu().numpy().tobytes() for name, value in tensors.items()}
 
 
 def test_readings_agree_with_those_of_the_cpu() -> None:
