@@ -19,6 +19,8 @@ COMMANDS = {
     "demo": "Start here: train a small network, measure it, show its law.",
     "measure": "Measure how a model of yours separates its classes.",
     "sites": "List the modules of a model, and which of them are read.",
+    "layer": "Which layer's features serve my labels.",
+    "rank": "Which model's features serve my labels.",
     "law": "Print the laws of a saved profile.",
     "history": "Print the law over the epochs of a tracked training.",
     "compare": "Print what differs between saved profiles.",

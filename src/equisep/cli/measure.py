@@ -24,16 +24,18 @@ from equisep.cli.console import (
 )
 from equisep.cli.data import DataFlags, measured_data
 from equisep.cli.options import (
-    DATA,
     OUTPUT,
     PICTURES,
     READ,
     STATISTICS,
+    BatchSize,
     Channels,
     Checkpoint,
     DataFolder,
+    DataName,
     Device,
     Json,
+    Memory,
     Mode,
     Model,
     Normalize,
@@ -41,8 +43,13 @@ from equisep.cli.options import (
     Prepare,
     Quiet,
     Readings,
+    Reduced,
     Resize,
     Sites,
+    Split,
+    Tokenizer,
+    TokenLength,
+    asked_numbers,
     asked_readings,
     asked_sites,
 )
@@ -64,42 +71,20 @@ def _option(flag: str, panel: str, help: str, *, default: str | None = None, **m
 @reported
 def measure(
     model: Model,
-    data: Annotated[
-        str,
-        _option(
-            "--data",
-            DATA,
-            "A data set by name, an .npz file, sentences (a .tsv table), or pkg.module:loader or ./file.py:loader, a loader or a "
-            "function that makes one: its code is run.",
-        ),
-    ],
+    data: DataName,
     checkpoint: Checkpoint = None,
     data_dir: DataFolder = None,
-    tokenizer: Annotated[
-        str | None, _option("--tokenizer", DATA, "Text only: a Hugging Face name or folder; an hf: model has its own.")
-    ] = None,
-    length: Annotated[
-        int | None, _option("--length", DATA, "Text only: cut and pad all to this many tokens.", min=1)
-    ] = None,
-    split: Annotated[str, _option("--split", DATA, "both, train, or test (measured by its own means).")] = "both",
+    tokenizer: Tokenizer = None,
+    length: TokenLength = None,
+    split: Split = "both",
     prepare: Prepare = None,
     resize: Resize = None,
     channels: Channels = None,
     normalize: Normalize = None,
     per_class: PerClass = None,
-    batch_size: Annotated[
-        int, _option("--batch-size", DATA, "Samples per batch, in one class-mixed order.", min=1)
-    ] = 100,
+    batch_size: BatchSize = 100,
     sites: Sites = None,
-    reduction: Annotated[
-        str | None,
-        _option(
-            "--reduction",
-            READ,
-            "How features become vectors: flatten, mean, positions or pca=100; of sequences also first, last, tokens.",
-            default="auto",
-        ),
-    ] = None,
+    reduction: Reduced = None,
     calls: Annotated[
         str | None,
         _option(
@@ -141,12 +126,7 @@ def measure(
             "Instead of the profile: D, ρ and r of nested parts of the training data, such as 50,100,200 per class.",
         ),
     ] = None,
-    memory: Annotated[
-        float | None,
-        _option(
-            "--memory", STATISTICS, "GiB of features to keep before reading twice.", default="1", min=0.0, max=2.0**20
-        ),
-    ] = None,
+    memory: Memory = None,
     coordinates: Annotated[
         int | None, _option("--coordinates", STATISTICS, "Samples kept for plots; 0: none.", default="300", min=0)
     ] = None,
@@ -214,7 +194,7 @@ def measure(
         given = {name: value for name, value in options.items() if value is not None}
         given.setdefault("whole", per_class is None and split != "test")
         if subsamples is not None:
-            sizes = _sizes(subsamples)
+            sizes = asked_numbers(subsamples, flag="--subsamples")
             with redirect_stdout(sys.stderr):
                 parts = subsampled(loaded.model, source.train, sizes, **_of_parts(given), progress=progress)
             print_json([subsample_record(part) for part in parts]) if json else out.print(render_subsamples(parts))
@@ -229,14 +209,6 @@ def measure(
     if plot is not None:
         saved(save_figure(plot_law(profile), plot), "plot", quiet=quiet)
     print_json(profile.to_dict()) if json else out.print(_in_options(profile))
-
-
-def _sizes(words: str) -> list[int]:
-    """`50,100,200` as numbers."""
-    parts = [part.strip() for part in words.split(",")]
-    if not all(part.isdigit() and len(part) < 10 for part in parts):
-        raise InputError(f"`--subsamples` takes samples per class, such as 50,100,200; found `{words}`.")
-    return [int(part) for part in parts]
 
 
 def _of_parts(given: dict[str, Any]) -> dict[str, Any]:

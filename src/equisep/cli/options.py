@@ -50,6 +50,33 @@ Checkpoint = Annotated[
         "--checkpoint", help="Weights: a state dict, as torch.save or safetensors wrote it.", rich_help_panel=MODEL
     ),
 ]
+DataName = Annotated[
+    str,
+    typer.Option(
+        "--data",
+        help="A data set by name, an .npz file, sentences (a .tsv table), or pkg.module:loader or ./file.py:loader, a loader or "
+        "a function that makes one: its code is run.",
+        rich_help_panel=DATA,
+    ),
+]
+Tokenizer = Annotated[
+    str | None,
+    typer.Option(
+        "--tokenizer",
+        help="Text only: a Hugging Face name or folder; an hf: model has its own.",
+        rich_help_panel=DATA,
+    ),
+]
+TokenLength = Annotated[
+    int | None,
+    typer.Option("--length", help="Text only: cut and pad all to this many tokens.", rich_help_panel=DATA, min=1),
+]
+BatchSize = Annotated[
+    int, typer.Option("--batch-size", help="Samples per batch, in one class-mixed order.", rich_help_panel=DATA, min=1)
+]
+Split = Annotated[
+    str, typer.Option("--split", help="both, train, or test (measured by its own means).", rich_help_panel=DATA)
+]
 DataFolder = Annotated[
     Path | None,
     typer.Option(
@@ -87,6 +114,26 @@ Sites = Annotated[
         show_default="auto",
     ),
 ]
+Reduced = Annotated[
+    str | None,
+    typer.Option(
+        "--reduction",
+        help="How features become vectors: flatten, mean, positions or pca=100; of sequences also first, last, tokens.",
+        rich_help_panel=READ,
+        show_default="auto",
+    ),
+]
+Memory = Annotated[
+    float | None,
+    typer.Option(
+        "--memory",
+        help="GiB of features to keep before reading twice.",
+        rich_help_panel=STATISTICS,
+        show_default="1",
+        min=0.0,
+        max=2.0**20,
+    ),
+]
 ProfileFile = Annotated[Path, typer.Argument(metavar="PROFILE", help="A profile that equisep saved.")]
 
 
@@ -111,6 +158,14 @@ def asked_readings(readings: list[str] | None, mode: str | None) -> list[str] | 
 def asked_sites(sites: list[str]) -> str | list[str]:
     """One word alone may name a grain; several are names and globs."""
     return sites[0] if len(sites) == 1 else sites
+
+
+def asked_numbers(words: str, *, flag: str) -> list[int]:
+    """`50,100,200` as numbers."""
+    parts = [part.strip() for part in words.split(",")]
+    if not all(part.isdigit() and len(part) < 10 for part in parts):
+        raise InputError(f"`{flag}` takes samples per class, such as 50,100,200; found `{words}`.")
+    return [int(part) for part in parts]
 
 
 def parse_size(text: str | None) -> int | tuple[int, int] | None:

@@ -1,0 +1,79 @@
+"""Which of several models has the features for my labels: each at its own best layer, on the same test samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import torch
+from torch import nn
+
+from equisep.advice.layer import DRAWS, SHOTS, ReadModel, paired, read_model
+from equisep.advice.layer_records import ModelPair, RankAdvice
+from equisep.advice.paired_hits import told_apart
+from equisep.errors import DataError, InputError
+from equisep.progress import Progress, silent
+from equisep.results import Note
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A model by name, with the data as it takes them: two text models have a tokenizer each, and the same sentences."""
+
+    name: str
+    model: nn.Module
+    train: Any
+    test: Any = None
+
+
+def rank_models(
+    candidates: Sequence[Candidate],
+    *,
+    shots: Sequence[int] = SHOTS,
+    draws: int = DRAWS,
+    memory: int | None = None,
+    seed: int = 0,
+    options: Mapping[str, Any] | None = None,
+    progress: Progress = silent,
+) -> RankAdvice:
+    """Several models on one data set, the best first; each at the layer that its training data chose.
+
+    >>> ranking = rank_models([Candidate("small", small, train, test), Candidate("large", large, train, test)])
+    >>> print(ranking.sentence)
+
+    Every two are compared on the same test samples: the difference of their accuracies with an interval, and whether it can be
+    told from chance, over all pairs together. `options` are further ones of `choose_layer`.
+    """
+    names = [each.name for each in candidates]
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise InputError(f"`rank` needs at least two models of different names; found {', '.join(names) or 'none'}.")
+    if len({each.test is None for each in candidates}) > 1:
+        raise InputError("`rank` needs test data for all models, or for none.")
+    read: dict[str, ReadModel] = {}
+    for each in candidates:
+        read[each.name] = read_model(
+            each.model, each.train, each.test, shots=shots, draws=draws, memory=memory, seed=seed, name=each.name,
+            progress=_named(progress, each.name), **(options or {}),
+        )  # fmt: skip
+        first = read[names[0]]
+        if not torch.equal(first.labels, read[each.name].labels):
+            raise DataError(
+                f"`{names[0]}` and `{each.name}` were not read on the same test samples: their labels differ. Pass both the same "
+                "data, in the same order."
+            )
+    order = sorted(names, key=lambda name: -read[name].advice.chosen.accuracy)
+    couples = list(combinations(order, 2))
+    hits = [paired(read[a].hits, read[b].hits) for a, b in couples]
+    apart = told_apart([each.p for each in hits])
+    pairs = tuple(ModelPair(a, b, each, told) for (a, b), each, told in zip(couples, hits, apart, strict=True))
+    notes = dict.fromkeys(
+        Note(note.code, f"{name}: {note.text}", note.site) for name in order for note in read[name].advice.notes
+    )
+    return RankAdvice(tuple(read[name].advice for name in order), pairs, tuple(notes))
+
+
+def _named(progress: Progress, name: str) -> Progress:
+    """The progress of one model among several."""
+    return lambda what, done, total: progress(f"{name}: {what}", done, total)

@@ -1,0 +1,141 @@
+"""`equisep layer`: which layer's features serve the labels of the user's data."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from equisep.cli.console import (
+    in_options,
+    options_of,
+    out,
+    print_json,
+    progress_bars,
+    reported,
+    saved,
+    say,
+    usable_file,
+)
+from equisep.cli.data import DataFlags, measured_data
+from equisep.cli.options import (
+    OUTPUT,
+    PICTURES,
+    STATISTICS,
+    BatchSize,
+    Channels,
+    Checkpoint,
+    DataFolder,
+    DataName,
+    Device,
+    Json,
+    Memory,
+    Normalize,
+    PerClass,
+    Prepare,
+    Quiet,
+    Reading,
+    Reduced,
+    Resize,
+    Seed,
+    Sites,
+    Split,
+    Tokenizer,
+    TokenLength,
+    asked_numbers,
+    asked_sites,
+)
+from equisep.files import encode
+from equisep.report.advice.layer import plot_layers, render_layers
+from equisep.results import reading_named
+
+ModelName = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        help="A network by name, timm:name, torchvision:name, hf:name-or-folder, or pkg.module:factory or ./file.py:factory: its "
+        "code is run.",
+    ),
+]
+Shots = Annotated[
+    str, typer.Option("--shots", help="Samples per class of few-shot nearest centers.", rich_help_panel=STATISTICS)
+]
+Draws = Annotated[
+    int, typer.Option("--draws", help="How often few samples are drawn.", rich_help_panel=STATISTICS, min=2)
+]
+Draw = Annotated[
+    Path | None, typer.Option("--draw", help="Draw it into this file (.png, .svg, .pdf).", rich_help_panel=OUTPUT)
+]
+
+
+@reported
+def layer(
+    model: ModelName,
+    data: DataName,
+    checkpoint: Checkpoint = None,
+    data_dir: DataFolder = None,
+    tokenizer: Tokenizer = None,
+    length: TokenLength = None,
+    split: Split = "both",
+    prepare: Prepare = None,
+    resize: Resize = None,
+    channels: Channels = None,
+    normalize: Normalize = None,
+    per_class: PerClass = None,
+    batch_size: BatchSize = 100,
+    sites: Sites = None,
+    reduction: Reduced = None,
+    reading: Reading = None,
+    shots: Shots = "1,5,10,50,100",
+    draws: Draws = 20,
+    memory: Memory = None,
+    seed: Seed = 0,
+    device: Device = None,
+    draw: Draw = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Which layer's features serve my labels: a ridge probe, nearest centers and few shots at every layer.
+
+    [bold]equisep layer hf:./encoder --data sst2.tsv --per-class 500[/]
+    """
+    import torch
+
+    from equisep.advice.layer import choose_layer
+    from equisep.devices import usable_device
+    from equisep.models import loaded_model, loading_words
+
+    wanted = asked_numbers(shots, flag="--shots")
+    usable_file(draw, flag="--draw", endings=PICTURES)
+    where = None if device is None else usable_device(device, asked="--device")
+    flags = DataFlags(
+        data=data, split=split, batch_size=batch_size, seed=seed, data_dir=data_dir, per_class=per_class, prepare=prepare,
+        resize=resize, channels=channels, normalize=normalize, tokenizer=tokenizer, length=length,
+    )  # fmt: skip
+    say(loading_words(model, checkpoint=checkpoint), quiet=quiet)
+    torch.manual_seed(seed)  # a factory draws its weights from it
+    with redirect_stdout(sys.stderr):  # what the user's code prints is no result
+        loaded = loaded_model(model, checkpoint=checkpoint)
+    with progress_bars(quiet=quiet) as progress:
+        source = measured_data(flags, model=model, progress=progress)
+        say(source.words, quiet=quiet)
+        with redirect_stdout(sys.stderr):
+            advice = choose_layer(
+                loaded.model if where is None else loaded.model.to(where), source.train, source.test,
+                sites=asked_sites(sites) if sites else "auto", reduction=reduction or "auto",
+                reading=reading_named(reading or "eval"), shots=wanted, draws=draws,
+                memory=None if memory is None else int(memory * 2**30), seed=seed, progress=progress,
+            )  # fmt: skip
+    options = options_of(layer)
+    notes = (*loaded.notes, *source.notes, *advice.notes)
+    advice = replace(advice, notes=tuple(replace(note, text=in_options(note.text, options)) for note in notes))
+    if draw is not None:
+        saved(plot_layers(advice, draw), "plot", quiet=quiet)
+    if json:
+        print_json({**encode(advice), "sentences": list(advice.sentences), "data": encode(source.record)})
+    else:
+        out.print(render_layers(advice))

@@ -1,0 +1,135 @@
+"""`equisep rank`: which of several models has the features for the labels of the user's data."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from equisep.cli.console import in_options, options_of, out, print_json, progress_bars, reported, say
+from equisep.cli.data import DataFlags, measured_data
+from equisep.cli.layer import Draws, Shots
+from equisep.cli.options import (
+    MODEL,
+    BatchSize,
+    Channels,
+    DataFolder,
+    DataName,
+    Device,
+    Json,
+    Memory,
+    Normalize,
+    PerClass,
+    Prepare,
+    Quiet,
+    Reading,
+    Reduced,
+    Resize,
+    Seed,
+    Split,
+    Tokenizer,
+    TokenLength,
+    asked_numbers,
+)
+from equisep.errors import InputError
+from equisep.files import encode
+from equisep.report.advice.layer import render_ranking
+from equisep.results import reading_named
+
+NONE = "none"  # stands for the checkpoint of a model that has its own weights
+
+
+@reported
+def rank(
+    models: Annotated[
+        list[str],
+        typer.Argument(metavar="MODEL...", help="Two models or more, each as for `equisep layer`."),
+    ],
+    data: DataName,
+    checkpoints: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--checkpoint",
+            help="Weights: one file per model, in their order, or none; `none` for a model that has its own.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    data_dir: DataFolder = None,
+    tokenizer: Tokenizer = None,
+    length: TokenLength = None,
+    split: Split = "both",
+    prepare: Prepare = None,
+    resize: Resize = None,
+    channels: Channels = None,
+    normalize: Normalize = None,
+    per_class: PerClass = None,
+    batch_size: BatchSize = 100,
+    reduction: Reduced = None,
+    reading: Reading = None,
+    shots: Shots = "1,5,10,50,100",
+    draws: Draws = 20,
+    memory: Memory = None,
+    seed: Seed = 0,
+    device: Device = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Which model's features serve my labels: each at its best layer, compared on the same samples.
+
+    [bold]equisep rank resnet20 resnet56 --checkpoint r20.th --checkpoint r56.th --data mine.npz[/]
+    """
+    import torch
+
+    from equisep.advice.rank import Candidate, rank_models
+    from equisep.devices import usable_device
+    from equisep.models import loaded_model, loading_words
+
+    wanted = asked_numbers(shots, flag="--shots")
+    files = _files(models, checkpoints)
+    where = None if device is None else usable_device(device, asked="--device")
+    flags = DataFlags(
+        data=data, split=split, batch_size=batch_size, seed=seed, data_dir=data_dir, per_class=per_class, prepare=prepare,
+        resize=resize, channels=channels, normalize=normalize, tokenizer=tokenizer, length=length,
+    )  # fmt: skip
+    candidates = []
+    with progress_bars(quiet=quiet) as progress:
+        for model, checkpoint in zip(models, files, strict=True):
+            say(loading_words(model, checkpoint=checkpoint), quiet=quiet)
+            torch.manual_seed(seed)  # a factory draws its weights from it
+            with redirect_stdout(sys.stderr):  # what the user's code prints is no result
+                loaded = loaded_model(model, checkpoint=checkpoint)
+            source = measured_data(flags, model=model, progress=progress)
+            network = loaded.model if where is None else loaded.model.to(where)
+            candidates.append(Candidate(_name(model, checkpoint, models), network, source.train, source.test))
+        with redirect_stdout(sys.stderr):
+            ranking = rank_models(
+                candidates, shots=wanted, draws=draws, memory=None if memory is None else int(memory * 2**30), seed=seed,
+                options={"reduction": reduction or "auto", "reading": reading_named(reading or "eval")}, progress=progress,
+            )  # fmt: skip
+    options = options_of(rank)
+    notes = tuple(replace(note, text=in_options(note.text, options)) for note in ranking.notes)
+    ranking = replace(ranking, notes=notes)
+    if json:
+        print_json({**encode(ranking), "sentence": ranking.sentence})
+    else:
+        out.print(render_ranking(ranking))
+
+
+def _files(models: list[str], checkpoints: list[str] | None) -> list[Path | None]:
+    if not checkpoints:
+        return [None] * len(models)
+    if len(checkpoints) != len(models):
+        raise InputError(
+            f"`--checkpoint` is given {len(checkpoints)} times for {len(models)} models. Give one per model, `{NONE}` for one "
+            "that has its own weights, or leave all out."
+        )
+    return [None if file == NONE else Path(file) for file in checkpoints]
+
+
+def _name(model: str, checkpoint: Path | None, models: list[str]) -> str:
+    """The model as it was named; with its checkpoint where it was named twice."""
+    return model if models.count(model) == 1 or checkpoint is None else f"{model} ({checkpoint.name})"
