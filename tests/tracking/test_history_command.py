@@ -50,3 +50,10 @@ def test_what_is_no_history_is_one_sentence(folder: Path) -> None:
     assert done.returncode == 2 and "No history at `none.jsonl`" in done.stderr
     unfit = equisep("history", "h.jsonl", "--draw", "h.doc", folder=folder)
     assert unfit.returncode == 2 and "h.doc" in unfit.stderr
+
+
+def test_a_history_is_no_profile_and_the_error_names_the_command(folder: Path) -> None:
+    done = equisep("law", "h.jsonl", folder=folder)
+    assert done.returncode == 2
+    assert "is the history of a training, not a profile" in " ".join(done.stderr.split())
+    assert "equisep history h.jsonl" in " ".join(done.stderr.split())

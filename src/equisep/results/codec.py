@@ -20,6 +20,8 @@ from equisep.results.records import ClassCosines, ClassPair, Corrected, Interval
 
 SCHEMA = 3  # 2: `grains`; 3: `reading` for `mode`, class names, numbers per class
 KIND = "equisep profile"
+HISTORY = "equisep history"  # what a Tracker writes: no profile
+FIRST_WORDS = 100  # characters in which a file says what it is
 NUMBERS: dict[Any, set[type]] = {tuple[float, ...]: {float}, tuple[float | None, ...]: {float, types.NoneType}}
 
 
@@ -216,7 +218,13 @@ def load_profile(path: str | Path) -> Profile:
     """Read a profile that `save_profile` wrote."""
     source = Path(path)
     try:
-        content = json.loads(source.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
+        text = source.read_text(encoding="utf-8")
+        if f'"{HISTORY}"' in text[:FIRST_WORDS]:
+            raise ProfileError(
+                f"`{source}` is the history of a training, not a profile. Look at it with `equisep history {source}`; "
+                "`History.load(…).profile(epoch).save(…)` makes a profile of one epoch."
+            )
+        content = json.loads(text, parse_constant=_refuse_constant)
     except FileNotFoundError:
         raise ProfileError(f"No profile at `{source}`. Write one with `equisep measure … --out FILE`.") from None
     except (OSError, UnicodeDecodeError, RecursionError) as error:

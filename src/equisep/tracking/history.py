@@ -12,7 +12,7 @@ from equisep.errors import InputError, MissingExtraError, ProfileError, StoreErr
 from equisep.files import LineFile
 from equisep.law.emergence import CONFIRM, Emergence, emergences
 from equisep.results import Profile
-from equisep.results.codec import decode, profile_from_dict, profile_to_dict
+from equisep.results.codec import HISTORY, decode, profile_from_dict, profile_to_dict
 from equisep.results.profile import CURVES
 from equisep.results.scalars import flat, profile_scalars
 from equisep.tracking.stopping import Settled, Stopping, Watched
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 Unit = Literal["epoch", "step"]
 SCHEMA = 1
-KIND = "equisep history"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +114,7 @@ class History:
         known = _read(Path(path))
         if known is None:
             file = LineFile(Path(path))
-            file.create({"kind": KIND, "schema": SCHEMA, **asdict(header)})
+            file.create({"kind": HISTORY, "schema": SCHEMA, **asdict(header)})
             return History(header, file=file)
         why = known.header.why_other(header)
         if why is not None:
@@ -303,7 +302,7 @@ def _read(path: Path) -> History | None:
         lines = file.read()
     except OSError as error:
         raise StoreError(f"`{path}` cannot be read as a history: {error.strerror or error}.") from error
-    if not lines or lines[0].get("kind") != KIND:
+    if not lines or lines[0].get("kind") != HISTORY:
         raise StoreError(f"`{path}` is no equisep history: its first line does not say so. Give another file.")
     first = lines[0]
     schema = first.get("schema")
