@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from equisep.advice.depth.choice import Hits, choose_depth
 from equisep.advice.depth.records import DepthAdvice, DepthSettings, Trial
+from equisep.report.advice.depth import render_depth
+from equisep.report.advice.depth_plots import plot_depths
 
 SEEDS, TEST = 8, 2000
 
@@ -51,10 +56,19 @@ def hits_of(
     return tables
 
 
+def tried(depths: Sequence[int], tables: Sequence[Hits]) -> list[Trial]:
+    """Trials whose test accuracies are those of the tables."""
+    return [
+        replace(trial(depth), accuracy_test=tuple(float(share) for share in table.mean(axis=1)))
+        for depth, table in zip(depths, tables, strict=True)
+    ]
+
+
 def advised(accuracies: Sequence[float], seed: int = 0, **changes: float) -> DepthAdvice:
     depths = tuple(range(2, 2 + len(accuracies)))
     settings = DepthSettings(depths=depths, seeds=SEEDS, **changes)  # type: ignore[arg-type]
-    return choose_depth([trial(depth) for depth in depths], hits_of(np.random.default_rng(seed), accuracies), settings)
+    tables = hits_of(np.random.default_rng(seed), accuracies)
+    return choose_depth(tried(depths, tables), tables, settings)
 
 
 def test_the_shallowest_of_equals_is_recommended() -> None:
@@ -114,21 +128,25 @@ def test_many_depths_do_not_fool_it() -> None:
 
 def test_the_margin_shrinks_with_the_errors() -> None:
     assert advised([0.9, 0.9]).margin == 0.01
-    easy = advised([0.985, 0.985])
-    top = max(easy.trials[each.trial].accuracy_interval is not None and each.shortfall == 0 for each in easy.standings)
-    assert top
-    assert 0.001 < easy.margin < 0.005
+    tables = hits_of(np.random.default_rng(0), [0.985, 0.985])
+    easy = choose_depth(tried((2, 3), tables), tables, DepthSettings(depths=(2, 3), seeds=SEEDS))
+    assert easy.margin == pytest.approx(0.2 * (1 - max(table.mean() for table in tables)))
+    assert easy.margin < 0.005
 
 
 def test_depths_that_did_not_fit_are_left_out_with_a_sentence() -> None:
     depths = (2, 4, 8)
     tables = hits_of(np.random.default_rng(5), [0.95, 0.9, 0.9])
-    trials = [trial(2, accuracy=0.97), trial(4), trial(8)]
-    # test accuracies are told by the hits in the advice, and by the trial in words
+    first, *others = tried(depths, tables)
+    trials = [replace(first, accuracy=(0.975,) * SEEDS), *others]
     advice = choose_depth(trials, tables, DepthSettings(depths=depths, seeds=SEEDS, margin=0.02))
     assert advice.left_out == (0,)
     assert advice.depth == 4
     assert any(sentence.startswith("Depth 2 is left out: less than 99 %") for sentence in advice.sentences)
+    (beware,) = [sentence for sentence in advice.sentences if sentence.startswith("Beware")]
+    assert "higher test accuracy (9" in beware and "with `fit=0.97` they count" in beware
+    counted = choose_depth(trials, tables, DepthSettings(depths=depths, seeds=SEEDS, margin=0.02, fit=0.97))
+    assert counted.depth == 2
 
 
 def test_a_depth_that_diverged_is_left_out() -> None:
@@ -173,3 +191,30 @@ def test_more_depths_or_a_higher_level_ask_for_more(level: float) -> None:
 
     assert limit(2, level) < limit(4, level)
     assert limit(4, 0.9) <= limit(4, level)
+
+
+def test_widths_and_rates_have_room_in_80_columns_and_are_named_in_words() -> None:
+    tables = hits_of(np.random.default_rng(10), [0.9] * 4)
+    settings = DepthSettings(depths=(2, 4), widths=(50, 100), rates=(1e-3, 3e-3), seeds=SEEDS, margin=0.02)
+    kinds = [(50, 1e-3), (100, 3e-3), (50, 1e-3), (100, 3e-3)]
+    wide = [
+        replace(each, width=width, rate=rate, parameters=each.depth * width)
+        for each, (width, rate) in zip(tried((2, 2, 4, 4), tables), kinds, strict=True)
+    ]
+    advice = choose_depth(wide, tables, settings)
+    assert str(advice).startswith("Depth 2 width 50 rate 0.001: ")
+    stream = io.StringIO()
+    Console(file=stream, width=80).print(render_depth(advice, advice.sentences))
+    lines = stream.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any(line.split()[:3] == [">2", "50", "0.001"] for line in lines)
+    labels = plot_depths(advice).axes[0].get_legend_handles_labels()[1]
+    assert {"width 50, rate 0.001", "width 100, rate 0.003", "recommended", "paired with the best"} <= set(labels)
+
+
+def test_a_terminal_that_has_ascii_alone_loses_no_word() -> None:
+    advice = advised([0.9, 0.9], margin=0.02)
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="strict")
+    Console(file=stream, width=80).print(render_depth(advice, advice.sentences))
+    stream.flush()
+    assert b"+/-" in stream.buffer.getvalue()  # type: ignore[attr-defined]

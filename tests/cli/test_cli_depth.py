@@ -7,8 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from torch import Tensor
 
 from cli.running import equisep
+from equisep.advice.depth import sweep
+from equisep.advice.depth.choice import Hits
+from equisep.training import Ensemble
 
 FEW = ("--depths", "2,3", "--widths", "8", "--seeds", "3", "--epochs", "4", "--samples", "60")
 
@@ -65,6 +69,22 @@ def test_without_test_data_it_says_that_it_holds_some_out(data: Path, tmp_path: 
     done = equisep("depth", "--data", tmp_path / "one.npz", *FEW, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "There are no test data: a part of the data is held out of training (--held-out)." in done.stderr
+
+
+def test_an_interrupt_says_that_the_same_command_goes_on(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = sweep._hits
+
+    def interrupted(ensemble: Ensemble, x: Tensor, y: Tensor) -> Hits:
+        if ensemble.members[0].shape.depth == 3:
+            raise KeyboardInterrupt
+        return whole(ensemble, x, y)
+
+    monkeypatch.setattr(sweep, "_hits", interrupted)
+    done = equisep("depth", "--data", data, *FEW, folder=tmp_path)
+    assert done.returncode == 130
+    assert "1 of 2 trials are finished and kept in equisep-depth; the same command goes on from there." in done.stderr
 
 
 @pytest.mark.parametrize(

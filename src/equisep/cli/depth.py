@@ -88,6 +88,9 @@ def depth(
     rates: Annotated[str, typer.Option("--rates", help="Adam's rates.", rich_help_panel=NETWORKS)] = "0.003",
     epochs: Annotated[int, typer.Option("--epochs", help="Of every training.", rich_help_panel=NETWORKS)] = 200,
     seeds: Annotated[int, typer.Option("--seeds", help="Networks per depth.", rich_help_panel=NETWORKS)] = 8,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, max=2**31, help="The first seed.", rich_help_panel=NETWORKS)
+    ] = 0,
     reading: Annotated[
         str,
         typer.Option(
@@ -145,7 +148,7 @@ def depth(
 
     settings = DepthSettings(
         depths=_listed(depths, int, flag="--depths"), widths=_listed(widths, int, flag="--widths"),
-        rates=_listed(rates, float, flag="--rates"), family=family, seeds=seeds, epochs=epochs, per_class=per_class,
+        rates=_listed(rates, float, flag="--rates"), family=family, seeds=seeds, seed=seed, epochs=epochs, per_class=per_class,
         samples=samples or None, held_out=held_out, reading=reading, margin=margin, level=level, fit=fit, epsilon=epsilon,
     )  # fmt: skip
     usable_file(draw, flag="--draw", endings=PICTURES)
@@ -179,7 +182,8 @@ def depth(
                 finished=tell,
             )
         except KeyboardInterrupt:
-            say(f"{len(finished)} trials are kept in {store}; the same command goes on from there.", quiet=quiet)
+            done = f"{len(finished)} of {settings.trials} trials are finished and kept in {store}"
+            say(f"{done}; the same command goes on from there.", quiet=quiet)
             raise
     options = options_of(depth)
     sentences = [in_options(sentence, options) for sentence in advice.sentences]
@@ -223,8 +227,7 @@ def _splits(data: MeasuredData, name: str, *, quiet: bool) -> tuple[Split, Split
 
 
 def _plan_words(settings: DepthSettings) -> str:
-    count = len(settings.depths) * len(settings.widths) * len(settings.rates)
-    return f"{count * settings.seeds} networks of family {settings.family}, {settings.epochs} epochs each."
+    return f"{settings.trials * settings.seeds} networks of family {settings.family}, {settings.epochs} epochs each."
 
 
 def _trial_words(trial: Trial, settings: DepthSettings) -> str:

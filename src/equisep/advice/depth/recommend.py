@@ -32,6 +32,7 @@ def recommend_depth(
     rates: Sequence[float] = (3e-3,),
     family: str = "fnn",
     seeds: int = 8,
+    seed: int = 0,
     epochs: int = 200,
     batch_size: int = 128,
     per_class: int | None = None,
@@ -63,7 +64,7 @@ def recommend_depth(
     >>> advice.depth             # None where the evidence does not tell
     """
     settings = DepthSettings(
-        depths=tuple(depths), widths=tuple(widths), rates=tuple(rates), family=family, seeds=seeds, epochs=epochs,
+        depths=tuple(depths), widths=tuple(widths), rates=tuple(rates), family=family, seeds=seeds, seed=seed, epochs=epochs,
         batch_size=batch_size, per_class=per_class, samples=samples, held_out=held_out, reading=reading, margin=margin,
         level=level, fit=fit, epsilon=epsilon,
     )  # fmt: skip

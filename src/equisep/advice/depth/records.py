@@ -35,7 +35,7 @@ class DepthSettings:
 
     depths         linear layers, the classifier included; two or more.
     widths, rates  every depth is trained at every width and Adam's rate.
-    seeds          how many, 0, 1, …: each makes weights and batch order, and draws a training sample of its own.
+    seeds, seed    how many, from `seed` on: each makes weights and batch order, and draws a training sample of its own.
     per_class, samples   how many training samples a seed draws: of each class, or in all, in the proportions of the classes.
     held_out       the share of the data held out of training where there are no test data.
     reading        how D, ρ, r and nearest centers are read; accuracies are those of the network as it is used (`eval`).
@@ -51,6 +51,7 @@ class DepthSettings:
     rates: tuple[float, ...] = (3e-3,)
     family: str = "fnn"
     seeds: int = 8
+    seed: int = 0
     epochs: int = 200
     batch_size: int = 128
     per_class: int | None = None
@@ -70,6 +71,12 @@ class DepthSettings:
         two_sided(self.level)
         self._check_shapes()
         self._check_numbers()
+
+    @property
+    def trials(self) -> int:
+        """How many are trained: depths × widths × rates; a network of one layer has no width."""
+        shapes = sum(1 if depth == 1 else len(self.widths) for depth in self.depths)
+        return shapes * len(self.rates)
 
     def _check_shapes(self) -> None:
         if self.family not in FAMILIES:
@@ -96,7 +103,7 @@ class DepthSettings:
             raise InputError(
                 f"How far seeds spread is seen from {LEAST_SEEDS} on; `seeds` was {self.seeds}. Pass 5 or more."
             )
-        for name, least in (("epochs", 1), ("batch_size", 2), ("per_class", 2), ("samples", 2)):
+        for name, least in (("seed", 0), ("epochs", 1), ("batch_size", 2), ("per_class", 2), ("samples", 2)):
             value = getattr(self, name)
             if value is not None and value < least:
                 raise InputError(f"`{name}` was {value}; at least {least} is needed.")

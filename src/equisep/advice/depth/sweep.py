@@ -87,7 +87,7 @@ def _trained(data: SweepData, settings: DepthSettings, shape: Shape, rate: float
     """One shape at one rate with every seed, which also draws the training samples: seeds pair trials."""
     recipes = [
         Recipe(rate=rate, epochs=settings.epochs, batch_size=data.batch_size, seed=seed)
-        for seed in range(settings.seeds)
+        for seed in range(settings.seed, settings.seed + settings.seeds)
     ]
     readings = tuple(dict.fromkeys((reading_named(settings.reading), reading_named("eval"))))
     return train_ensemble(
