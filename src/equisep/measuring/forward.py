@@ -48,10 +48,13 @@ class Calling:
 
     def arguments(self, inputs: Inputs) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Positional and named arguments; copies, since a model that begins in place would overwrite the user's data."""
-        own = inputs.changed(Tensor.clone)
+        return self.passed(inputs.changed(Tensor.clone))
+
+    def passed(self, inputs: Inputs) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Positional and named arguments, the very tensors."""
         if self.whole:
-            return (*own.args, dict(own.kwargs)), {}
-        return own.args, {name: v for name, v in own.kwargs.items() if self.names is None or name in self.names}
+            return (*inputs.args, dict(inputs.kwargs)), {}
+        return inputs.args, {name: v for name, v in inputs.kwargs.items() if self.names is None or name in self.names}
 
 
 def run_model(model: nn.Module, inputs: Inputs, calling: Calling, *, what: str) -> Any:

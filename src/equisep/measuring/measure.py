@@ -151,7 +151,7 @@ def measure(
     )
     if not (isinstance(sites, str) and sites in GRAINS):
         choose(model, sites)  # refuse wrong sites before any work
-    with _placed(model, device), random_state_kept(train, test):
+    with placed(model, device), random_state_kept(train, test):
         where, dtype = home_of(model)
 
         def fed(name: Reading) -> tuple[Feed, Feed | None]:
@@ -313,7 +313,7 @@ def _statistics(
 
 
 @contextmanager
-def _placed(model: nn.Module, device: str | torch.device | None) -> Iterator[None]:
+def placed(model: nn.Module, device: str | torch.device | None) -> Iterator[None]:
     """The model on `device` for the while, then back where it was."""
     before = home_of(model)[0]
     there = before if device is None else usable_device(device, asked="measure")

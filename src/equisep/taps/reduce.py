@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -164,8 +164,21 @@ def _checked(rows: Any, x: Tensor, *, name: str, site: str) -> Shaped[Tensor, "b
     return rows
 
 
-def padding_mask(arguments: dict[str, Any]) -> Bool[Tensor, "b t"] | None:
-    """Which tokens count, from what the model was given.
+@dataclass(frozen=True, slots=True)
+class Padding:
+    """The argument that says which tokens count: those where it is 0, or those where it is not."""
+
+    name: str
+    zeros_count: bool
+
+    def kept(self, arguments: Mapping[str, Any]) -> Bool[Tensor, "b t"]:
+        """Which tokens count."""
+        mask: Tensor = arguments[self.name]
+        return mask == 0 if self.zeros_count else mask != 0
+
+
+def padding_of(arguments: Mapping[str, Any]) -> Padding | None:
+    """How a model was told of padding, from what it was given.
 
     That is `attention_mask` (1: counts, or 0: counts where the others are below 0, to be added to scores), or torch's
     `src_key_padding_mask` and `key_padding_mask` (1: does not count).
@@ -180,11 +193,19 @@ def padding_mask(arguments: dict[str, Any]) -> Bool[Tensor, "b t"] | None:
             )
         # torch's own padding masks may be added to scores: −inf where a token does not count
         added = mask.is_floating_point() and bool((mask < 0).any())
-        kept = mask != 0 if counts and not added else mask == 0
-        empty = int((~kept.any(dim=1)).sum())
-        if empty:
-            raise InputError(
-                f"`{name}` leaves {empty} of {len(kept)} samples without a single token. Check the tokenizer."
-            )
-        return kept
+        return Padding(name, zeros_count=added or not counts)
     return None
+
+
+def padding_mask(arguments: Mapping[str, Any]) -> Bool[Tensor, "b t"] | None:
+    """Which tokens count, from what the model was given; every sample must have one."""
+    padding = padding_of(arguments)
+    if padding is None:
+        return None
+    kept = padding.kept(arguments)
+    empty = int((~kept.any(dim=1)).sum())
+    if empty:
+        raise InputError(
+            f"`{padding.name}` leaves {empty} of {len(kept)} samples without a single token. Check the tokenizer."
+        )
+    return kept

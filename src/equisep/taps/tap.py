@@ -182,7 +182,7 @@ class _Listener:
         """A forward pass begins."""
         self.forget()
         if self.reduction.masked:
-            self.mask = padding_mask(_by_name(self.signature, args, kwargs))
+            self.mask = padding_mask(by_name(self.signature, args, kwargs))
         if INPUT in self.names:
             self.read((*args, kwargs), site=INPUT)
 
@@ -298,7 +298,7 @@ def _ending_early(model: nn.Module, listener: _Listener) -> Iterator[None]:
             del model.forward
 
 
-def _by_name(signature: inspect.Signature | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def by_name(signature: inspect.Signature | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a forward pass by name, and what a mapping among them holds."""
     named: dict[str, Any] = {}
     if signature is not None:

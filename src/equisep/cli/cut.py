@@ -1,0 +1,165 @@
+"""`equisep cut`: shorten a network of the user's after a layer, or say that it has no redundancy."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from equisep.cli.console import (
+    in_options,
+    options_of,
+    out,
+    print_json,
+    progress_bars,
+    reported,
+    saved,
+    say,
+    usable_file,
+)
+from equisep.cli.data import DataFlags, measured_data
+from equisep.cli.options import (
+    DATA,
+    OUTPUT,
+    READ,
+    Channels,
+    Checkpoint,
+    DataFolder,
+    Device,
+    Json,
+    Model,
+    Normalize,
+    PerClass,
+    Prepare,
+    Quiet,
+    Resize,
+    Sites,
+    asked_sites,
+)
+from equisep.errors import DataError, ModelError
+from equisep.files import encode
+
+
+@reported
+def cut(
+    model: Model,
+    data: Annotated[
+        str,
+        typer.Option(
+            "--data",
+            help="Training and test data: a data set by name, an .npz file, a .tsv table, or code, as in `measure`.",
+            rich_help_panel=DATA,
+        ),
+    ],
+    checkpoint: Checkpoint = None,
+    test: Annotated[
+        str | None,
+        typer.Option("--test", help="Test data, where --data hold none: taken from there.", rich_help_panel=DATA),
+    ] = None,
+    data_dir: DataFolder = None,
+    tokenizer: Annotated[
+        str | None,
+        typer.Option("--tokenizer", help="Text only: a Hugging Face name or folder.", rich_help_panel=DATA),
+    ] = None,
+    prepare: Prepare = None,
+    resize: Resize = None,
+    channels: Channels = None,
+    normalize: Normalize = None,
+    per_class: PerClass = None,
+    batch_size: Annotated[
+        int, typer.Option("--batch-size", min=1, help="Samples per batch.", rich_help_panel=DATA)
+    ] = 100,
+    after: Annotated[
+        str | None,
+        typer.Option("--after", help="Cut after this layer; by default all are tried.", show_default="all"),
+    ] = None,
+    head: Annotated[str, typer.Option("--head", help="centers (nearest class means).")] = "centers",
+    within: Annotated[
+        float, typer.Option("--within", help="Points of test accuracy that a shorter network may lose.")
+    ] = 1.0,
+    level: Annotated[float, typer.Option("--level", help="Confidence that it loses no more.")] = 0.95,
+    sites: Sites = None,
+    reduction: Annotated[
+        str | None,
+        typer.Option(
+            "--reduction",
+            help="How features become vectors: flatten, mean, first or last.",
+            rich_help_panel=READ,
+            show_default="auto",
+        ),
+    ] = None,
+    classes: Annotated[
+        int | None, typer.Option("--classes", help="K, where the model's output does not tell.", rich_help_panel=READ)
+    ] = None,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of the factory's weights and the sample.")
+    ] = 0,
+    device: Device = None,
+    out_file: Annotated[
+        Path | None,
+        typer.Option("--out", help="Save the shorter network here (.pt2, torch.export).", rich_help_panel=OUTPUT),
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Shorten a model of yours after a layer where that costs next to nothing, or learn that there is no such layer.
+
+    [bold]equisep cut --model mynet:Net --checkpoint net.pt --data mine.npz --out short.pt2[/]
+    """
+    import torch
+
+    from equisep.advice.cut import cut_model
+    from equisep.devices import usable_device
+    from equisep.models import loaded_model, loading_words
+    from equisep.report.advice.cut import render_cut
+
+    if device is not None:
+        usable_device(device, asked="--device")
+    usable_file(out_file, flag="--out", endings=(".pt2",))
+    flags = DataFlags(
+        data=data, split="both", batch_size=batch_size, seed=seed, data_dir=data_dir, per_class=per_class, prepare=prepare,
+        resize=resize, channels=channels, normalize=normalize, tokenizer=tokenizer,
+    )  # fmt: skip
+    say(loading_words(model, checkpoint=checkpoint), quiet=quiet)
+    torch.manual_seed(seed)  # a factory draws its weights from it
+    with redirect_stdout(sys.stderr):  # what the user's code prints is no result
+        loaded = loaded_model(model, checkpoint=checkpoint)
+    given: dict[str, Any] = {"reduction": reduction, "classes": classes, "sites": asked_sites(sites) if sites else None}
+    with progress_bars(quiet=quiet) as progress:
+        source = measured_data(flags, model=model, progress=progress)
+        say(source.words, quiet=quiet)
+        held_out = source.test if test is None else _test_data(flags, test, model, progress)
+        if held_out is None:
+            raise DataError(
+                f"`cut` compares accuracy on test data, and `--data {data}` holds none. Name them: `--test`."
+            )
+        with redirect_stdout(sys.stderr):
+            made = cut_model(
+                loaded.model, source.train, held_out, after=after, head=head, within=within, level=level, device=device,  # type: ignore[arg-type]
+                progress=progress, **{name: value for name, value in given.items() if value is not None},
+            )  # fmt: skip
+    answer = made.answer
+    options = options_of(cut)
+    if json:
+        print_json({"answer": in_options(answer.sentence, options), **encode(answer, nonfinite="null")})
+    else:
+        out.print(render_cut(answer, lambda text: in_options(text, options)))
+    if out_file is None:
+        return
+    if answer.stopped is not None:
+        raise ModelError(answer.stopped)
+    if answer.asked is None and answer.chosen is None:
+        say("Nothing was saved: no cut is recommended. `--after LAYER` saves one all the same.", quiet=quiet)
+        return
+    saved(made.save(out_file, after=answer.asked), "shorter network", quiet=quiet)
+
+
+def _test_data(flags: DataFlags, test: str, model: str, progress: Any) -> Any:
+    """The test data of another source: its test split, or all that it has where it has one split."""
+    from dataclasses import replace
+
+    source = measured_data(replace(flags, data=test, per_class=None), model=model, progress=progress)
+    return source.train if source.test is None else source.test
