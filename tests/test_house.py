@@ -38,6 +38,7 @@ NO_TORCH = ("errors", "progress", "files", "results", "law", "findings", "figure
 # methods that import what they need when called: a profile draws and tabulates itself
 EXCEPTIONS = {
     ("results", "report"): {"plot", "to_frame", "__rich_console__", "_repr_html_"},
+    ("results", "findings"): {"findings", "explain"},
     ("tracking", "report"): {"plot", "to_frame"},
 }
 MOST_FILES = 18  # of a folder, its face included

@@ -8,7 +8,6 @@ import pytest
 from report_profiles import bare_profile, full_profile
 
 from equisep.law import fit_law
-from equisep.report.columns import work_shares
 from equisep.report.formatting import (
     correlation,
     data_words,
@@ -25,6 +24,7 @@ from equisep.report.formatting import (
     verdict_words,
 )
 from equisep.results import Break, Interval, LawFit
+from equisep.results.records import work_shares
 
 
 @pytest.mark.parametrize(

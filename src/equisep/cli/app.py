@@ -18,6 +18,7 @@ from equisep._version import __version__
 COMMANDS = {
     "demo": "Start here: train a small network, measure it, show its law.",
     "measure": "Measure how a model of yours separates its classes.",
+    "explain": "Say in words what a saved profile means.",
     "sites": "List the modules of a model, and which of them are read.",
     "layer": "Which layer's features serve my labels.",
     "rank": "Which model's features serve my labels.",

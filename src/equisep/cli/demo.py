@@ -15,6 +15,7 @@ from equisep.cli.data import data_record
 from equisep.cli.options import OUTPUT, Device, Json, Mode, Quiet, Seed, asked_reading
 from equisep.errors import InputError, NumericalError
 from equisep.files import encode
+from equisep.report.findings import render_findings
 from equisep.report.formatting import Glyphs, correlation, number, percent
 from equisep.report.tables import plain_table
 from equisep.results.readings import BY_BATCH, reading_named
@@ -102,7 +103,7 @@ def demo(
     if json:
         print_json(profile.to_dict())
         return
-    out.print(profile)
+    out.print(render_findings(profile.findings), "", profile, sep="\n")
     if len(recipes) > 1:
         out.print(
             "\nAll rates tried; shown above: the straightest line, as in the paper", style="bold", highlight=False

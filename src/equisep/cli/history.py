@@ -9,7 +9,7 @@ import typer
 
 from equisep.cli.console import out, print_json, reported, say
 from equisep.cli.options import Json, Quiet
-from equisep.files import encode
+from equisep.files import encode, plain
 from equisep.report.history_tables import emergence_words, law_rows, render_history
 from equisep.tracking.history import History
 
@@ -34,6 +34,7 @@ def history(
             {
                 "header": encode(content.header),
                 "unit": content.unit,
+                "findings": plain(content.findings),
                 "readings": law_rows(content),
                 "emergence": emergence,
                 "settled": encode(content.settled()),

@@ -157,6 +157,7 @@ def measure(
     from equisep.measuring import subsamples as subsampled
     from equisep.measuring.notes import Notes
     from equisep.models import loaded_model, loading_words
+    from equisep.report.findings import render_findings
     from equisep.report.plots import plot_law, save_figure
     from equisep.report.subsamples import render_subsamples, subsample_record
 
@@ -208,7 +209,10 @@ def measure(
         saved(profile.save(out_file), "profile", quiet=quiet)
     if plot is not None:
         saved(save_figure(plot_law(profile), plot), "plot", quiet=quiet)
-    print_json(profile.to_dict()) if json else out.print(_in_options(profile))
+    if json:
+        print_json(profile.to_dict())
+        return
+    out.print(render_findings(profile.findings), "", _in_options(profile), sep="\n")
 
 
 def _of_parts(given: dict[str, Any]) -> dict[str, Any]:

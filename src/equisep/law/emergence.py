@@ -14,12 +14,11 @@ from typing import Literal
 
 from equisep.errors import InputError
 from equisep.results import LawFit
-from equisep.results.records import LAW_R, NO_LAW_R
+from equisep.results.records import COLLAPSED, LAW_R, NO_LAW_R, NOT_COLLAPSED
 
 Standing = Literal["there", "between", "not there"]
 
 CONFIRM = 2  # readings after it that must not contradict
-COLLAPSED, NOT_COLLAPSED = 0.01, 0.02  # ours, of NC1: a network within a hundredth of collapse has it
 ONE_VECTOR, SEVERAL_VECTORS = 0.95, 0.9  # ours, of the mean cosine; Fang et al. 2021 have minority collapse at 1
 
 RULES = {

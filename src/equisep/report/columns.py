@@ -11,6 +11,7 @@ from typing import Any
 from equisep.report.formatting import UNICODE, class_labels, number, one_line, percent
 from equisep.results import LawFit, Profile
 from equisep.results.readings import BY_BATCH, READINGS
+from equisep.results.records import work_shares
 
 Values = Sequence[Any]
 Cell = Callable[..., str]  # (value, missing=…) → text
@@ -32,16 +33,6 @@ class Column:
     def cells(self, profile: Profile, *, missing: str = UNICODE.missing) -> list[str]:
         """The values as text."""
         return [missing if value is None else self.cell(value, missing=missing) for value in self.of(profile)]
-
-
-def work_shares(law: LawFit) -> tuple[float, ...] | None:
-    """Which share of the whole fall of ln D each layer takes: (ln D_{l−1} − ln D_l) / (ln D_0 − ln D_L), which sum to 1.
-
-    None where there are no loads, or where D rises again by more than a third of its falls: a fall of nothing has no shares.
-    """
-    total = sum(law.loads)
-    falls = law.loads and total >= 0.5 * sum(map(abs, law.loads)) > 0
-    return tuple(load / total for load in law.loads) if falls else None
 
 
 def _over_sites(path: str, profile: Profile) -> Values:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -10,6 +9,33 @@ from itertools import takewhile
 from equisep.law import break_of
 from equisep.results import ClassifierReading, Interval, LawFit, Profile
 from equisep.results.records import BREAK_LEVEL, LAW_R, LEAST_SITES, NO_LAW_R
+from equisep.results.wording import MISSING, class_labels, correlation, number, one_line, passed_words, percent
+
+__all__ = [
+    "ASCII",
+    "UNICODE",
+    "Glyphs",
+    "ascii_text",
+    "class_labels",
+    "classifier_rows",
+    "correlation",
+    "data_words",
+    "depth_words",
+    "duration",
+    "interval_words",
+    "kink_words",
+    "limits",
+    "number",
+    "one_line",
+    "passed_words",
+    "percent",
+    "reading_words",
+    "samples_words",
+    "shortened",
+    "shortened_names",
+    "size",
+    "verdict_words",
+]
 
 _LEAST_P = 0.001
 _KIND_WORDS = {
@@ -34,7 +60,7 @@ class Glyphs:
     ellipsis: str
 
 
-UNICODE = Glyphs(rho="ρ", squared="²", missing="–", minus="−", dot="·", ellipsis="…")
+UNICODE = Glyphs(rho="ρ", squared="²", missing=MISSING, minus="−", dot="·", ellipsis="…")
 ASCII = Glyphs(rho="rho", squared="2", missing="-", minus="-", dot="|", ellipsis="~")
 
 
@@ -64,34 +90,6 @@ def size(count: int) -> str:
         if count >= unit:
             return f"{count / unit:.3g} {name}"
     return f"{count} B"
-
-
-def number(value: float | None, digits: int = 4, *, missing: str = UNICODE.missing) -> str:
-    """A number to `digits` significant digits, without an exponent where it reads better without one."""
-    if value is None:
-        return missing
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
-    size = math.floor(math.log10(abs(float(f"{value:.{digits - 1}e}"))))
-    if -4 <= size < max(digits, 6):
-        return f"{value:.{max(0, digits - 1 - size)}f}"
-    return f"{value:.{min(digits, 3) - 1}e}"
-
-
-def correlation(value: float | None, *, missing: str = UNICODE.missing) -> str:
-    """An r, to as many digits as it takes to see how far from ±1 it is."""
-    if value is None:
-        return missing
-    gap = 1 - abs(value)
-    return f"{value:.{6 if 0 < gap < 5e-5 else 4}f}"
-
-
-def percent(share: float | None, *, missing: str = UNICODE.missing) -> str:
-    """A share in percent with one digit, never rounded to 100 (or 0) when it is not."""
-    if share is None:
-        return missing
-    held = share if share in (0.0, 1.0) else min(max(share, 0.0005), 0.9994)
-    return f"{100 * held:.1f}"
 
 
 def limits(interval: Interval | None, digits: int = 3) -> str:
@@ -163,12 +161,6 @@ def reading_words(profile: Profile) -> str:
     return words
 
 
-def class_labels(profile: Profile) -> list[str]:
-    """What the classes are called: their names where they are known, else their numbers."""
-    names = profile.class_names or map(str, range(profile.classes))
-    return [one_line(name) for name in names]
-
-
 def depth_words(profile: Profile) -> Iterator[tuple[str, str]]:
     """From which layer on nearest class means tell the training samples apart, and do as well as the network itself."""
     if all(site.ncc_train is None for site in profile.sites):
@@ -204,16 +196,6 @@ def classifier_rows(reading: ClassifierReading, *, missing: str = UNICODE.missin
         ("NC3", f"{number(reading.nc3, 2, missing=missing)}: classifier against class means"),
         ("NC4", f"{number(reading.nc4, 2, missing=missing)}{test}: share that nearest class means decide otherwise"),
     ]
-
-
-def passed_words(profile: Profile) -> str:
-    """What a network has gone through from site to site: layers, or blocks."""
-    return "blocks" if profile.settings.get("grain") == "blocks" else "layers"
-
-
-def one_line(text: str) -> str:
-    """A name on one line, with what would move a cursor or color a terminal made visible."""
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
 def shortened_names(names: Sequence[str], width: int, mark: str = UNICODE.ellipsis) -> list[str]:

@@ -15,11 +15,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from equisep.errors import InputError
-from equisep.report.columns import work_shares
 from equisep.report.formatting import passed_words
 from equisep.report.legends import add_legend
 from equisep.report.plots import LINE_COLORS, plain_text, save_figure
 from equisep.results import Profile
+from equisep.results.records import work_shares
 from equisep.tracking.history import History
 
 MOST_CURVES = 40  # curves of D that are drawn; of more readings, as many evenly spread

@@ -11,6 +11,7 @@ from rich.text import Text
 from equisep.law import Emergence
 from equisep.peeled.minority import HALF
 from equisep.report.columns import frame_values
+from equisep.report.findings import render_findings
 from equisep.report.formatting import Glyphs, correlation, percent
 from equisep.report.formatting import number as digits
 from equisep.report.tables import plain_table
@@ -81,6 +82,8 @@ def render_history(history: History) -> RenderableType:
 
 def _blocks(history: History, glyphs: Glyphs) -> Iterable[RenderableType]:
     header, missing = history.header, glyphs.missing
+    yield render_findings(history.findings)
+    yield Text()
     words = f"{header.model}: {len(history)} readings of {header.samples} samples at {len(header.sites)} sites"
     yield Text(
         words if not header.samples_test else f"{words}, and of {header.samples_test} test samples", style="bold"
@@ -98,8 +101,6 @@ def _blocks(history: History, glyphs: Glyphs) -> Iterable[RenderableType]:
     for what, emerged in history.emergence().items():
         words = emergence_words(history, emerged)
         yield Text.assemble((f"{EMERGED[what]}: ", "bold"), words, ". ", (f"{emerged.rule}.", "dim"))
-    settled = history.settled()
-    yield Text.assemble(("Settled: " if settled else "Not settled: ", "bold"), settled.reason)
 
 
 def _cells(row: dict[str, Any], unit: str, tested: bool, missing: str) -> list[str | Text]:

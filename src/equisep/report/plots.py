@@ -15,11 +15,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from equisep.errors import InputError, did_you_mean
-from equisep.report.columns import BY_NAME, work_shares
+from equisep.report.columns import BY_NAME
 from equisep.report.formatting import class_labels, correlation, limits, number, one_line, passed_words
 from equisep.report.legends import add_legend, root_figure
 from equisep.results import Interval, LawFit, Profile
 from equisep.results.profile import CURVES
+from equisep.results.records import work_shares
 
 # Okabe & Ito's colors for lines and Paul Tol's muted ones, with black, for classes: told apart with any color vision.
 LINE_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")

@@ -1,6 +1,7 @@
 """Frozen records of what was measured, and their JSON; numpy and the standard library only."""
 
 from equisep.results.codec import load_profile, save_profile
+from equisep.results.finding import Confidence, Finding
 from equisep.results.profile import Profile
 from equisep.results.readings import READINGS, Reading, former_reading, reading_named
 from equisep.results.records import (
@@ -27,8 +28,10 @@ __all__ = [
     "ClassCosines",
     "ClassPair",
     "ClassifierReading",
+    "Confidence",
     "Coordinates",
     "Corrected",
+    "Finding",
     "GrainChoice",
     "Interval",
     "LawFit",

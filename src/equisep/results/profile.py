@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.console import Console, ConsoleOptions, RenderResult
 
+    from equisep.results.finding import Finding
+
 CURVES = (
     "fuzziness",
     "fuzziness_test",
@@ -103,6 +105,19 @@ class Profile:
         """Where a curve begins among the sites: the law leaves out first sites without D."""
         values = self.curve(metric)
         return next((step for step, value in enumerate(values) if value is not None), 0)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the profile says, in at most seven sentences, the one that changes a decision first; see `equisep.findings`."""
+        from equisep.findings import findings_of
+
+        return findings_of(self)
+
+    def explain(self, *, width: int = 80) -> str:
+        """The findings as text, `width` columns wide: sentences, how sure they are, and what to do next."""
+        from equisep.findings import explain
+
+        return explain(self, width=width)
 
     def save(self, path: str | Path) -> Path:
         """Write versioned JSON; a reader never sees half a file."""

@@ -15,6 +15,7 @@ NO_LAW_R = -0.971  # … and this one none
 FUZZY_R = -0.95  # ours: up to here ln D falls nearly along a line
 BREAK_LEVEL = 0.05  # two slopes are called at this rate of false alarms under one slope
 LEAST_SITES = 3  # two points always lie on a line
+COLLAPSED, NOT_COLLAPSED = 0.01, 0.02  # ours, of NC1: a network within a hundredth of collapse has it
 
 
 def law_verdict(r: float | None, rho: float | None, *, sites: int) -> Verdict:
@@ -115,6 +116,16 @@ class LawFit:
     def fuzzy(self) -> bool:
         """Whether ln D falls nearly along a line, r ≤ −0.95 (our word and our threshold; a law is fuzzy too)."""
         return self.verdict != "undetermined" and (self.rho or 0) < 1 and (self.r or 0) <= FUZZY_R
+
+
+def work_shares(law: LawFit) -> tuple[float, ...] | None:
+    """Which share of the whole fall of ln D each layer takes: (ln D_{l−1} − ln D_l) / (ln D_0 − ln D_L), which sum to 1.
+
+    None where there are no loads, or where D rises again by more than a third of its falls: a fall of nothing has no shares.
+    """
+    total = sum(law.loads)
+    falls = law.loads and total >= 0.5 * sum(map(abs, law.loads)) > 0
+    return tuple(load / total for load in law.loads) if falls else None
 
 
 @dataclass(frozen=True, slots=True)

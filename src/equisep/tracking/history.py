@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from equisep._version import __version__
 from equisep.errors import InputError, MissingExtraError, ProfileError, StoreError
 from equisep.files import LineFile
+from equisep.findings import ranked, spelled, training
 from equisep.law.emergence import CONFIRM, Emergence, emergences
-from equisep.results import Profile
+from equisep.results import Finding, Profile
 from equisep.results.codec import HISTORY, decode, profile_from_dict, profile_to_dict
 from equisep.results.profile import CURVES
 from equisep.results.scalars import flat, profile_scalars
@@ -242,6 +243,23 @@ class History:
         """Whether the training has settled: see `equisep.tracking.Stopping`, whose default it is without one."""
         seen = [Watched.of(number, profile) for number, profile in self.profiles().items()]
         return (stopping or Stopping()).settled(seen, unit=self.unit)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Whether the network was trained long enough, in words; the rule is that of `equisep.findings.training`."""
+        settled, last = self.settled(), self.last_read
+        return spelled(
+            ranked(
+                training(
+                    None if last is None else last.profile,
+                    emergence=self.emergence(),
+                    settled=settled.settled,
+                    since=settled.since,
+                    reason=settled.reason,
+                    unit=self.unit,
+                )
+            )
+        )
 
     def to_frame(self, *, sites: bool = True) -> pandas.DataFrame:
         """One row per reading and site; without `sites` one per reading: the law, depth and accuracy (extra `frame`)."""

@@ -1,0 +1,89 @@
+"""Could layers be cut, and what would that cost?
+
+Galanti & Galanti (2022): "SGD implicitly … minimizes effective depth"; beyond a critical depth the lowest layer at which nearest
+class centers separate the training samples stays where it is, so that layers above it are spare. Their rule: more than 99 % is
+perfect.
+
+Rule. The cut is the first layer from which on nearest class means get at least the network's own test accuracy less one point,
+and 99 % of the training samples (or the network's own training accuracy less one point, where that is lower). `too-deep`: two
+layers or more, and a fifth of the depth or more, lie behind it. `cut`: fewer do, but two or more. Both are said only of networks
+that have fitted their data (`fit`) and do not memorize (`memorizing`), and whose head is not what fails (`head`). Sure from
+1,000 test samples on.
+
+Limits: what a cut costs is measured with nearest class means as the new head, on these test samples; it does not say that a
+shallower network trained from scratch does as well.
+Tested by: `simulations/situations.py`, kinds `too deep` and `well sized`, each network really cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from equisep.findings.facts import Facts, known
+from equisep.findings.fit import unfitted
+from equisep.findings.head import head_loss
+from equisep.findings.memorizing import labels_unrelated, memorizes
+from equisep.findings.ranking import made
+from equisep.findings.samples import too_few
+from equisep.results import SiteReading
+from equisep.results.finding import Finding
+from equisep.results.wording import percent
+
+WITHIN = 0.01
+SEPARATED = 0.99
+SPARE = 2
+SPARE_SHARE = 0.2
+SURE = 1_000
+
+
+def cut_at(facts: Facts) -> SiteReading | None:
+    """The first layer from which on nearest class means do as well as the network; None where that cannot be said."""
+    train, test = facts.accuracy_train, facts.accuracy_test
+    if train is None or test is None:
+        return None
+    floor = min(SEPARATED, train - WITHIN)
+    cut = None
+    for site in reversed(facts.sites):
+        here, there = known(site.ncc_train), known(site.ncc_test)
+        if site.index < 1 or here is None or there is None or here < floor or there < test - WITHIN:
+            break
+        cut = site
+    return cut
+
+
+def can_be_judged(facts: Facts) -> bool:
+    """Whether depth is a question yet: a network that fits, carries over to test data, and does not fail by its head."""
+    earlier = (unfitted(facts), labels_unrelated(facts), memorizes(facts), head_loss(facts), too_few(facts))
+    return facts.n_test > 0 and not any(earlier)
+
+
+def spare_layers(facts: Facts, cut: SiteReading | None) -> int:
+    """How many layers lie behind the cut."""
+    return sum(site.index > cut.index for site in facts.sites) if cut is not None else 0
+
+
+def depth(facts: Facts) -> Iterator[Finding]:
+    """`too-deep` or `cut`."""
+    cut = cut_at(facts)
+    spare = spare_layers(facts, cut)
+    if cut is None or spare < SPARE or not can_be_judged(facts) or facts.last is None:
+        return
+    behind = [site.index for site in facts.sites if site.index > cut.index]
+    work = sum(facts.shares.get(index, 0.0) for index in behind)
+    share = f", which do {100 * work:.0f} % of the work (the fall of ln D on training data)" if facts.shares else ""
+    deep = spare >= SPARE_SHARE * facts.last.index
+    said = "The network is deeper than these data need" if deep else f"The last {spare} {facts.each}s could be cut"
+    yield made(
+        "too-deep" if deep else "cut",
+        f"{said}: cut after {facts.each} {cut.index} of {facts.last.index} and read by nearest class means it gets "
+        f"{percent(cut.ncc_test)} % of {facts.n_test:,} test samples, whole {percent(facts.accuracy_test)} %, without "
+        f"{facts.spans(behind)}{share}.",
+        rule="depth",
+        confidence="sure" if facts.n_test >= SURE else "likely",
+        numbers={
+            "cut": cut.index, "depth": facts.last.index, "ncc_test": cut.ncc_test, "ncc_train": cut.ncc_train,
+            "accuracy_test": facts.accuracy_test, "work_behind": work if facts.shares else None,
+        },
+        next=f"train one of {cut.index} hidden {facts.each}s and compare: equisep compare deep.json shallow.json",
+        site=cut.name,
+    )  # fmt: skip

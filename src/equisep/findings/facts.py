@@ -1,0 +1,251 @@
+"""What the rules read of a profile: numbers that exist, layers by number, shares of the work with their noise, rare classes."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+
+from equisep.results import Profile, SiteReading
+from equisep.results.records import work_shares
+from equisep.results.wording import class_labels, one_line, passed_words
+
+Z = 1.96  # limits at 95 %
+RARE = 0.5  # a class of at most this share of the largest one is rare
+MOST_NAMED = 4  # classes named in one sentence
+LONGEST_NAME = 24
+
+
+def known(value: float | None) -> float | None:
+    """The number, None where there is none or it is not finite."""
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def wilson(share: float, n: int) -> tuple[float, float]:
+    """Limits of a share of n samples at 95 % (Wilson 1927)."""
+    if n < 1:
+        return 0.0, 1.0
+    center = (share + Z**2 / (2 * n)) / (1 + Z**2 / n)
+    reach = Z / (1 + Z**2 / n) * math.sqrt(share * (1 - share) / n + Z**2 / (4 * n**2))
+    return center - reach, center + reach
+
+
+def difference_noise(one: float, two: float, n: int) -> float:
+    """How far two shares of n samples differ by chance, at 95 %; of the same samples they differ by less."""
+    return Z * math.sqrt((one * (1 - one) + two * (1 - two)) / n) if n else math.inf
+
+
+@dataclass(frozen=True)
+class ClassRow:
+    """One class on the data that tell: test data where there are any, else the training data."""
+
+    label: int
+    count: int  # training samples
+    seen: int  # samples that the accuracies are of
+    accuracy: float | None  # of the network
+    nearest: float | None  # of nearest class means at the last layer
+    rare: bool
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A profile as rules read it. Nothing here raises: what is missing or not finite is None or empty."""
+
+    profile: Profile
+
+    @cached_property
+    def each(self) -> str:
+        """What D is read after: `layer` or `block`."""
+        return passed_words(self.profile).removesuffix("s")
+
+    @cached_property
+    def names(self) -> list[str]:
+        """What the classes are called."""
+        names = class_labels(self.profile)
+        words = [f"class {name}" if name.isdigit() else name for name in names]
+        return [name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…" for name in words]
+
+    @property
+    def sites(self) -> tuple[SiteReading, ...]:
+        """The layers, the raw input first where it was read."""
+        return self.profile.sites
+
+    @property
+    def last(self) -> SiteReading | None:
+        """The last layer."""
+        return self.sites[-1] if self.sites else None
+
+    @property
+    def n_train(self) -> int:
+        """Training samples."""
+        return sum(self.profile.counts)
+
+    @property
+    def n_test(self) -> int:
+        """Test samples."""
+        return sum(self.profile.counts_test or ())
+
+    @property
+    def accuracy_train(self) -> float | None:
+        """Of the network, on training data."""
+        return known(self.profile.accuracy_train)
+
+    @property
+    def accuracy_test(self) -> float | None:
+        """Of the network, on test data."""
+        return known(self.profile.accuracy_test)
+
+    @cached_property
+    def per_class(self) -> int:
+        """Samples of the smallest class that has any."""
+        return min((count for count in self.profile.counts if count), default=0)
+
+    # --- classes
+
+    @cached_property
+    def class_rows(self) -> tuple[ClassRow, ...]:
+        """Every class that has samples, with what the network and nearest class means get of it."""
+        profile, counts = self.profile, self.profile.counts
+        seen = profile.counts_test if self.accuracy_test is not None and profile.counts_test else counts
+        tested = seen is not counts
+        accuracy = profile.accuracy_class_test if tested else profile.accuracy_class_train
+        nearest = None if self.last is None else self.last.ncc_class_test if tested else self.last.ncc_class_train
+        largest = max(counts, default=0)
+        return tuple(
+            ClassRow(
+                label=k,
+                count=counts[k],
+                seen=seen[k],
+                accuracy=_entry(accuracy, k),
+                nearest=_entry(nearest, k),
+                rare=counts[k] <= RARE * largest,
+            )
+            for k in range(len(counts))
+            if counts[k] and k < len(seen) and seen[k]
+        )
+
+    @cached_property
+    def usual_accuracy(self) -> float | None:
+        """The median over the classes that are not rare."""
+        values = [row.accuracy for row in self.class_rows if not row.rare and row.accuracy is not None]
+        return median(values) if values else None
+
+    def class_words(self, rows: Sequence[ClassRow], most: int = MOST_NAMED) -> str:
+        """Classes by name, the first few of many."""
+        words = [self.names[row.label] for row in rows[:most]]
+        rest = len(rows) - len(words)
+        if rest:
+            words.append(f"{rest} more")
+        return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+    # --- how well it fits
+
+    @cached_property
+    def fit(self) -> float | None:
+        """How much of its training data the network has fitted, by its head or by nearest class means, whichever is more.
+
+        Where classes are rare, of the others: a class that is lost is another finding.
+        """
+        profile = self.profile
+        rare = {row.label for row in self.class_rows if row.rare}
+        parts = (
+            (self.accuracy_train, profile.accuracy_class_train),
+            (known(self.last.ncc_train), self.last.ncc_class_train) if self.last is not None else (None, None),
+        )
+        values = []
+        for whole, by_class in parts:
+            kept = [(_entry(by_class, k), count) for k, count in enumerate(profile.counts) if count and k not in rare]
+            if rare and kept and all(value is not None for value, _ in kept):
+                values.append(sum((value or 0) * count for value, count in kept) / sum(count for _, count in kept))
+            elif whole is not None:
+                values.append(whole)
+        return max(values, default=None)
+
+    @cached_property
+    def gap(self) -> float | None:
+        """Training less test accuracy, both at the class shares of the training data where they are known by class."""
+        if self.accuracy_train is None or self.accuracy_test is None:
+            return None
+        train, test = self.profile.accuracy_class_train, self.profile.accuracy_class_test
+        pairs = [(_entry(train, k), _entry(test, k), count) for k, count in enumerate(self.profile.counts)]
+        whole = [(one - two, count) for one, two, count in pairs if count and one is not None and two is not None]
+        if not whole:
+            return self.accuracy_train - self.accuracy_test
+        return sum(gap * count for gap, count in whole) / sum(count for _, count in whole)
+
+    @cached_property
+    def guess(self) -> float | None:
+        """Test accuracy of guessing the most frequent class."""
+        counts = self.profile.counts_test
+        return max(counts) / sum(counts) if counts and sum(counts) else None
+
+    # --- the work of layers
+
+    @cached_property
+    def shares(self) -> dict[int, float]:
+        """Share of the work by layer, the raw input having none; empty where there are no shares."""
+        law = self.profile.law
+        shares = work_shares(law) if all(map(math.isfinite, law.loads)) else None
+        begin = self.profile.begin() + 1
+        if shares is None or len(shares) != len(self.sites) - begin:
+            return {}
+        return {site.index: share for site, share in zip(self.sites[begin:], shares, strict=True)}
+
+    @cached_property
+    def share_errors(self) -> dict[int, float]:
+        """Standard errors of the shares by the jackknife over folds, where the folds were kept."""
+        begin = self.profile.begin()
+        folds = [site.fuzziness_folds for site in self.sites[begin:]]
+        if not self.shares or any(not each or min(each) <= 0 for each in folds):
+            return {}
+        rows = [[math.log(value) for value in each or ()] for each in folds]
+        m = min(map(len, rows))
+        errors = {}
+        for step, site in enumerate(self.sites[begin + 1 :]):
+            values = [
+                (rows[step][fold] - rows[step + 1][fold]) / fall if (fall := rows[0][fold] - rows[-1][fold]) else 0.0
+                for fold in range(m)
+            ]
+            mean = sum(values) / m
+            errors[site.index] = math.sqrt((m - 1) / m * sum((value - mean) ** 2 for value in values))
+        return errors
+
+    # --- words
+
+    def at(self, site: SiteReading) -> str:
+        """`layer 3`, or `the input`."""
+        return "the input" if site.index == 0 else f"{self.each} {site.index}"
+
+    def spans(self, indices: Iterable[int]) -> str:
+        """`layers 1–3 and 5`."""
+        runs: list[list[int]] = []
+        for index in sorted(indices):
+            if runs and index == runs[-1][-1] + 1:
+                runs[-1].append(index)
+            else:
+                runs.append([index])
+        words = [
+            str(run[0]) if len(run) == 1 else f"{run[0]}{'–' if len(run) > 2 else ' and '}{run[-1]}" for run in runs
+        ]
+        several = len(runs) > 1 or len(runs[0]) > 1
+        joined = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+        return f"{self.each}{'s' if several else ''} {joined}"
+
+    def measured_again(self, flags: str = "", arguments: str = "") -> str:
+        """The command that measures this again with more flags, or the call where no command made the profile."""
+        settings = self.profile.settings
+        model, data = settings.get("model"), settings.get("data")
+        name = data.get("name") if isinstance(data, dict) else None
+        if not isinstance(model, str) or not isinstance(name, str):
+            return f"equisep.measure(model, {', '.join(part for part in ('train', arguments) if part)})"
+        words = ["equisep measure", f"--model {shlex.quote(one_line(model))}"]
+        if isinstance(settings.get("checkpoint"), str):
+            words.append(f"--checkpoint {shlex.quote(one_line(settings['checkpoint']))}")
+        return " ".join([*words, f"--data {shlex.quote(one_line(name))}", *([flags] if flags else [])])
+
+
+def _entry(values: Sequence[float | None] | None, k: int) -> float | None:
+    return None if values is None or k >= len(values) else known(values[k])

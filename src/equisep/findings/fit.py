@@ -1,0 +1,48 @@
+"""Has the network fitted its training data at all?
+
+The papers speak of networks in the terminal phase of training, from the epoch on at which the training error is zero (Papyan,
+Han & Donoho 2020); He & Su (2023) show that the law is not there before (their Fig. 2: epochs 0 to 600). What a profile says of
+depth, collapse and law of a network that misses its own training samples need not hold once it has fitted them.
+
+Rule: the accuracy on training data, of the network or of nearest class means at its last layer, whichever is higher, is below
+90 %, and so is its upper limit at 95 % (Wilson). Rare classes are left out: their loss is a finding of its own (`classes`).
+
+Limits: a profile does not tell why. Too little training, too small a network and labels that contradict each other look alike.
+Tested by: `simulations/situations.py`, kind `undertrained`, each network trained on, by which it must gain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from equisep.findings.facts import Facts, wilson
+from equisep.findings.ranking import made
+from equisep.results.finding import Finding
+from equisep.results.wording import percent
+
+FITTED = 0.9
+
+
+def unfitted(facts: Facts) -> bool:
+    """Whether the network has not fitted its training data, for sure."""
+    return facts.fit is not None and wilson(facts.fit, facts.n_train)[1] < FITTED
+
+
+def fit(facts: Facts) -> Iterator[Finding]:
+    """`unfitted`."""
+    if facts.fit is None or not unfitted(facts):
+        return
+    nearest = None if facts.last is None else facts.last.ncc_train
+    if facts.accuracy_train is None:
+        got = f"Nearest class means at the last {facts.each} get {percent(nearest)} % of the training samples right"
+    else:
+        means = "" if nearest is None else f" (nearest class means at its last {facts.each}: {percent(nearest)} %)"
+        got = f"The network gets {percent(facts.accuracy_train)} % of its own training samples right{means}"
+    yield made(
+        "unfitted",
+        f"{got}: it has not fitted its data, for want of training, of size or of consistent labels, and what follows "
+        "describes an unfinished network.",
+        rule="fit",
+        numbers={"accuracy_train": facts.accuracy_train, "ncc_train": nearest, "fit": facts.fit},
+        next="tracker = equisep.Tracker(model, train, test, history='run.jsonl')  # train on; `equisep history run.jsonl`",
+    )

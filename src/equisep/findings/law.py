@@ -1,0 +1,126 @@
+"""Is there a law of equi-separation, at which grain, and how sure is that?
+
+He & Su (2023): "each layer roughly improves a certain measure of data separation by an equal multiplicative factor"; D_l ≈ ρ^l
+D_0. They call r = −0.996 a law and −0.971 none, and find it from block to block in residual networks.
+
+Rule: `law` for r ≤ −0.996, `no-law` for r > −0.971 or D that does not fall, `near-law` between. `law-by-block`: from block to
+block r ≤ −0.971 at five points or more, and no law from layer to layer. Sure where the interval of r (95 %) has the same verdict
+at both ends, and there are five points or more; a kink is named where two slopes are clear (p ≤ 0.05, `law/breaks.py`).
+
+Limits: r of few points is near −1 for any falling curve; the law depends on the reading (docs/readings.md), which is named.
+Tested by: `simulations/situations.py`, kinds `no law` and `law by block only`; the verdict against noise by
+`simulations/law_shape.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from equisep.findings.facts import Facts, known
+from equisep.findings.ranking import made
+from equisep.findings.work import idle_layers
+from equisep.results import LawFit
+from equisep.results.finding import Confidence, Finding
+from equisep.results.records import LAW_R, NO_LAW_R, law_verdict
+from equisep.results.wording import correlation, number
+
+FEW = 5
+
+
+def law(facts: Facts) -> Iterator[Finding]:
+    """`law-by-block`, or one of `law`, `near-law` and `no-law`."""
+    fitted = facts.profile.law
+    r, rho = known(fitted.r), known(fitted.rho)
+    by_block = _by_block(facts)
+    if by_block is not None:
+        yield by_block
+        return
+    verdict = law_verdict(r, rho, sites=len(fitted.curve))
+    if verdict == "undetermined" or r is None or rho is None:
+        return
+    numbers = {"r": r, "rho": rho, "points": len(fitted.curve), "half_life": known(fitted.half_life)}
+    yield made(
+        {"law": "law", "between": "near-law", "no law": "no-law"}[verdict],
+        {"law": _lawful, "between": _nearly, "no law": _lawless}[verdict](facts, r, rho),
+        rule="law",
+        confidence=_confidence(fitted),
+        numbers=numbers,
+    )
+
+
+def _lawful(facts: Facts, r: float, rho: float) -> str:
+    fitted = facts.profile.law
+    span = fitted.intervals.get("rho")
+    limits = "" if span is None else f" [{100 * span.low:.0f}, {100 * span.high:.0f}]"
+    return (
+        f"The law of equi-separation holds: every {facts.each} leaves {100 * rho:.0f} %{limits} of D, along a straight line (r "
+        f"{correlation(r)} over {len(fitted.curve)} points, reading `{facts.profile.reading or '?'}`){_kink(facts)}."
+    )
+
+
+def _nearly(facts: Facts, r: float, rho: float) -> str:
+    return (
+        f"D falls nearly along a line, to {100 * rho:.0f} % per {facts.each}: r {correlation(r)} over "
+        f"{len(facts.profile.law.curve)} points (reading `{facts.profile.reading or '?'}`) is between a law ({LAW_R} "
+        f"or less) and none (above {NO_LAW_R}){_kink(facts)}."
+    )
+
+
+def _lawless(facts: Facts, r: float, rho: float) -> str:
+    falls = "does not fall along a line" if rho < 1 else "does not fall"
+    idle = idle_layers(facts)
+    busy = [index for index in facts.shares if index not in idle]
+    who = ""
+    if idle and busy:
+        share = sum(facts.shares[index] for index in busy)
+        who = f"; {facts.spans(busy)} {'do' if len(busy) > 1 else 'does'} {100 * share:.0f} % of the work"
+    return (
+        f"There is no law of equi-separation: ln D {falls} from {facts.each} to {facts.each} (r {correlation(r)} over "
+        f"{len(facts.profile.law.curve)} points; a law has {LAW_R} or less, reading `{facts.profile.reading or '?'}`){who}."
+    )
+
+
+def _kink(facts: Facts) -> str:
+    """Where the slope changes, if two slopes are clear."""
+    fitted = facts.profile.law
+    kink = fitted.two_slopes
+    if kink is None or not kink.clear:
+        return ""
+    begin = facts.profile.begin()
+    at = begin + kink.at
+    if not 0 <= at < len(facts.sites):
+        return ""
+    before, after = (number(rho, 2) for rho in kink.rhos)
+    return f", with a kink at {facts.at(facts.sites[at])}: ×{before} before it, ×{after} after"
+
+
+def _by_block(facts: Facts) -> Finding | None:
+    layers, blocks = facts.profile.laws.get("layers"), facts.profile.laws.get("blocks")
+    if layers is None or blocks is None or layers.curve == blocks.curve:
+        return None
+    one, two = known(layers.r), known(blocks.r)
+    told = law_verdict(one, known(layers.rho), sites=len(layers.curve)) == "no law"
+    held = law_verdict(two, known(blocks.rho), sites=len(blocks.curve)) in ("law", "between")
+    if not told or not held or len(blocks.curve) < FEW:
+        return None
+    nearly = "" if two is not None and two <= LAW_R else "nearly "
+    sure = _confidence(layers) == "sure" and _confidence(blocks) == "sure"
+    return made(
+        "law-by-block",
+        f"The law of equi-separation {nearly}holds from block to block (every block leaves {100 * (blocks.rho or 0):.0f} % of D; "
+        f"r {correlation(two)} over {len(blocks.curve)} points), not from layer to layer (r {correlation(one)} over "
+        f"{len(layers.curve)}): read, compare and cut this network by blocks.",
+        rule="law",
+        confidence="sure" if sure else "likely",
+        numbers={"r_blocks": two, "r_layers": one, "rho_blocks": blocks.rho, "blocks": len(blocks.curve)},
+        next=facts.measured_again("--sites blocks", "test, sites='blocks'"),
+    )
+
+
+def _confidence(fitted: LawFit) -> Confidence:
+    """Sure where noise of the samples does not change the verdict, and few points do not make it."""
+    span = fitted.intervals.get("r")
+    if span is None or len(fitted.curve) < FEW:
+        return "likely"
+    ends = {law_verdict(end, known(fitted.rho), sites=len(fitted.curve)) for end in (span.low, span.high)}
+    return "sure" if ends == {fitted.verdict} else "likely"

@@ -1,0 +1,95 @@
+"""Rare classes: how near to each other the network puts them, beside what the Layer-Peeled Model predicts for such sizes.
+
+Fang, He, Long & Su (2021): with classes more unequal than a threshold the minority classifiers (and features) of the optimum
+coincide: cosine 1, "minority collapse".
+
+Rule: where two or more classes are rare (half of the largest or less) and cosines between class means were measured, the mean
+cosine between rare classes at the last layer, and between the others, is given beside the prediction from the class sizes alone,
+at the products of energies 1 and 20 that networks of this kind have (their own energies are not in a profile). No recommendation
+is drawn from it: `classes` says who is lost.
+
+Limits: the model has no bias, no depth and no data; many different sizes are solved only up to 30 classes.
+Tested by: `tests/findings/test_findings_rules.py` for the numbers; as a prediction of lost classes it is not supported here
+until an experiment of its own says so (docs/findings.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import fmean
+
+from equisep.errors import EquisepError
+from equisep.findings.facts import Facts, known
+from equisep.findings.ranking import made
+from equisep.results.finding import Finding
+
+ENERGIES = (1.0, 20.0)
+MOST_CLASSES = 30
+
+
+def rare(facts: Facts) -> Iterator[Finding]:
+    """`rare-geometry`."""
+    cosines = None if facts.last is None else facts.last.cosines
+    small = [row.label for row in facts.class_rows if row.rare]
+    if cosines is None or cosines.rows is None or len(small) < 2 or facts.last is None:
+        return
+    others = [row.label for row in facts.class_rows if not row.rare]
+    measured, beside = (_mean_cosine(cosines.rows, labels) for labels in (small, others))
+    if measured is None:
+        return
+    predicted = _predicted(facts, small)
+    words = ""
+    if predicted:
+        low, high = min(predicted), max(predicted)
+        span = f"{low:.2f}" if high - low < 0.01 else f"{low:.2f} to {high:.2f}"
+        energies = f"E_W·E_H from {ENERGIES[0]:g} to {ENERGIES[-1]:g}"
+        words = f"; from the class sizes alone the Layer-Peeled Model predicts {span} ({energies})"
+    compared = "" if beside is None else f", {beside:.2f} between those of the others"
+    yield made(
+        "rare-geometry",
+        f"The centered means of the {len(small)} rare classes at the last {facts.each} stand at a cosine of "
+        f"{measured:.2f} to each "
+        f"other{compared} (1: one and the same direction, {-1 / (facts.profile.classes - 1):.2f}: all classes told apart "
+        f"alike){words}.",
+        rule="rare",
+        numbers={"cosine": measured, "cosine_others": beside,
+                 **{f"predicted at {e:g}": c for e, c in zip(ENERGIES, predicted, strict=False)}},
+        site=facts.last.name,
+        classes=small,
+    )  # fmt: skip
+
+
+def _mean_cosine(rows: tuple[tuple[float | None, ...], ...], labels: list[int]) -> float | None:
+    """Over the pairs of these classes; `rows[i]` are the cosines of class i + 1 with those before it."""
+    chosen = set(labels)
+    values = [
+        value
+        for i, row in enumerate(rows)
+        for j, each in enumerate(row)
+        if i + 1 in chosen and j in chosen and (value := known(each)) is not None
+    ]
+    return fmean(values) if values else None
+
+
+def _predicted(facts: Facts, small: list[int]) -> list[float]:
+    """The mean cosine between centered rare class means at the optimum of the Layer-Peeled Model, per product of energies."""
+    sizes = facts.profile.counts
+    if len(sizes) > MOST_CLASSES or not all(sizes):
+        return []
+    import numpy as np
+
+    from equisep.peeled import solve
+    from equisep.peeled.minority import measured_cosines
+
+    chosen = np.isin(np.arange(len(sizes)), small)
+    values = []
+    for energy in ENERGIES:
+        try:
+            means = solve(sizes=list(sizes), feature_energy=energy, weight_energy=1.0).H
+        except EquisepError:  # energies at which no certificate can be had
+            return []
+        value = known(measured_cosines(means - means.mean(axis=0), chosen).minority)
+        if value is None:
+            return []
+        values.append(value)
+    return values

@@ -1,0 +1,73 @@
+"""What cannot be said from so few samples, and about how many would do.
+
+Class means of few samples carry noise that spreads them apart, so that D of a sample is too small, the more so the fewer
+samples there are per feature (docs/intervals.md). `SiteReading.corrected` is D of the population behind the samples, or the
+reason why it cannot be told.
+
+Rule: D of the population cannot be told at half of the layers or more, for want of samples: plain D stands near its chance level,
+noise of the class means is all that is left of it, or, of at most 30 samples per class in the median, it differs too much between
+parts of the samples. Not said where labels belong to other inputs (`memorizing`): no number of samples would do.
+
+Limits: how many samples would do is a lower estimate from D against its chance level, or twice as many as there are.
+Tested by: `simulations/situations.py`, kind `too few samples` (2 to 6 per class); the refusals themselves by
+`simulations/population.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+
+from equisep.findings.facts import Facts
+from equisep.findings.memorizing import labels_unrelated
+from equisep.findings.ranking import made
+from equisep.results import SiteReading
+from equisep.results.finding import Finding
+
+HALF = 0.5
+FEW = 30
+_NOISE = ("chance level", "noise of the class means")
+_SCATTER = ("between parts of the samples", "fewer than 2 samples")
+
+
+def refused(facts: Facts) -> list[SiteReading]:
+    """The layers at which there are too few samples to tell D."""
+    few = median([count for count in facts.profile.counts if count] or [0]) <= FEW
+    reasons = (*_NOISE, *_SCATTER) if few else _NOISE
+    return [
+        site
+        for site in facts.sites
+        if site.corrected is not None
+        and site.corrected.value is None
+        and any(words in (site.corrected.reason or "") for words in reasons)
+    ]
+
+
+def too_few(facts: Facts) -> bool:
+    """Whether the samples do not tell D at half of the layers."""
+    asked = [site for site in facts.sites if site.corrected is not None]
+    return bool(asked) and len(refused(facts)) >= HALF * len(asked) and not labels_unrelated(facts)
+
+
+def samples(facts: Facts) -> Iterator[Finding]:
+    """`too-few-samples`."""
+    if not too_few(facts):
+        return
+    sites = refused(facts)
+    needed = max((site.corrected.needed_per_class or 0 for site in sites if site.corrected is not None), default=0)
+    enough = needed > facts.per_class
+    first = sites[0].corrected
+    reason = "" if first is None or first.reason is None else f" ({facts.at(sites[0])}: {first.reason})"
+    many = f"; about {needed:,} per class, or more, would be needed" if enough else ""
+    of = f"{facts.per_class:,} samples" if facts.per_class != 1 else "1 sample"
+    yield made(
+        "too-few-samples",
+        f"From {of} per class D cannot be told at {len(sites)} of {len(facts.sites)} {facts.each}s{reason}: law, shares of the "
+        f"work and depth below hold for these samples alone{many}.",
+        rule="samples",
+        confidence="cannot be said",
+        numbers={"per_class": facts.per_class, "sites": len(sites), "needed_per_class": needed if enough else None},
+        next=facts.measured_again(f"--per-class {needed}", "test")
+        + ("" if not enough else f"  # {needed:,} samples per class"),
+        site=sites[0].name,
+    )

@@ -1,0 +1,46 @@
+"""Findings as text: D explained where it first appears, sentences numbered and wrapped, what to do next below each."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from equisep.results.finding import Finding
+
+MEANING = " (D: spread within classes over the distance between them.)"
+WIDTH, LEAST_WIDTH = 80, 30
+NEXT = "→"
+_CONFIDENCE = {"sure": "", "likely": " [likely]", "cannot be said": " [cannot be said]"}
+
+
+def spelled(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The findings, D explained behind the first sentence that has it."""
+    done = list(findings)
+    first = next((rank for rank, finding in enumerate(done) if re.search(r"\bD\b", finding.text)), None)
+    if first is not None:
+        done[first] = replace(done[first], text=done[first].text + MEANING)
+    return tuple(done)
+
+
+def explained(findings: Sequence[Finding], *, width: int = WIDTH) -> str:
+    """One numbered paragraph per finding, what to do next in a line (or more) of its own below it."""
+    blocks = []
+    for count, finding in enumerate(findings, start=1):
+        mark = f"{count}. "
+        blocks.append(_wrapped(finding.text + _CONFIDENCE[finding.confidence], width, mark))
+        if finding.next is not None:
+            blocks.append(_wrapped(finding.next, width, f"{' ' * len(mark)}{NEXT} "))
+    return "\n".join(blocks)
+
+
+def _wrapped(text: str, width: int, mark: str) -> str:
+    return textwrap.fill(
+        text,
+        width=max(width, LEAST_WIDTH),
+        initial_indent=mark,
+        subsequent_indent=" " * len(mark),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

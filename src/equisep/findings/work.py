@@ -1,0 +1,104 @@
+"""Which layers carry the separation, and which do nothing?
+
+He & Su (2023): under the law of equi-separation every layer reduces D by the same factor, so that each has the same share of the
+work; their Proposition 1: equal shares are least sensitive to a change of single layers.
+
+Rule. The work of layer l is ln D_{l−1} − ln D_l, its share that over the whole fall. A layer is idle below a quarter of the even
+share; sure where that stays so at the upper limit of 95 % by the jackknife over folds. `every-layer-works`: no layer is
+idle, and at most one layer could be cut (`depth`), of networks that have fitted their data. `idle-layers` names idle ones;
+`work` says who carries most, where neither holds.
+
+Limits: a layer can be idle for D and still be needed by the layers after it; that no layer is idle does not say that a shallower
+network would do worse.
+Tested by: `simulations/situations.py`, kinds `well sized` and `no law` (layers frozen at random weights).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from equisep.findings.depth import SPARE, can_be_judged, cut_at, spare_layers
+from equisep.findings.facts import Facts, Z, known
+from equisep.findings.ranking import made
+from equisep.results.finding import Finding
+from equisep.results.wording import percent
+
+IDLE = 0.25
+WORKERS = 0.6  # the layers that do this share of the work between them are named
+
+
+def idle_layers(facts: Facts) -> list[int]:
+    """Layers that do less than a quarter of an even share."""
+    even = 1 / len(facts.shares) if facts.shares else 0.0
+    return [index for index, share in facts.shares.items() if share < IDLE * even]
+
+
+def work(facts: Facts) -> Iterator[Finding]:
+    """`every-layer-works`, `idle-layers` or `work`."""
+    if len(facts.shares) < SPARE:
+        return
+    idle = idle_layers(facts)
+    even = 1 / len(facts.shares)
+    numbers = {f"share of {facts.each} {index}": share for index, share in facts.shares.items()}
+    cut = cut_at(facts)
+    if idle:
+        sure = all(
+            facts.shares[index] + Z * facts.share_errors.get(index, float("inf")) < IDLE * even for index in idle
+        )
+        total = sum(facts.shares[index] for index in idle)
+        verb = "do" if len(idle) > 1 else "does"
+        yield made(
+            "idle-layers",
+            f"{facts.spans(idle).capitalize()} {verb} {100 * total:.0f} % of the work, the fall of ln D from the "
+            f"first to the last {facts.each} on training data; an even share is {100 * even:.0f} % each.",
+            rule="work",
+            confidence="sure" if sure else "likely",
+            numbers={**numbers, "even": even},
+        )
+    elif can_be_judged(facts) and _measured(facts) and spare_layers(facts, cut) < SPARE:
+        yield _all_work(facts, even, numbers)
+    else:
+        order = sorted(facts.shares, key=lambda index: -facts.shares[index])
+        count = next(n for n in range(1, len(order) + 1) if sum(facts.shares[i] for i in order[:n]) >= WORKERS)
+        most = order[:count]
+        total = sum(facts.shares[index] for index in most)
+        yield made(
+            "work",
+            f"{facts.spans(most).capitalize()} {'do' if len(most) > 1 else 'does'} {100 * total:.0f} % of the work (the fall of "
+            f"ln D on training data; an even share is {100 * even:.0f} % each), and no {facts.each} less than "
+            f"{100 * min(facts.shares.values()):.0f} %.",
+            rule="work",
+            numbers={**numbers, "even": even},
+        )
+
+
+def _measured(facts: Facts) -> bool:
+    """Whether nearest class means and the network itself were both read on test data."""
+    last = facts.last
+    return last is not None and known(last.ncc_test) is not None and facts.accuracy_test is not None
+
+
+def _all_work(facts: Facts, even: float, numbers: dict[str, float]) -> Finding:
+    least = min(facts.shares, key=lambda index: facts.shares[index])
+    before = facts.sites[-3] if len(facts.sites) > 2 else None
+    lost = None if before is None else known(before.ncc_test)
+    cost = (
+        f"; nearest class means two {facts.each}s earlier get {percent(lost)} % of {facts.n_test:,} test samples, the network "
+        f"{percent(facts.accuracy_test)} %"
+        if lost is not None and facts.accuracy_test is not None
+        else ""
+    )
+    return made(
+        "every-layer-works",
+        f"Every {facts.each} works: the smallest share of the work (the fall of ln D on training data) is {facts.each} {least}'s "
+        f"{100 * facts.shares[least]:.0f} %, an even one {100 * even:.0f} %{cost}.",
+        rule="work",
+        confidence="sure" if facts.n_test >= 1_000 else "likely",
+        numbers={
+            **numbers,
+            "even": even,
+            "least": least,
+            "ncc_test_before": lost,
+            "accuracy_test": facts.accuracy_test,
+        },
+    )

@@ -1,0 +1,55 @@
+"""How numbers and names are written in words, wherever a sentence or a table needs them: digits, percent, class names."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from equisep.results.profile import Profile
+
+MISSING = "–"
+
+
+def number(value: float | None, digits: int = 4, *, missing: str = MISSING) -> str:
+    """A number to `digits` significant digits, without an exponent where it reads better without one."""
+    if value is None:
+        return missing
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    size = math.floor(math.log10(abs(float(f"{value:.{digits - 1}e}"))))
+    if -4 <= size < max(digits, 6):
+        return f"{value:.{max(0, digits - 1 - size)}f}"
+    return f"{value:.{min(digits, 3) - 1}e}"
+
+
+def correlation(value: float | None, *, missing: str = MISSING) -> str:
+    """An r, to as many digits as it takes to see how far from ±1 it is."""
+    if value is None:
+        return missing
+    gap = 1 - abs(value)
+    return f"{value:.{6 if 0 < gap < 5e-5 else 4}f}"
+
+
+def percent(share: float | None, *, missing: str = MISSING) -> str:
+    """A share in percent with one digit, never rounded to 100 (or 0) when it is not."""
+    if share is None:
+        return missing
+    held = share if share in (0.0, 1.0) else min(max(share, 0.0005), 0.9994)
+    return f"{100 * held:.1f}"
+
+
+def class_labels(profile: Profile) -> list[str]:
+    """What the classes are called: their names where they are known, else their numbers."""
+    names = profile.class_names or map(str, range(profile.classes))
+    return [one_line(name) for name in names]
+
+
+def passed_words(profile: Profile) -> str:
+    """What a network has gone through from site to site: layers, or blocks."""
+    return "blocks" if profile.settings.get("grain") == "blocks" else "layers"
+
+
+def one_line(text: str) -> str:
+    """A name on one line, with what would move a cursor or color a terminal made visible."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)

@@ -1,0 +1,223 @@
+"""Each rule of findings on profiles that have what it is about, and on their nearest neighbors that have it not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from made_profiles import CLASSES, codes, network
+
+from equisep.findings import MOST, RULES, WEIGHTS
+from equisep.law import fit_law
+from equisep.results import Break, ClassCosines, ClassPair, Corrected, Interval, Profile
+
+DEEP: dict[str, Any] = {
+    "curve": [45.0 * 0.6**step for step in range(11)],
+    "test": [37.0 * 0.85**step for step in range(11)],
+    "ncc_train": [0.65, 0.8, 0.9, 0.97, 0.992, *[1.0] * 6],
+    "ncc_test": [0.65, 0.7, 0.76, 0.79, 0.795, *[0.8] * 6],
+    "accuracy": (1.0, 0.8),
+}
+
+
+def text(profile: Profile, code: str) -> str:
+    return next(finding.text for finding in profile.findings if finding.code == code)
+
+
+def test_a_good_network() -> None:
+    profile = network()
+    assert codes(profile)[:2] == ["every-layer-works", "law"]
+    first = profile.findings[0]
+    assert first.confidence == "sure" and first.rule == "work" and first.weight == WEIGHTS["every-layer-works"]
+    assert "the smallest share of the work" in first.text and "an even one 33 %" in first.text
+    assert "two layers earlier get 74.0 % of 2,000 test samples, the network 81.0 %" in first.text
+    assert first.text.endswith("(D: spread within classes over the distance between them.)")
+    assert sum("spread within classes over the distance" in finding.text for finding in profile.findings) == 1
+
+
+def test_too_deep_says_where_to_cut_and_what_it_costs() -> None:
+    profile = network(**DEEP)
+    first = profile.findings[0]
+    assert first.code == "too-deep" and first.site == "blocks.3" and first.next is not None
+    assert "cut after layer 4 of 10" in first.text and "79.5 % of 2,000 test samples, whole 80.0 %" in first.text
+    assert "without layers 5–10, which do 60 % of the work" in first.text
+    assert first.numbers["cut"] == 4 and first.numbers["work_behind"] == pytest.approx(0.6)
+    dip = [
+        *DEEP["ncc_test"][:8],
+        0.7,
+        *DEEP["ncc_test"][9:],
+    ]  # a layer that does worse in between: nothing is spare before it
+    assert codes(network(**{**DEEP, "ncc_test": dip}))[0] == "every-layer-works"
+    assert codes(network(**{**DEEP, "ncc_train": [*[0.9] * 10, 1.0]}))[0] == "every-layer-works"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"accuracy": (0.8, 0.79), "ncc_train": [0.8] * 11},  # unfinished
+        {"accuracy": (1.0, 0.1), "ncc_test": [0.1] * 11},  # learned by heart
+        {"accuracy": (1.0, 0.7)},  # the head fails
+        {"test": [37.0] * 11, "accuracy": (1.0, 0.79)},  # memorizes
+    ],
+)
+def test_no_advice_on_depth_where_something_else_comes_first(change: dict[str, Any]) -> None:
+    assert not {"too-deep", "cut", "every-layer-works"} & set(codes(network(**{**DEEP, **change})))
+
+
+def test_unfitted() -> None:
+    profile = network(accuracy=(0.62, 0.6), ncc_train=(0.5, 0.55, 0.6, 0.64), ncc_test=(0.5, 0.55, 0.6, 0.6))
+    assert codes(profile)[0] == "unfitted"
+    assert "gets 62.0 % of its own training samples right (nearest class means at its last layer: 64.0 %)" in (
+        profile.findings[0].text
+    )
+    few = network(accuracy=(0.85, 0.85), ncc_train=(0.8,) * 4, counts=(2,) * CLASSES)
+    assert "unfitted" not in codes(few)  # 17 of 20 samples may be 95 % of all
+    assert "unfitted" not in codes(network(accuracy=(0.62, 0.6)))  # its features fit: the head is what fails
+
+
+def test_labels_that_do_not_belong_and_memorizing() -> None:
+    by_heart = network(accuracy=(1.0, 0.11), ncc_test=(0.12, 0.11, 0.1, 0.1), test=(37.0, 40.0, 60.0, 90.0))
+    assert codes(by_heart)[0] == "labels-unrelated"
+    assert "11.0 % of 2,000 test samples, where guessing gets 10.0 %" in by_heart.findings[0].text
+    noisy = network(accuracy=(1.0, 0.46), ncc_test=(0.61, 0.65, 0.56, 0.47), test=(37.0, 24.0, 25.0, 39.0))
+    assert codes(noisy)[0] == "memorizing"
+    assert "rises from 37.0 to 39.0 on test data" in noisy.findings[0].text
+    assert "most of the test samples at layer 1 (65.0 %) and 47.0 % at the last layer" in noisy.findings[0].text
+    assert "memorizing" not in codes(network(accuracy=(1.0, 0.81), test=(37.0, 24.0, 25.0, 39.0)))  # 19 points
+    follows = network(accuracy=(1.0, 0.7), ncc_test=(0.5, 0.6, 0.65, 0.7))
+    assert "memorizing" not in codes(follows)
+
+
+def test_the_gap_is_taken_at_the_class_shares_of_the_training_data() -> None:
+    """A balanced test set halves the accuracy of a network that loses its rare classes; that is no memorizing."""
+    counts = (200,) * 5 + (2,) * 5
+    tested = (0.9,) * 5 + (0.0,) * 5
+    profile = network(
+        accuracy=(1.0, 0.45), counts=counts, classes=tested, nearest=tested, ncc_test=(0.45,) * 4,
+        test=(37.0, 36.0, 36.0, 36.0), accuracy_class_train=(1.0,) * 10,
+    )  # fmt: skip
+    assert codes(profile)[0] == "lost-classes" and "memorizing" not in codes(profile)
+
+
+def test_lost_classes_and_the_head_that_loses_them() -> None:
+    counts = (200,) * 6 + (4,) * 4
+    lost = (0.9,) * 6 + (0.01, 0.3, 0.2, 0.8)
+    profile = network(accuracy=(1.0, 0.7), counts=counts, classes=lost, nearest=lost)
+    first = profile.findings[0]
+    assert first.code == "lost-classes" and first.classes == (6, 8, 7) and first.confidence == "sure"
+    assert first.text.startswith("3 rare classes are lost: of class 6, class 8 and class 7 (4 training samples each")
+    assert "1.0, 20.0, 30.0 % of the test samples" in first.text and "90.0 % in the median" in first.text
+    kept = network(accuracy=(1.0, 0.7), counts=counts, classes=lost, nearest=(0.9,) * 10)
+    first = kept.findings[0]
+    assert first.code == "head-worse" and first.classes == (6, 8)
+    assert "90.0 % of the test samples right, on average over classes, and the network 67.1 %" in first.text
+    assert "most of all class 6 (90.0 against 1.0 %)" in first.text
+    alike = network(classes=(0.8,) * 10, nearest=(0.82,) * 10)
+    assert "head-worse" not in codes(alike)
+
+
+def test_names_of_classes_and_who_is_taken_for_whom() -> None:
+    tested = (0.8,) * 6 + (0.5,) + (0.9,) * 3
+    profile = network(classes=tested, nearest=tested, class_names=tuple(f"thing {k}" for k in range(CLASSES)))
+    last = replace(
+        profile.sites[-1],
+        confused_test=(ClassPair(6, 0, 31.0), ClassPair(6, 2, 40.0), ClassPair(1, 6, 90.0)),
+        class_fuzziness=(0.2,) * 6 + (0.9,) + (0.2,) * 3,
+    )
+    words = text(replace(profile, sites=(*profile.sites[:-1], last)), "hardest-class")
+    assert words.startswith("The hardest class is thing 6 (100 training samples): 50.0 % of its test samples are right")
+    assert "take 40 of its 200 test samples for thing 2" in words and "0.90, 0.20 in the median" in words
+
+
+def test_too_few_samples() -> None:
+    def sampled(refused: int) -> Profile:
+        profile = network(counts=(4,) * CLASSES)
+        reason = "D differs too much between parts of the samples"
+        records = [
+            Corrected(reason=reason, needed_per_class=8 + step) if step < refused else Corrected(1.0, 0.9, 1.1)
+            for step in range(4)
+        ]
+        sites = [replace(site, corrected=record) for site, record in zip(profile.sites, records, strict=True)]
+        return replace(profile, sites=tuple(sites))
+
+    first = sampled(2).findings[0]
+    assert first.code == "too-few-samples" and first.confidence == "cannot be said"
+    assert "From 4 samples per class D cannot be told at 2 of 4 layers" in first.text
+    assert "about 9 per class, or more, would be needed" in first.text
+    assert "too-few-samples" not in codes(sampled(1))
+
+
+def test_the_law_and_how_sure_it_is() -> None:
+    profile = network()
+    finding = next(each for each in profile.findings if each.code == "law")
+    assert finding.confidence == "likely"  # four points, no interval
+    assert "every layer leaves 40 % of D" in finding.text and "over 4 points, reading `eval`" in finding.text
+    long = network(**DEEP)
+    spans = {"r": Interval(-0.9999, -0.998, 0.95, "jackknife", 10), "rho": Interval(0.58, 0.62, 0.95, "jackknife", 10)}
+    kink = Break(at=3, rhos=(0.5, 0.7), bic_one=0.0, bic_two=-9.0, p=0.01)
+    sure = replace(long, law=replace(long.law, intervals=spans, two_slopes=kink))
+    finding = next(each for each in sure.findings if each.code == "law")
+    assert finding.confidence == "sure" and "60 % [58, 62]" in finding.text
+    assert finding.text.endswith("with a kink at layer 3: ×0.50 before it, ×0.70 after.")
+    flat = network(curve=(45.0, 45.0, 44.0, 3.0))
+    assert codes(flat)[:2] == ["no-law", "idle-layers"]
+    assert "layer 3 does 99 % of the work" in text(flat, "no-law")
+    assert "Layers 1 and 2 do 1 % of the work" in text(flat, "idle-layers")
+    rising = network(curve=(10.0, 12.0, 14.0, 20.0))
+    assert "ln D does not fall from layer to layer" in text(rising, "no-law")
+
+
+def test_a_law_by_block_only() -> None:
+    blocks, layers = [45 * 0.5**step for step in range(5)], [45.0, 100.0, 22.0, 90.0, 11.0, 60.0, 6.0, 30.0, 3.0]
+    profile = network(laws={"layers": fit_law(layers), "blocks": fit_law(blocks)}, settings={"grain": "blocks"})
+    assert codes(profile)[0] == "law-by-block" and "law" not in codes(profile)
+    assert "every block leaves 50 % of D" in profile.findings[0].text
+    short = network(laws={"layers": fit_law(layers), "blocks": fit_law(blocks[:4])})
+    assert "law-by-block" not in codes(short)  # four points lie near a line anyway
+
+
+def test_neural_collapse() -> None:
+    profile = network()
+    assert "no-collapse" in codes(profile)
+    for nc1, wanted in ((0.004, {"collapse"}), (0.015, set[str]()), (0.03, {"no-collapse"})):
+        last = replace(profile.sites[-1], nc1=nc1)
+        made = set(codes(replace(profile, sites=(*profile.sites[:-1], last))))
+        assert made & {"collapse", "no-collapse"} == wanted
+
+
+def test_cosines_of_rare_classes_beside_the_layer_peeled_model() -> None:
+    counts = (500,) * 5 + (5,) * 5
+    profile = network(counts=counts, classes=(0.9,) * 10, nearest=(0.9,) * 10)
+    rows = tuple(tuple(0.9 if i + 1 >= 5 and j >= 5 else -0.2 for j in range(i + 1)) for i in range(9))
+    last = replace(profile.sites[-1], cosines=ClassCosines(mean=0.0, rows=rows))
+    profile = replace(profile, sites=(*profile.sites[:-1], last))
+    finding = next(each for each in profile.findings if each.code == "rare-geometry")
+    assert finding.classes == (5, 6, 7, 8, 9) and finding.next is None
+    assert "stand at a cosine of 0.90 to each other, -0.20 between those of the others" in finding.text
+    assert finding.numbers["predicted at 1"] == pytest.approx(1.0, abs=1e-3)  # 100 is far beyond R* there
+    assert -1 / 9 < (finding.numbers["predicted at 20"] or 0) < 1
+
+
+def test_shares_have_the_jackknife_error_of_their_folds() -> None:
+    from equisep.findings.facts import Facts
+
+    rng = np.random.default_rng(3)
+    folds = np.exp(np.log([45.0, 18.0, 7.2, 2.9])[:, None] + 0.05 * rng.standard_normal((4, 10)))
+    profile = network()
+    sites = [replace(site, fuzziness_folds=tuple(row)) for site, row in zip(profile.sites, folds, strict=True)]
+    errors = Facts(replace(profile, sites=tuple(sites))).share_errors
+    logs = np.log(folds)
+    shares = (logs[:-1] - logs[1:]) / (logs[0] - logs[-1])
+    for step in range(3):
+        assert errors[step + 1] == pytest.approx(np.sqrt(9 * shares[step].var()), rel=1e-12)
+
+
+def test_at_most_seven_ranked_and_every_code_has_a_weight() -> None:
+    tested = (0.8,) * 6 + (0.5,) + (0.9,) * 3
+    profile = network(**{**DEEP, "classes": tested, "nearest": tested})
+    weights = [finding.weight for finding in profile.findings]
+    assert weights == sorted(weights, reverse=True) and len(weights) <= MOST == 7
+    assert all(finding.rule in RULES for finding in profile.findings)
+    assert len(set(WEIGHTS)) == len(WEIGHTS)
