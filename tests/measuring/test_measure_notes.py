@@ -220,3 +220,16 @@ def test_a_zero_row_of_means_is_none_not_nan() -> None:
     site = profile.sites[1]
     assert (site.norm_spread, site.angle_spread, site.angle_gap, site.etf_distance) == (None,) * 4
     assert site.nc1 == 0
+
+
+@ways
+def test_of_too_many_classes_the_directional_cdnv_is_left_out_with_a_note(memory: int | None) -> None:
+    y = torch.arange(2 * 1100) % 1100
+    x = torch.randn(len(y), 8, generator=torch.Generator().manual_seed(0))
+    model = nn.Sequential(nn.ReLU(), nn.Linear(8, 1100))
+    asked = ["cdnv", "cdnv_directional", "confusion", "pairs"]
+    profile = measure(model, (x, y), metrics=asked, sites=["0"], memory=memory, coordinates=0)
+    site = profile.sites[-1]
+    assert "1,100" in note(profile, "no-directional")
+    assert site.cdnv_directional is None and site.cdnv is not None
+    assert len(site.confused) == len(site.nearest) == len(site.cosines.least) == len(profile.confused_train) == 20
