@@ -27,8 +27,8 @@ from equisep.advice.depth.records import (
     Standing,
     Trial,
 )
+from equisep.advice.depth.summary import RANGES, SHARE, Summary, geometric_summary, summary_of
 from equisep.law.seeds import seed_interval
-from equisep.results import Interval
 from equisep.shapes import Bool
 
 MOST_SEEDS, MOST_TEST = 200, 1_000_000  # beyond, nobody is told to add more
@@ -42,7 +42,7 @@ def choose_depth(trials: Sequence[Trial], hits: Sequence[Hits | None], settings:
     `hits` (seeds × test samples) are those of each trial, on the same seeds and samples; None where a network diverged.
     """
     trials = tuple(
-        trial if own is None else replace(trial, accuracy_interval=_accuracy_interval(own, settings.level))
+        replace(trial, summaries=_summaries(trial, own, settings.level))
         for trial, own in zip(trials, hits, strict=True)
     )
     counting = {
@@ -87,8 +87,14 @@ def _size(trial: Trial, accuracy: float) -> tuple[int, int, float]:
     return trial.depth, trial.parameters, -accuracy
 
 
-def _accuracy_interval(own: Hits, level: float) -> Interval:
-    return crossed_mean(own.astype(np.float64)).interval(level, within=(0.0, 1.0))
+def _summaries(trial: Trial, own: Hits | None, level: float) -> dict[str, Summary]:
+    """Means and intervals over seeds; of test accuracy over seeds and test samples."""
+    known = {name: summary_of(getattr(trial, name), level, within=within) for name, within in RANGES.items()}
+    known["last"] = geometric_summary(trial.last, level)
+    if own is not None:
+        interval = crossed_mean(own.astype(np.float64)).interval(level, within=SHARE)
+        known["accuracy_test"] = replace(known["accuracy_test"], interval=interval)
+    return known
 
 
 def _top_accuracies(trials: Sequence[Trial]) -> dict[int, tuple[float | None, ...]]:

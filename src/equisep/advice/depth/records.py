@@ -10,6 +10,7 @@ from typing import Any
 
 from equisep.advice.crossed import LEAST_SEEDS
 from equisep.advice.depth.minimal_ncc import MinimalNccDepth
+from equisep.advice.depth.summary import Summary
 from equisep.errors import InputError, did_you_mean
 from equisep.law.quantiles import two_sided
 from equisep.results import Interval, Note
@@ -124,7 +125,7 @@ class Trial:
     rho, r            the law of equi-separation over all layers
     effective_depth   the first layer from which on nearest centers err on a share of at most ε
     ncc               accuracy of nearest centers at the last layer, on the training samples
-    accuracy_interval of the mean test accuracy, over seeds and test samples
+    summaries         of each of these the mean over seeds with its interval; that of test accuracy is over test samples too
     """
 
     depth: int
@@ -139,7 +140,7 @@ class Trial:
     effective_depth: tuple[int | None, ...]
     ncc: tuple[float | None, ...]
     diverged: tuple[int | None, ...]
-    accuracy_interval: Interval | None = None
+    summaries: Mapping[str, Summary] = field(default_factory=dict)
 
     @property
     def mean_accuracy(self) -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
 from rich.console import Group, RenderableType
@@ -10,12 +9,12 @@ from rich.padding import Padding
 from rich.text import Text
 
 from equisep.advice.depth.records import DepthAdvice, Trial
-from equisep.law.seeds import seed_interval
-from equisep.report.formatting import Glyphs, ascii_text, correlation, number, percent
+from equisep.advice.depth.summary import Summary
+from equisep.report.formatting import Glyphs, ascii_text, correlation, limits, number, percent
 from equisep.report.tables import plain_table, room_beside
 from equisep.report.terminal import View
-from equisep.results import Interval
 
+NOTHING = Summary(None, None, 0)
 CHOSEN = ">"  # stands before the recommended depth
 KEY = (
     "train %, test %: accuracy, ± over seeds and test samples; last D: at the last layer before the classifier, with its "
@@ -40,59 +39,46 @@ def _blocks(advice: DepthAdvice, sentences: Sequence[str], glyphs: Glyphs, width
 
 
 def _table(advice: DepthAdvice, glyphs: Glyphs, width: int) -> RenderableType:
-    trials, missing, level = advice.trials, glyphs.missing, advice.settings.level
+    """One row per trial. Intervals that a narrow terminal has no room for are left out."""
+    trials, missing = advice.trials, glyphs.missing
     columns: dict[str, list[str]] = {
         "depth": [f"{CHOSEN if index == advice.recommended else ''}{trial.depth}" for index, trial in enumerate(trials)]
     }
     if len(advice.settings.widths) > 1:
-        columns["width"] = [str(trial.width) for trial in trials]
+        columns["width"] = [str(trial.width) if trial.depth > 1 else missing for trial in trials]
     if len(advice.settings.rates) > 1:
         columns["rate"] = [f"{trial.rate:g}" for trial in trials]
     columns["train %"] = [percent(trial.mean_accuracy, missing=missing) for trial in trials]
     columns["test %"] = [_accuracy(trial, glyphs) for trial in trials]
-    columns["last D"] = [number(trial.mean_last, 2, missing=missing) for trial in trials]
-    columns["interval"] = [_fuzziness_limits(trial, level) for trial in trials]
-    columns[glyphs.rho] = [_mean(trial.rho, missing) for trial in trials]
-    columns["r"] = [correlation(_known_mean(trial.r), missing=missing) for trial in trials]
-    columns["depth*"] = [_effective(trial, missing) for trial in trials]
-    if room_beside(columns, width) < 0:
-        del columns["interval"]
-    rows = zip(*columns.values(), strict=True)
-    return plain_table(tuple(columns), rows, glyphs)
+    for title, name, digits in (
+        ("last D", "last", 2),
+        (glyphs.rho, "rho", 3),
+        ("r", "r", 4),
+        ("depth*", "effective_depth", 2),
+    ):
+        own = [trial.summaries.get(name, NOTHING) for trial in trials]
+        columns[title] = [
+            _mean(each, name, digits, len(trial.last), missing) for each, trial in zip(own, trials, strict=True)
+        ]
+        columns[f"interval\n{title}"] = [limits(each.interval, digits).strip() for each in own]
+    for title in ("r", "depth*", glyphs.rho, "last D"):  # the first to go
+        if room_beside(columns, width) < 0:
+            del columns[f"interval\n{title}"]
+    return plain_table(tuple(columns), zip(*columns.values(), strict=True), glyphs)
 
 
 def _accuracy(trial: Trial, glyphs: Glyphs) -> str:
-    words = percent(trial.mean_accuracy_test, missing=glyphs.missing)
-    interval = trial.accuracy_interval
+    words, interval = percent(trial.mean_accuracy_test, missing=glyphs.missing), None
+    if "accuracy_test" in trial.summaries:
+        interval = trial.summaries["accuracy_test"].interval
     return words if interval is None else ascii_text(f"{words} ± {50 * (interval.high - interval.low):.1f}", glyphs)
 
 
-def fuzziness_interval(trial: Trial, level: float) -> Interval | None:
-    """The t-interval of the mean of ln D at the last layer over seeds, transformed back."""
-    if trial.mean_last is None:
-        return None
-    band = seed_interval([math.log(value) for value in trial.last if value], level)
-    return Interval(math.exp(band.low), math.exp(band.high), level, "seeds", band.n)
-
-
-def _fuzziness_limits(trial: Trial, level: float) -> str:
-    band = fuzziness_interval(trial, level)
-    return "" if band is None else f"[{number(band.low, 2)}, {number(band.high, 2)}]"
-
-
-def _known_mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
-
-
-def _mean(values: Sequence[float | None], missing: str) -> str:
-    return number(_known_mean(values), 3, missing=missing)
-
-
-def _effective(trial: Trial, missing: str) -> str:
-    """The mean over seeds; where some have none, of how many."""
-    known = [value for value in trial.effective_depth if value is not None]
-    if not known:
+def _mean(own: Summary, name: str, digits: int, seeds: int, missing: str) -> str:
+    """The mean over seeds; where only some have the number, of how many."""
+    if own.mean is None:
         return missing
-    mean = f"{sum(known) / len(known):.3g}"
-    return mean if len(known) == len(trial.effective_depth) else f"{mean} ({len(known)}/{len(trial.effective_depth)})"
+    if name == "r":
+        return correlation(own.mean)
+    words = f"{own.mean:.3g}" if name == "effective_depth" else number(own.mean, digits)
+    return words if own.n == seeds else f"{words} ({own.n}/{seeds})"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -11,8 +10,6 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 
 from equisep.advice.depth.records import DepthAdvice, Trial
 from equisep.errors import InputError
-from equisep.law.seeds import seed_interval
-from equisep.report.advice.depth import fuzziness_interval
 from equisep.report.legends import add_legend
 from equisep.report.plots import LINE_COLORS, plain_text, save_figure
 
@@ -32,12 +29,11 @@ def plot_depths(advice: DepthAdvice, path: str | Path | None = None, *, title: s
         raise InputError("There is nothing to draw: every training diverged. Lower the rate.")
     figure = Figure(figsize=(10, 7), layout="constrained")
     accuracy, fuzziness, ratio, effective = (axes for row in figure.subplots(2, 2, sharex=True) for axes in row)
-    level = advice.settings.level
-    _draw(accuracy, advice, _accuracy)
+    _draw(accuracy, advice, "accuracy_test")
     _draw_differences(accuracy, advice)
-    _draw(fuzziness, advice, lambda trial: _fuzziness(trial, level))
-    _draw(ratio, advice, lambda trial: _over_seeds(trial, trial.rho, level))
-    _draw(effective, advice, lambda trial: _over_seeds(trial, trial.effective_depth, level))
+    _draw(fuzziness, advice, "last")
+    _draw(ratio, advice, "rho")
+    _draw(effective, advice, "effective_depth")
     _finish(advice, accuracy, fuzziness, ratio, effective)
     figure.suptitle(plain_text(title or _title(advice)), fontsize="medium")
     if path is not None:
@@ -54,7 +50,7 @@ def _title(advice: DepthAdvice) -> str:
     )
 
 
-def _draw(axes: Axes, advice: DepthAdvice, point_of: Callable[[Trial], Point | None]) -> None:
+def _draw(axes: Axes, advice: DepthAdvice, name: str) -> None:
     """One line per width and rate, its band, and hollow points where a trial does not count."""
     lines = dict.fromkeys((trial.width if trial.depth > 1 else None, trial.rate) for trial in advice.trials)
     kinds = [key for key in lines if key[0] is not None] or list(lines)
@@ -63,7 +59,7 @@ def _draw(axes: Axes, advice: DepthAdvice, point_of: Callable[[Trial], Point | N
         own = [
             (index, point)
             for index, trial in enumerate(advice.trials)
-            if trial.rate == rate and trial.width in (width, 0) and (point := point_of(trial)) is not None
+            if trial.rate == rate and trial.width in (width, 0) and (point := _point(trial, name)) is not None
         ]
         if not own:
             continue
@@ -131,20 +127,9 @@ def _finish(advice: DepthAdvice, accuracy: Axes, fuzziness: Axes, ratio: Axes, e
         axes.set_xlabel("depth: linear layers, with the classifier")
 
 
-def _accuracy(trial: Trial) -> Point | None:
-    mean, interval = trial.mean_accuracy_test, trial.accuracy_interval
-    return None if mean is None or interval is None else (trial.depth, mean, interval.low, interval.high)
-
-
-def _fuzziness(trial: Trial, level: float) -> Point | None:
-    mean, interval = trial.mean_last, fuzziness_interval(trial, level)
-    return None if mean is None or interval is None else (trial.depth, mean, interval.low, interval.high)
-
-
-def _over_seeds(trial: Trial, values: Sequence[float | None], level: float) -> Point | None:
-    """Mean and interval of the seeds that have a number, two at least."""
-    known = [float(value) for value in values if value is not None]
-    if len(known) < 2:
+def _point(trial: Trial, name: str) -> Point | None:
+    """Mean and interval of a number that two seeds have at least."""
+    own = trial.summaries.get(name)
+    if own is None or own.mean is None or own.interval is None:
         return None
-    interval = seed_interval(known, level)
-    return trial.depth, sum(known) / len(known), interval.low, interval.high
+    return trial.depth, own.mean, own.interval.low, own.interval.high
