@@ -143,13 +143,13 @@ def _guideline(advice: DepthAdvice) -> Iterator[str]:
     words = f"Final D, He & Su's guideline, is least at {_name(advice, advice.least)} ({_short(trial.mean_last)}"
     words += f"; {near} cannot be told from it)" if near else "), told from all others"
     if trial.depth == advice.settings.depths[-1]:
-        words += ", the greatest tried: it may fall further"
+        words += ", the greatest tried, beyond which it may fall further"
     if advice.recommended is None:
         yield f"{words}."
     elif trial.depth == advice.depth:
-        yield f"{words}: both agree."
+        yield f"{words}. Both agree."
     elif advice.recommended in advice.near_least:
-        yield f"{words}: both agree within what can be told."
+        yield f"{words}. Both agree within what can be told."
     else:
         here, there = (_percent(each.mean_accuracy_test) for each in (advice.trials[advice.recommended], trial))
         yield f"{words}. The two disagree: test accuracy is {there} % there, and {here} % at {_name(advice, advice.recommended)}."
