@@ -145,7 +145,7 @@ def test_buffered_and_streamed_agree_in_every_number(size: str, mode: str) -> No
     for name in ("counts", "counts_test", "accuracy_train", "accuracy_test", "effective_depth", "classes"):
         assert getattr(one, name) == getattr(two, name)
     assert one.laws.keys() == two.laws.keys() == {
-        "corrected", "corrected test", "test", "class 0", "class 1", "class 2", "class 3",
+        "corrected", "corrected test", "test", "cdnv", "cdnv_directional", "class 0", "class 1", "class 2", "class 3",
     }  # fmt: skip
 
 
@@ -155,6 +155,8 @@ def test_the_law_is_the_fit_of_the_curve(memory: int | None) -> None:
     law = equisep.fit_law(profile.curve())
     assert (profile.law.rho, profile.law.r, profile.law.loads) == (law.rho, law.r, law.loads)
     assert profile.laws["test"].rho == equisep.fit_law(profile.curve("fuzziness_test")).rho
+    for name in ("cdnv", "cdnv_directional"):
+        assert profile.laws[name].rho == equisep.fit_law(profile.curve(name)).rho
     curve = [site.class_fuzziness[2] for site in profile.sites]
     assert profile.laws["class 2"].rho == equisep.fit_law(curve).rho
 

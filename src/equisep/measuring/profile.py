@@ -242,7 +242,11 @@ def _grain_laws(
 
 
 def _other_laws(readings: Sequence[SiteReading], level: float) -> dict[str, LawFit]:
-    """The laws of D of the population, the law of D on the test data, and of D_k of every class that has one at every site."""
+    """Laws beside that of D: of D of the population, of D on the test data, of both CDNV, of D_k of every class that has one.
+
+    CDNV along the lines between class means is what few-shot nearest centers go by (Luthra, Salunkhe & Galanti 2026): whether it
+    falls by equal factors too is a question of its own.
+    """
     others: dict[str, LawFit] = {}
     for name, records in (
         ("corrected", [reading.corrected for reading in readings]),
@@ -253,24 +257,27 @@ def _other_laws(readings: Sequence[SiteReading], level: float) -> dict[str, LawF
             others[name] = law
     if any(reading.fuzziness_test is not None for reading in readings):
         others["test"] = _law([reading.fuzziness_test for reading in readings])[0]
+    if any(reading.cdnv_directional is not None for reading in readings):  # a light reading has neither
+        for name in ("cdnv", "cdnv_directional"):
+            others[name] = _law([getattr(reading, name) for reading in readings], what="CDNV")[0]
     by_class = [reading.class_fuzziness for reading in readings if reading.class_fuzziness is not None]
     if len(by_class) == len(readings):
-        for k, curve in enumerate(zip(*by_class, strict=True)):
-            if all(value is not None for value in curve):
-                others[f"class {k}"] = _law(curve)[0]
+        for k, values in enumerate(zip(*by_class, strict=True)):
+            if all(value is not None for value in values):
+                others[f"class {k}"] = _law(values)[0]
     return others
 
 
-def _law(curve: Sequence[float | None]) -> tuple[LawFit, int]:
+def _law(curve: Sequence[float | None], *, what: str = "D") -> tuple[LawFit, int]:
     """The law of a curve, and where it begins: first sites without D (the same for every sample, say) are left out."""
     begin = next((index for index, value in enumerate(curve) if value is not None), len(curve))
     values = [value for value in curve[begin:] if value is not None]
     if not values or len(values) < len(curve) - begin:
-        text = f"No law: D exists at {len(values)} of {len(curve)} sites."
+        text = f"No law: {what} exists at {len(values)} of {len(curve)} sites."
         return LawFit(curve=(), notes=(Note("no-curve", text),)), begin
     law = fit_law(values)
     if begin:
-        text = f"D does not exist at the first {begin} of {len(curve)} sites: the law is that of the sites after them."
+        text = f"{what} does not exist at the first {begin} of {len(curve)} sites: the law is that of the sites after them."
         law = replace(law, notes=(*law.notes, Note("late-curve", text)))
     return law, begin
 

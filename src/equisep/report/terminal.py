@@ -103,11 +103,14 @@ def render_laws(profile: Profile) -> RenderableType:
     return View(build)
 
 
+_LAW_NAMES = {"test": "test data", "cdnv": "CDNV", "cdnv_directional": "CDNV between means"}
+
+
 def _law_name(key: str, classes: Sequence[str]) -> str:
     """`test data`, or a class by its name."""
     kind = key.removeprefix("class ")
     if kind == key or not kind.isdigit() or int(kind) >= len(classes):
-        return "test data" if key == "test" else one_line(key)
+        return _LAW_NAMES.get(key, one_line(key))
     label = classes[int(kind)]
     return f"class {kind}" if label == kind else f"class {kind}, {label}"
 
