@@ -7,16 +7,19 @@ on MNIST and on Fashion-MNIST; the sentence encoders all-MiniLM-L6-v2 and all-mp
 penalty chosen on every fifth training sample), scored on the held-out part, which the choice has not seen.
 
 `cells` are layers × m; `above`: how many of them have a certificate at or above the mean error of the draws; `below_chance`:
-how many of those with m ≥ 10 have one below 1 − 1/K. `gap`: the best logistic accuracy of any layer less that of the chosen one,
-in points; the best of many noisy numbers is too high, so `apart` says whether McNemar's test tells the two layers apart.
+how many of those with m ≥ 10 have one below 1 − 1/K. `shots` are those of the chosen layer. `gap`: the best logistic
+accuracy of any layer less that of the chosen one, in points; the best of many noisy numbers is too high, so `apart` says whether
+McNemar's test tells the two layers apart.
 `seen`: the same where the training part are images that the network was trained on.
 
 EQUISEP_DATA holds the data and weights of `examples/cifar_resnet.py` and `examples/sentence_encoder.py`, and mnist.npz;
-EQUISEP_MPNET is the folder of all-mpnet-base-v2.
+EQUISEP_MPNET is the folder of all-mpnet-base-v2. Pairs are kept as they are finished in EQUISEP_KEPT, where it names a folder, so
+that a run that was stopped goes on.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -39,10 +42,15 @@ from equisep.separation.probes import ProbeRows
 
 WEIGHTS = {"resnet20": "resnet20-12fca82f.th", "resnet56": "resnet56-4bfd9763.th"}
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # what the ResNets were trained with
-TRAIN, HELD = 100, 100  # images per class
+IMAGES = {
+    "cifar10_7k": (120, 80),
+    "embedded-28x28": (120, 80),
+    "mnist": (200, 300),
+}  # per class: to train a probe, held out
 SENTENCES = 500  # per class
 VEHICLES = (0, 1, 8, 9)
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+ROUNDING = 1e-9  # where all samples are drawn, certificate and error are one number, added up in two ways
 LEAST = 10  # samples per class from which on the certificate is asked to be below chance
 
 
@@ -58,9 +66,10 @@ class Pair:
 
 def tables(draws: int) -> Mapping[str, Rows]:
     """All pairs."""
-    found = {seen: [measured(each, draws) for each in pairs() if each.seen == seen] for seen in (False, True)}
+    found = {seen: [kept(each, draws) for each in pairs() if each.seen == seen] for seen in (False, True)}
     fresh = found[False]
     asked = [row for row in fresh if row["task"] in ("cifar10", "sst2")]
+    late = [(shot, row["chance"]) for row in asked for shot in row["shots"] if shot["m"] >= LEAST]
     summary = {
         "pairs": len(fresh),
         "within_1_point": sum(row["gap"] <= 1.0 for row in fresh),
@@ -69,10 +78,23 @@ def tables(draws: int) -> Mapping[str, Rows]:
         "above": sum(row["above"] for row in asked),
         "cells_from_10": sum(row["cells_from_10"] for row in asked),
         "below_chance": sum(row["below_chance"] for row in asked),
+        "chosen_from_10": len(late),
+        "chosen_below_chance": sum(shot["certificate"] < chance for shot, chance in late),
         "all_cells": sum(row["cells"] for row in (*fresh, *found[True])),
         "all_above": sum(row["above"] for row in (*fresh, *found[True])),
     }
     return {"pairs": fresh, "seen": found[True], "summary": [summary]}
+
+
+def kept(pair: Pair, draws: int) -> dict[str, Any]:
+    """One pair, from the folder of those that are finished or anew."""
+    where = os.environ.get("EQUISEP_KEPT")
+    if where is None:
+        return measured(pair, draws)
+    file = Path(where) / f"{pair.model}, {pair.task}, {draws}.json"
+    if not file.exists():
+        file.write_text(json.dumps(measured(pair, draws)), encoding="utf-8")
+    return dict(json.loads(file.read_text(encoding="utf-8")))
 
 
 def measured(pair: Pair, draws: int) -> dict[str, Any]:
@@ -98,8 +120,10 @@ def measured(pair: Pair, draws: int) -> dict[str, Any]:
     print(
         f"{pair.model} on {pair.task}: {time.monotonic() - began:.0f} s. {advice.sentence}", file=sys.stderr, flush=True
     )
-    ten = advice.chosen.shots(LEAST)
-    assert ten is not None
+    shown = [
+        {"m": shot.m, "error": percent(shot.error), "certificate": percent(shot.certificate)}
+        for shot in advice.chosen.few_shot
+    ]
     return {
         "model": pair.model,
         "task": pair.task,
@@ -115,12 +139,11 @@ def measured(pair: Pair, draws: int) -> dict[str, Any]:
         "gap": percent(scores[best] - scores[mine]),
         "apart": paired(hits[best], hits[mine]).p < 0.05,
         "cells": len(shots),
-        "above": sum(shot.certificate >= shot.error for _, shot in shots),
+        "above": sum(shot.certificate >= shot.error - ROUNDING for _, shot in shots),
         "cells_from_10": len(late),
         "below_chance": sum(shot.certificate < advice.chance for shot in late),
-        "error_10": percent(ten.error),
-        "certificate_10": percent(ten.certificate),
         "chance": percent(advice.chance),
+        "shots": shown,
     }
 
 
@@ -195,13 +218,14 @@ def images(
             labels, torch.tensor(VEHICLES)
         ).long() if vehicles else labels
 
+    first, held = IMAGES[name]
     if split == "seen":
-        train, test = prepared(*sides["train"], 0, TRAIN), prepared(*sides["test"], 0, HELD)
+        train, test = prepared(*sides["train"], 0, first), prepared(*sides["test"], 0, held)
     elif split == "both":
         x, y = (torch.cat([torch.as_tensor(sides[s][at]) for s in ("train", "test")]) for at in (0, 1))
-        train, test = prepared(x, y, 0, TRAIN), prepared(x, y, TRAIN, HELD)
+        train, test = prepared(x, y, 0, first), prepared(x, y, first, held)
     else:
-        train, test = prepared(*sides["test"], 0, TRAIN), prepared(*sides["test"], TRAIN, HELD)
+        train, test = prepared(*sides["test"], 0, first), prepared(*sides["test"], first, held)
     return (
         model,
         Batches(*train, batch_size=100),
