@@ -52,7 +52,7 @@ def test_classes_of_their_own_size_have_a_margin_later_than_they_part() -> None:
     """At E = 2 the four classifiers never coincide, and yet the rarest is lost: the two floors differ."""
     found = floor_of(problem([500, 500, 50, 5], 2.0))
     assert found.states[3] is State.LOST
-    assert found.factors(found.collapse) == pytest.approx([1.0] * 4, abs=2 * PRECISION)
+    assert found.collapse is None
     assert found.factors(found.margin)[3] > 10
 
 

@@ -27,6 +27,7 @@ COMMANDS = {
     "cut": "Shorten a model after a layer, or learn that it has no redundancy.",
     "compare": "Print what differs between saved profiles.",
     "depth": "Which depth: train several on your data, recommend one.",
+    "rare": "Rare classes: which will be lost, and the loss weights that bring them back.",
     "peeled": "The Layer-Peeled Model: which small classes will be lost.",
     "figures": "The papers' figures: run, show and judge them.",
 }

@@ -42,7 +42,7 @@ class Floor:
     """A problem as it is, class by class, and the floors that rescue what is lost.
 
     states, margins   by class, in the order given, at the weights the classes have
-    collapse          the least floor from which on no two classifiers coincide and none is zero; None where no class is lost
+    collapse          the least floor from which on no two classifiers coincide and none is zero; None where none do without
     margin            the least floor from which on every class is told apart: a margin above 0; None where no class is lost
     half              the least floor from which on every margin is half of √(E_W·E_H)·K/(K − 1), that of equal classes, or more;
                       None where it is so already, or where it was not asked for
@@ -120,8 +120,11 @@ class _Search:
         equal = problem.budget / (problem.classes - 1)
         return bool((group_margins(solution)[present] >= HALF * equal).all())
 
-    def least(self, wanted: _Wanted) -> Lift:
-        """The least floor from which on all that are tried are as wanted; the highest makes all classes equal."""
+    def least(self, wanted: _Wanted) -> Lift | None:
+        """The least floor from which on all that are tried are as wanted; the highest makes all classes equal.
+
+        None where all are, and the problem as it is too.
+        """
         bottom, top = self.bottom, self.top
         best = self._at([top])[0]
         rounds = math.ceil(math.log(max(1.0, (top - bottom) / PRECISION)) / math.log(SECTIONS))
@@ -133,6 +136,8 @@ class _Search:
             if first < len(inner):
                 top, best = inner[first], solved[first]
             self.progress("finding least weights", done + 1, rounds)
+        if bottom == self.bottom and wanted(self._at([bottom])[0]):
+            return None
         return Lift(math.exp(top), math.exp(bottom), best)
 
     def _at(self, logs: Sequence[float]) -> list[Solution]:
