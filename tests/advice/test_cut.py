@@ -12,9 +12,11 @@ from torch import Tensor, nn
 import equisep
 from advice.networks import Encoder, SmallResNet, bits, exclusive_or, sequential, tokens, vectors
 from equisep.advice.cut import Cut, cut_model, early_exit
-from equisep.advice.cut.answer import CutOption, judged
-from equisep.advice.paired_accuracy import PairedLoss
+from equisep.advice.cut.answer import CutAnswer, CutOption, Whole, judged
+from equisep.advice.paired_hits import PairedLoss
 from equisep.errors import DataError, InputError, ModelError, SiteError
+from equisep.separation.probes.ridge import scattered_ridge
+from equisep.separation.stream import ClassScatter
 
 
 @pytest.fixture(autouse=True)
@@ -161,7 +163,7 @@ def test_one_layer_asked_for() -> None:
     cut = cut_model(model, train, test, after="1.2")
     assert [option.site for option in cut.answer.options] == ["1.2"]
     assert cut.answer.options[0].index == 2 and cut.answer.layers == 4
-    assert cut.answer.sentence.startswith("Cut after `1.2` (layer 2 of 4): nearest class means there score ")
+    assert cut.answer.sentence.startswith("Cut after `1.2` (layer 2 of 4): with nearest class means it scores ")
     inside = cut_model(model, train, test, after="1.1")
     assert inside.answer.options[0].index is None  # after the normalization, which is no layer of its own
     x = test[0][:7]
@@ -197,6 +199,34 @@ def test_a_network_without_scores_is_compared_with_its_last_layer() -> None:
     cut = cut_model(model, vectors(60, seed=0), vectors(60, seed=1), classes=3)
     assert cut.answer.baseline == "last layer" and cut.answer.options[-1].loss.loss == 0
     assert [note.code for note in cut.answer.notes] == ["no-scores"]
+
+
+def test_a_linear_head_is_the_ridge_regression_of_the_features() -> None:
+    model, train, test = made("sequential")
+    cut = cut_model(model, train, test, head="linear")
+    model.eval()
+    for option in cut.answer.options:
+        layer = early_exit(model, option.site)
+        x, hot = layer(train[0]).detach().double(), nn.functional.one_hot(train[1]).double()
+        scatter = ClassScatter.empty(classes=3, dim=6)
+        scatter.add(x, train[1])
+        penalty = scattered_ridge(scatter)[0].penalty
+        about = x - x.mean(dim=0)
+        weights = torch.linalg.solve(
+            about.T @ about + penalty * torch.eye(6).double(), about.T @ (hot - hot.mean(dim=0))
+        )
+        scores = (layer(test[0]).detach().double() - x.mean(dim=0)) @ weights + hot.mean(dim=0)
+        torch.testing.assert_close(cut.short(option.site)(test[0]).detach(), scores.float(), rtol=1e-4, atol=1e-4)
+        assert option.accuracy == pytest.approx(float((scores.argmax(dim=1) == test[1]).double().mean()), abs=1e-12)
+
+
+def test_linear_heads_stay_within_the_memory() -> None:
+    model, train, test = made("sequential")
+    cut = cut_model(model, train, test, head="linear", memory=2 * 8 * 36)
+    assert [option.index for option in cut.answer.options] == [3, 4]
+    assert [note.code for note in cut.answer.notes] == ["wide"]
+    with pytest.raises(InputError, match=r"A linear head reads up to 4096 features .* `3.2`, gives 6"):
+        cut_model(model, train, test, head="linear", memory=100)
 
 
 def test_a_class_without_training_samples_is_never_named() -> None:
@@ -274,3 +304,30 @@ def test_hugging_face_encoders() -> None:
     assert all(option.accuracy == known[option.site] for option in cut.answer.options)
     short = cut.short(cut.answer.options[0].site)
     assert short(input_ids=x["ids"][:7, :3], attention_mask=given["attention_mask"][:7, :3]).shape == (7, 3)
+
+
+def answer_of(lost: list[int], **more: Any) -> CutAnswer:
+    options = tuple(option(index + 1, each) for index, each in enumerate(lost))
+    judgment = judged(options, layers=len(lost), within=0.01, asked=False)
+    given: dict[str, Any] = {
+        "model": "Net", "head": "centers", "reduction": "flatten", "layers": len(lost), "grain": "layers", "asked": None,
+        "within": 1.0, "level": 0.95, "whole": Whole(0.902, 1000, 2.0), "options": options, "verdict": judgment.verdict,
+        "chosen": judgment.site, "perhaps": judgment.perhaps, "effective_depth": None, "baseline": "network", "mode": "graph",
+        "batch": 16, "rounds": 5, "device": "cpu", "threads": 1,
+    }  # fmt: skip
+    return CutAnswer(**{**given, **more})
+
+
+@pytest.mark.parametrize(
+    ("lost", "words"),
+    [
+        ([90, *[2] * 8, 0], "Cut after `l2` (layer 2 of 10): with nearest class means it scores 90.00 % on 1,000 test samples"),
+        ([2, 90, *[2] * 7, 0], "Perhaps earlier, after `l1` (layer 1 of 10), which loses 0.20 points. Its own bound, 0.6"),
+        ([90, *[9] * 7, 2, 0], "Perhaps earlier, after `l2` (layer 2 of 10), which loses 0.90 points. That is not shown to stay"),
+        ([90] * 7 + [9, 9, 0], "Perhaps cut after `l8` (layer 8 of 10): with nearest class means it scores 90.00 %"),
+        ([90] * 9 + [0], "No redundancy: no cut that removes a tenth of the 10 layers or more stays within 1 points"),
+        ([90] * 10, "with nearest class means the last layer itself scores 90.00 %. Try `head='linear'`."),
+    ],
+)  # fmt: skip
+def test_sentences(lost: list[int], words: str) -> None:
+    assert words in answer_of(lost).sentence

@@ -66,7 +66,7 @@ def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_answer_comes_first_and_the_shorter_network_is_saved(folder: Path) -> None:
     done = equisep("cut", "--model", "./nets.py:idle", "--data", "idle.npz", "--out", "short.pt2", folder=folder)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("Cut after `1` (layer 1 of 5): nearest class means there score")
+    assert done.stdout.startswith("Cut after `1` (layer 1 of 5): with nearest class means it scores")
     assert "(whole network)" in done.stdout and "shorter network: short.pt2" in done.stderr
     short = torch.export.load(folder / "short.pt2").module()
     data = np.load(folder / "idle.npz")

@@ -76,7 +76,9 @@ def cut(
         str | None,
         typer.Option("--after", help="Cut after this layer; by default all are tried.", show_default="all"),
     ] = None,
-    head: Annotated[str, typer.Option("--head", help="centers (nearest class means).")] = "centers",
+    head: Annotated[
+        str, typer.Option("--head", help="centers (nearest class means) or linear (ridge regression).")
+    ] = "centers",
     within: Annotated[
         float, typer.Option("--within", help="Points of test accuracy that a shorter network may lose.")
     ] = 1.0,

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from equisep.advice.paired_accuracy import PairedLoss
+from equisep.advice.paired_hits import PairedLoss
 from equisep.results import Note
 
-Head = Literal["centers"]
+Head = Literal["centers", "linear"]
 Verdict = Literal["cut", "not shown", "no redundancy"]
 
 LEAST_REMOVED = 0.1  # share of the layers: a cut that removes less is no redundancy worth a shorter network
 NAMED = 3  # layers that a refusal names
-HEADS = {"centers": "nearest class means"}
+HEADS = {"centers": "nearest class means", "linear": "a ridge regression"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,22 +132,24 @@ class CutAnswer:
         )
         if perhaps is None:
             return words or self._no_redundancy()
-        if chosen is not None:
-            return (
-                f"{words} Perhaps earlier, after {self._where(perhaps)}: on these samples that loses "
-                f"{100 * perhaps.loss.loss:.2f} points, which is not shown to stay within {self.within:g}."
-                f"{self._needed(perhaps)}"
-            )
-        return (
-            f"Perhaps cut after {self._where(perhaps)}: {self._kept(perhaps)}. That is within {self.within:g} points on these "
-            f"samples, and not shown beyond them.{self._needed(perhaps)}"
-        )
+        if chosen is None:
+            return f"Perhaps cut after {self._where(perhaps)}: {self._kept(perhaps)}.{self._to_show(perhaps)}"
+        return f"{words} Perhaps earlier, after {self._where(perhaps)}, which {_change(perhaps.loss)}.{self._to_show(perhaps)}"
 
-    def _needed(self, option: CutOption) -> str:
-        """What would show that a cut is small enough: more samples, and other ones where it was picked among many."""
+    def _to_show(self, option: CutOption) -> str:
+        """What would show that a cut is small enough that these samples do not show to be."""
+        call, most = f"`after='{option.site}'`", 100 * option.loss.most
+        if most <= self.within:
+            return (
+                f" Its own bound, {most:.2f}, allows it, but a later cut failed and it was picked among many: test it alone on "
+                f"other test samples ({call})."
+            )
         needed = option.loss.samples_to_show(self.within / 100)
-        many = "" if needed is None else f"about {needed:,} of them would show it if that loss is the true one; "
-        return f" Test it alone on other test samples ({many}`after='{option.site}'`)."
+        many = "" if needed is None else f", of which about {needed:,} would show it if that loss is the true one"
+        return (
+            f" That is not shown to stay within {self.within:g} points ({most:.2f} is possible): test it alone on other test "
+            f"samples{many} ({call})."
+        )
 
     def _about_the_one(self, option: CutOption) -> str:
         words = f"Cut after {self._where(option)}: {self._kept(option)}; {self._saved(option)}."
@@ -171,7 +173,11 @@ class CutAnswer:
         words += f" ({few})." if few else "."
         last = self.options[-1]
         if last.index == self.layers and last.loss.loss > self.within / 100:
-            words += f" The head is what costs: {HEADS[self.head]} at the last layer itself score {self._percent(last.accuracy)}."
+            other = "linear" if self.head == "centers" else "centers"
+            words += (
+                f" The head is what costs: with {HEADS[self.head]} the last layer itself scores {self._percent(last.accuracy)}. "
+                f"Try `head='{other}'`."
+            )
         return words
 
     @property
@@ -188,10 +194,9 @@ class CutAnswer:
 
     def _kept(self, option: CutOption) -> str:
         loss = option.loss
-        verb = "loses" if loss.loss >= 0 else "gains"
         return (
-            f"{HEADS[self.head]} there score {self._percent(option.accuracy)} on {loss.n:,} test samples, the "
-            f"{self._baseline_words} {self._percent(self.whole.accuracy)}: it {verb} {100 * abs(loss.loss):.2f} points, and "
+            f"with {HEADS[self.head]} it scores {self._percent(option.accuracy)} on {loss.n:,} test samples, the "
+            f"{self._baseline_words} {self._percent(self.whole.accuracy)}: it {_change(loss)}, and "
             f"{_at_most(loss)} with {100 * loss.level:g} % confidence"
         )
 
@@ -207,3 +212,7 @@ class CutAnswer:
 
 def _at_most(loss: PairedLoss) -> str:
     return f"loses at most {100 * loss.most:.2f}" if loss.most >= 0 else f"gains at least {-100 * loss.most:.2f}"
+
+
+def _change(loss: PairedLoss) -> str:
+    return f"{'loses' if loss.loss >= 0 else 'gains'} {100 * abs(loss.loss):.2f} points"

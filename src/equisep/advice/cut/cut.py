@@ -16,7 +16,7 @@ from equisep.advice.cut.exit import EarlyExit, one_site
 from equisep.advice.cut.latency import median_ratio, timed_in_turns
 from equisep.advice.cut.layers import JudgedHeads, Layers, Question
 from equisep.advice.cut.shorten import WHOLE, Example, save_program, shortened
-from equisep.advice.paired_accuracy import PairedLoss
+from equisep.advice.paired_hits import PairedLoss
 from equisep.data.feed import Feed, Unpack
 from equisep.errors import InputError, ModelError, did_you_mean
 from equisep.measuring.measure import home_of, placed
@@ -116,7 +116,8 @@ def cut_model(
     train, test    as `equisep.measure` takes them: heads come from the training data, accuracy from the test data.
     after          one layer to cut after. By default all are looked at, and the earliest is recommended from which on every cut
                    is shown to lose at most `within` points of test accuracy, by one-sided paired bounds at `level`.
-    head           `centers`, the nearest class mean of the training features.
+    head           `centers`, the nearest class mean of the training features, or `linear`, a ridge regression onto the classes
+                   in closed form, its penalty chosen by generalized cross-validation. Neither is trained by steps.
     sites, reduction, classes, epsilon, memory, unpack, device     as in `measure`; features must be one row a sample.
 
     The model is read in `eval`, and left as it was. Where torch.export cannot take the model, `answer.stopped` says which module
@@ -144,7 +145,7 @@ def cut_model(
         ]
         question = Question(model, feeds[0], feeds[1], options, how, Notes(), progress)
         layers, plan = question.plans(sites, site)
-        heads = question.judged_heads(plan, whole=site is None)
+        heads = question.judged_heads(plan, head, whole=site is None)
         cuts = _options(heads, layers, level)
         judgment = judged(cuts, layers=len(layers.names), within=within / 100, asked=site is not None)
         named = (judgment.site, judgment.perhaps)

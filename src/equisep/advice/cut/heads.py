@@ -11,6 +11,8 @@ from torch.nn import functional
 
 from equisep.errors import SiteError
 from equisep.separation.group_sums import ClassCenters
+from equisep.separation.probes.ridge import scattered_ridge
+from equisep.separation.stream import ClassScatter
 from equisep.shapes import Float64, Shaped
 from equisep.taps.outputs import first_tensor
 from equisep.taps.reduce import Padding, Reduction
@@ -42,6 +44,15 @@ def centers_head(centers: ClassCenters, dtype: torch.dtype) -> AffineHead:
     points: Float64[Tensor, "k d"] = centers.about + (centers.shift - shift.double())
     bias = torch.where(centers.counts > 0, -points.square().sum(dim=1), -torch.inf)
     return AffineHead(shift, (2 * points).to(dtype), bias.to(dtype))
+
+
+def linear_head(scatter: ClassScatter, dtype: torch.dtype) -> AffineHead:
+    """Ridge regression onto class indicators, from the sums of one pass; a class without samples has a score of −∞."""
+    probe, middle = scattered_ridge(scatter)
+    shift = middle.to(dtype)
+    bias = probe.shares + (shift.double() - middle) @ probe.weights
+    bias = torch.where(scatter.counts > 0, bias, -torch.inf)
+    return AffineHead(shift, probe.weights.T.contiguous().to(dtype), bias.to(dtype))
 
 
 class Readout(nn.Module):

@@ -10,8 +10,8 @@ import torch
 
 from equisep.progress import Progress, silent
 
-WARM_UPS = 2
-LEAST_ROUNDS, MOST_ROUNDS = 7, 51
+WARM_UPS = 1
+LEAST_ROUNDS, MOST_ROUNDS = 5, 51
 SECONDS = 10.0  # after which no further round begins, once there are enough
 
 

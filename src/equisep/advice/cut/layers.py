@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from equisep.advice.cut.heads import AffineHead, Readout, centers_head
+from equisep.advice.cut.answer import Head
+from equisep.advice.cut.heads import AffineHead, Readout, centers_head, linear_head
 from equisep.data.feed import Feed
 from equisep.data.inputs import Inputs
 from equisep.errors import DataError, InputError
@@ -23,10 +24,13 @@ from equisep.measuring.reading import read
 from equisep.progress import Progress
 from equisep.separation import SiteStatistics
 from equisep.separation.centers import effective_depth
+from equisep.separation.stream import ClassScatter
 from equisep.shapes import Bool
 from equisep.taps import INPUT, Reduction, Rows, Sites, first_call, inner, random_state_kept, scores_of, signature_of
 from equisep.taps.reduce import Padding, padding_of
 from equisep.taps.tap import by_name
+
+WIDEST = 4096  # features of a site that a linear head reads: the scatter is a matrix of that side
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,7 @@ class Question:
         self.test.restart()
         return plan
 
-    def judged_heads(self, plan: Plan, *, whole: bool) -> JudgedHeads:
+    def judged_heads(self, plan: Plan, head: Head, *, whole: bool) -> JudgedHeads:
         """Every layer's head from the training data, then all of them on the test data in one reading."""
         passes = training_passes(plan, self.train, notes=self.notes, progress=self.progress)
         ncc = {
@@ -109,7 +113,7 @@ class Question:
         padding = self._padding(plan)
         readouts = {
             site: Readout(site, plan.reduction, padding, made).eval()
-            for site, made in self._heads(plan, passes).items()
+            for site, made in self._heads(plan, passes, head).items()
         }
         judge = _Judge(plan, readouts)
         with random_state_kept(self.test.source), _heard(inner(self.model), judge.scored):
@@ -122,11 +126,46 @@ class Question:
         network = torch.cat(judge.network) if scored else right[list(readouts)[-1]]
         return JudgedHeads(readouts, right, network, scored, ncc, depth)
 
-    def _heads(self, plan: Plan, passes: Passes[SiteStatistics]) -> dict[str, AffineHead]:
-        """Heads by site."""
+    def _heads(self, plan: Plan, passes: Passes[SiteStatistics], head: Head) -> dict[str, AffineHead]:
+        """Heads by site: class means come with the training passes, linear heads need a reading of their own."""
         kind = torch.float64 if home_of(self.model)[1] is torch.float64 else torch.float32
-        known = zip(plan.probe.sites, passes.sites, strict=True)
-        return {site: centers_head(part.spread.centers, kind) for site, part in known if site != INPUT}
+        if head == "centers":
+            known = zip(plan.probe.sites, passes.sites, strict=True)
+            return {site: centers_head(part.spread.centers, kind) for site, part in known if site != INPUT}
+        where, probe = home_of(self.model)[0], plan.probe
+        scatters = {
+            index: ClassScatter.empty(classes=probe.classes, dim=probe.dims[index], device=where)
+            for index in self._narrow(plan)
+        }
+        labels: list[Tensor] = []
+        with random_state_kept(self.train.source):
+            read(
+                plan, self.train, take=lambda index, rows: scatters[index].add(rows.features, labels[-1]),
+                start=labels.append, progress=self.progress, what="linear heads", scored=False, only=frozenset(scatters),
+            )  # fmt: skip
+        return {probe.sites[index]: linear_head(scatter, kind) for index, scatter in scatters.items()}
+
+    def _narrow(self, plan: Plan) -> list[int]:
+        """The last sites, as many as have few enough features for a matrix of that side, all of them within the memory."""
+        probe, left, kept = plan.probe, self.options.memory, list[int]()
+        for index in reversed(plan.sites):
+            left -= 8 * probe.dims[index] ** 2
+            if probe.sites[index] == INPUT or probe.dims[index] > WIDEST or left < 0:
+                break
+            kept.insert(0, index)
+        if not kept:
+            raise InputError(
+                f"A linear head reads up to {WIDEST} features and needs their squares as `memory`; the last layer, "
+                f"`{probe.sites[-1]}`, gives {probe.dims[-1]}. Pass `reduction='mean'`, more `memory`, or `head='centers'`."
+            )
+        before = sum(site != INPUT for site in probe.sites[: kept[0]])
+        if before:
+            text = (
+                f"The first {before} layers got no linear head: it is for up to {WIDEST} features, and for as many layers as fit "
+                "`memory` with the squares of their widths."
+            )
+            self.notes.add("wide", text)
+        return kept
 
     def _padding(self, plan: Plan) -> Padding | None:
         if not plan.reduction.masked:

@@ -33,7 +33,7 @@ class RidgeProbe:
 
     weights: Float64[Tensor, "r k"]
     shares: Float64[Tensor, " k"]
-    eigenvalues: Float64[Tensor, " r"]
+    eigenvalues: Float64[Tensor, " q"]
     penalty: float
     degrees: float
     gcv: float

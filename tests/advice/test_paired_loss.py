@@ -8,7 +8,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from equisep.advice.paired_accuracy import PairedLoss
+from equisep.advice.paired_hits import PairedLoss
 from equisep.errors import InputError
 
 Z95 = NormalDist().inv_cdf(0.95)
