@@ -13,7 +13,7 @@ from equisep.advice.depth.minimal_ncc import MinimalNccDepth
 from equisep.advice.depth.summary import Summary
 from equisep.errors import InputError, did_you_mean
 from equisep.law.quantiles import two_sided
-from equisep.results import Interval, Note
+from equisep.results import Interval
 from equisep.results.readings import reading_named
 
 # what the families change of a network of linear layers, each with BatchNorm and ReLU
@@ -212,7 +212,6 @@ class DepthAdvice:
     left_out: tuple[int, ...] = ()
     enough: Enough = field(default_factory=Enough)
     minimal_ncc: MinimalNccDepth | None = None
-    notes: tuple[Note, ...] = ()
     settings: DepthSettings = field(default_factory=DepthSettings)
     data: Mapping[str, Any] = field(default_factory=dict)
 

@@ -66,7 +66,7 @@ def train_depths(
 
         def share(what: str, done: int, total: int | None, at: int = index) -> None:
             reached = sum(work[:at]) + work[at] * done / (total or 1)
-            progress("training", int(1000 * reached / sum(work)), 1000)
+            progress("training, percent", int(100 * reached / sum(work)), 100)
 
         trial, own = _trial(
             _trained(data, settings, shape, rate, device=device, store=store, progress=share), data, settings

@@ -34,8 +34,6 @@ def _blocks(advice: DepthAdvice, sentences: Sequence[str], glyphs: Glyphs, width
     yield Padding(Text(ascii_text(KEY, glyphs), style="dim"), (0, 0, 1, 0))
     for sentence in others:
         yield Text(ascii_text(sentence, glyphs))
-    for note in advice.notes:
-        yield Text.assemble(("Note  ", "yellow"), ascii_text(str(note), glyphs))
 
 
 def _table(advice: DepthAdvice, glyphs: Glyphs, width: int) -> RenderableType:
