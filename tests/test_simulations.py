@@ -82,6 +82,20 @@ def test_a_small_run_of_paired_intervals(made: Any) -> None:
         assert rows[name]["printed"] > 0.8 and rows[name]["covers"] > 0.8, name
 
 
+def test_a_search_for_a_depth_is_wrong_in_at_most_5_percent(made: Any) -> None:
+    """However many depths are tried; and a small run agrees."""
+    content = committed("depth")
+    rows = content["tables"]["searches"]
+    assert content["draws"] >= 400
+    assert max(row["beyond"] for row in rows) <= 0.05
+    assert max(row["wronged"] for row in rows) <= 0.05
+    assert min(row["answered"] for row in rows if row["samples"] == 10_000) >= 0.5
+    depth = made("depth")
+    assert [row["setup"] for row in rows] == [setup.name for setup in depth["SETUPS"]]
+    row = depth["row_of"](depth["SETUPS"][0], 20)
+    assert row["beyond"] <= 0.1 and row["wronged"] <= 0.1
+
+
 def test_d_of_the_population_is_told_and_covered_as_the_page_says() -> None:
     """Up to the chance level the median is within 15 %, where it is told in at least half of the draws."""
     rows = committed("population")["tables"]["values"]

@@ -33,34 +33,35 @@ class CrossedMean:
     of_both: float
 
     @property
-    def error(self) -> float:
-        """The standard error over other seeds and other samples."""
-        rest = self.of_both / (self.seeds * self.samples)
-        return math.sqrt(self.of_seeds / self.seeds + self.of_samples / self.samples + rest)
+    def by_seed(self) -> float:
+        """The variance of the mean over other seeds, the samples being these."""
+        return self.of_seeds / self.seeds + self.of_both / (self.seeds * self.samples)
 
     @property
-    def dof(self) -> int:
-        """Satterthwaite's degrees of freedom, rounded down to two digits: S − 1 where seeds decide, many where samples do."""
-        by_seed = self.of_seeds / self.seeds + self.of_both / (self.seeds * self.samples)
-        by_sample = self.of_samples / self.samples
-        spread = by_seed**2 / (self.seeds - 1) + by_sample**2 / (self.samples - 1)
-        return max(self.seeds - 1, _rounded_down((by_seed + by_sample) ** 2 / spread)) if spread else self.seeds - 1
+    def by_sample(self) -> float:
+        """What other samples add to it."""
+        return self.of_samples / self.samples
+
+    @property
+    def error(self) -> float:
+        """The standard error over other seeds and other samples."""
+        return math.sqrt(self.by_seed + self.by_sample)
 
     def reach(self, probability: float) -> float:
-        """How far beyond the mean a one-sided limit of this probability lies."""
-        return student_quantile(probability, self.dof) * self.error
+        """How far beyond the mean a one-sided limit of this probability lies.
+
+        Each part of the variance has Student's quantile of its own, S − 1 and n − 1 degrees of freedom: exact where one part
+        is all, and on the safe side between. Satterthwaite's single quantile is not: where seeds happen to lie close together
+        it takes the variance *and* the quantile for small, and in the far tails that many comparisons need it was too short.
+        """
+        of_seeds, of_samples = (student_quantile(probability, count - 1) for count in (self.seeds, self.samples))
+        return math.sqrt(of_seeds**2 * self.by_seed + of_samples**2 * self.by_sample)
 
     def interval(self, level: float, *, within: tuple[float, float] = (-math.inf, math.inf)) -> Interval:
         """The two-sided interval over seeds and test samples, cut to the range `within`."""
         reach = self.reach(two_sided(level))
         low, high = max(self.value - reach, within[0]), min(self.value + reach, within[1])
         return Interval(low=low, high=high, level=level, kind="crossed", n=self.seeds)
-
-
-def _rounded_down(value: float) -> int:
-    """To two significant digits: quantiles of few degrees of freedom are kept from call to call."""
-    unit: int = 10 ** max(0, len(str(int(value))) - 2)
-    return int(value) // unit * unit
 
 
 def crossed_mean(values: Float64[np.ndarray, "s n"]) -> CrossedMean:
