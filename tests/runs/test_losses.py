@@ -16,8 +16,7 @@ from equisep.figures.cell import Training
 from equisep.figures.figure import Claim, Series
 from equisep.figures.judge import judge
 from equisep.figures.papers.equisep2026 import HARD, IMBALANCES, METHODS, RARE
-from equisep.peeled import Problem
-from equisep.peeled.floor import floor_of
+from equisep.peeled import Problem, floor_of
 from equisep.runs import run_figure
 from equisep.runs.plan import groups_of
 from equisep.runs.run import run_group

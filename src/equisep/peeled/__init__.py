@@ -20,6 +20,9 @@ from equisep.peeled.diagrams import PhaseDiagram as PhaseDiagram
 from equisep.peeled.diagrams import cosine_curves as cosine_curves
 from equisep.peeled.diagrams import phase_by_energy as phase_by_energy
 from equisep.peeled.diagrams import phase_by_share as phase_by_share
+from equisep.peeled.floor import Floor as Floor
+from equisep.peeled.floor import Lift as Lift
+from equisep.peeled.floor import floor_of as floor_of
 from equisep.peeled.geometry import GroupGeometry as GroupGeometry
 from equisep.peeled.long_tail import LongTail as LongTail
 from equisep.peeled.long_tail import long_tail as long_tail

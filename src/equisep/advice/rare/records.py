@@ -91,7 +91,7 @@ class RareClasses:
 
     @property
     def margin_weights(self) -> tuple[float, ...]:
-        """Loss weights at which every class has a margin at every energy here: those of the least, where they are largest."""
+        """Loss weights at which every class has a margin at the least energy gone through."""
         return self.at[0].margin_weights
 
     @property

@@ -16,8 +16,7 @@ from functools import lru_cache
 
 from equisep.errors import InputError, did_you_mean
 from equisep.figures.cell import Training
-from equisep.peeled import Problem
-from equisep.peeled.floor import floor_of
+from equisep.peeled import Problem, floor_of
 from equisep.training.class_weights import effective_number, inverse_frequency, logit_adjustment
 
 RULES = ("plain", "inverse", "effective", "adjusted", "collapse", "margin", "half")
