@@ -24,7 +24,7 @@ HE = (
 )  # fmt: skip
 FANG = ("balanced", "qnorm", "minority", "networks", "fnn", "oversampling")
 GALANTI = (*(f"fig{n}" for n in range(1, 7)), "bound")
-OURS = ("rare",)
+OURS = ("rare", "stopping")
 
 USERS = """
 from equisep.figures.cell import Cell
@@ -52,7 +52,7 @@ def test_every_figure_of_the_papers_is_there() -> None:
     wanted = {f"{paper}/{name}" for paper, own in papers.items() for name in own}
     ids = [figure.id for figure in all_figures()]
     assert set(ids) == wanted
-    assert len(ids) == len(set(ids)) == 40
+    assert len(ids) == len(set(ids)) == 41
 
 
 @pytest.mark.parametrize("figure", all_figures(), ids=lambda figure: figure.id)
@@ -89,7 +89,7 @@ def test_a_file_of_the_users_adds_figures(mine: Path) -> None:
     assert len(all_figures(mine)) == 41
     assert figure_of("mine/depths", mine).title == "Depths"
     assert figure_of("he2023/fig1", mine).id == "he2023/fig1"
-    assert len(all_figures()) == 40
+    assert len(all_figures()) == 41
 
 
 def test_one_figure_alone_need_be_no_tuple(mine: Path) -> None:

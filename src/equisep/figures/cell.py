@@ -98,6 +98,8 @@ class Training(Cell):
     preparation     a name of `equisep.data.PREPARATIONS`.
     per_class, sizes      samples drawn of each class by `data_seed`; neither: all. `classes`: of these alone, numbered anew.
     test_per_class  of the test set; None is the whole one.
+    validation      samples per class held out of training: drawn by `data_seed` beyond those that are trained on, with as
+                    many changed labels.
     second, second_noise  a second sample of so many per class, disjoint from the first, joined to it with this share of
                     its labels replaced; `second_read` only shows it to the trained network (GG22, the comparative bound).
     network, …      a name of `equisep.models.MODELS`, or `bert` or `hf:…`; an option that is None is the network's own.
@@ -113,6 +115,8 @@ class Training(Cell):
     read_epochs     epochs at which sites are read, beside the last one; `readings` (`eval`, `mixed`, `drawn`, all of one
                     training; `modes` formerly), `grains`, `reductions`: how. `weightings`: of D after the last epoch; see
                     `equisep.separation.Convention`.
+    course          every so many epochs the law, loss, accuracies and nearest centers of the last layer are read too, and kept
+                    as arrays over epochs (`course_epoch`, `course_rho`, …): see `equisep.figures.course`. 0: not.
     test_sites      whether the sites are read on test data too. `class_wise`: D_k. `classifier`: the cosines of the
                     classifier's rows and of the class means, margins, energies, and accuracy by class;
                     `rare_classes`: those, by number, that count as minority there; None: those with fewer samples than
@@ -179,6 +183,8 @@ class Training(Cell):
     loss: str = ""
     fixed_etf: bool = False
     rare_classes: tuple[int, ...] | None = None
+    validation: int = 0
+    course: int = 0
     modes: InitVar[tuple[str, ...] | None] = None
 
     def __post_init__(self, modes: tuple[str, ...] | None) -> None:

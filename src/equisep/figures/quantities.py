@@ -13,6 +13,7 @@ from typing import Literal
 
 from equisep.errors import InputError
 from equisep.figures import curve_numbers as numbers
+from equisep.figures import stopping
 from equisep.figures.curve_numbers import FITTED, at_site, law_of
 from equisep.figures.outcome import Curve, Curves, Outcome
 from equisep.figures.query import BY_CLASS, WAYS, Query, curve, curve_of, reading_of
@@ -216,6 +217,11 @@ def _at(make: Callable[[Curves, int], float | None]) -> Make:
     return _of_reading(lambda reading, query: make(reading, query.number("site", -1)))
 
 
+def _of_stop(name: str, words: str, make: Callable[[Outcome, str], float | None], rule: str) -> Quantity:
+    """A number of one rule that stops a training."""
+    return Quantity(name, words, log=False, made_of="fuzziness", of=lambda outcome, query: make(outcome, rule))
+
+
 _D = "fuzziness"
 _BUILT_IN: Mapping[str, Quantity] = {entry.name: entry for entry in (
     # those with a column first, in their order there
@@ -276,5 +282,27 @@ _BUILT_IN: Mapping[str, Quantity] = {entry.name: entry for entry in (
         "first_cosine_error", "least_rise", "open_gap", "collapsed_error", "collapsed_distance", "limit_distance",
         "mean_gap",
     )),
+    # of the course of a training: when things emerged, and what rules that stop it save and cost
+    Quantity("law_emerged", "epoch at which the law emerged", "epoch of the law", log=False, made_of=_D,
+             of=lambda outcome, query: stopping.emergence_epoch(outcome, "law")),
+    Quantity("collapse_emerged", "epoch at which neural collapse emerged", "epoch of neural collapse", log=False, made_of=_D,
+             of=lambda outcome, query: stopping.emergence_epoch(outcome, "collapse")),
+    Quantity("law_ahead", "epochs from the law to the stop by law settled", log=False, made_of=_D,
+             of=lambda outcome, query: stopping.law_ahead(outcome)),
+    Quantity("collapse_lag", "epochs from the law to neural collapse", log=False, made_of=_D,
+             of=lambda outcome, query: stopping.collapse_lag(outcome)),
+    Quantity("fitted_epoch", "epoch of 99 % training accuracy", log=False, made_of=_D,
+             of=lambda outcome, query: stopping.fitted_epoch(outcome)),
+    Quantity("test_settled", "epoch from which test accuracy stays", log=False, made_of=_D,
+             of=lambda outcome, query: stopping.test_settled_epoch(outcome)),
+    *(_of_stop(f"stop_{rule}", f"epochs trained by {label}", stopping.trained_epochs, rule)
+      for rule, (label, _) in stopping.RULES.items()),
+    *(_of_stop(f"saved_{rule}", f"share of epochs saved by {label}", stopping.saved_share, rule)
+      for rule, (label, _) in stopping.RULES.items()),
+    *(_of_stop(f"lost_{rule}", f"points of test accuracy lost by {label}", stopping.points_lost, rule)
+      for rule, (label, _) in stopping.RULES.items()),
+    *(_of_stop(f"behind_{rule}", f"points of test accuracy of {stopping.RULES[rule][0]} behind {stopping.RULES[usual][0]}",
+               stopping.points_behind, rule)
+      for rule, usual in stopping.USUAL.items()),
 )}  # fmt: skip
 _REGISTRY: dict[str, Quantity] = dict(_BUILT_IN)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from equisep.errors import InputError
-from equisep.results import LawFit
+from equisep.results import LawFit, Verdict
 from equisep.results.records import COLLAPSED, LAW_R, NO_LAW_R, NOT_COLLAPSED
 
 Standing = Literal["there", "between", "not there"]
@@ -95,8 +95,13 @@ def emerged(
 
 def law_standing(law: LawFit | None) -> Standing | None:
     """By the verdict of the law: He & Su's two correlations; None where the curve has no r."""
+    return None if law is None else verdict_standing(law.verdict)
+
+
+def verdict_standing(verdict: Verdict) -> Standing | None:
+    """What one word for a curve says of the law (`equisep.results.law_verdict`)."""
     words: dict[str, Standing | None] = {"law": "there", "between": "between", "no law": "not there"}
-    return None if law is None else words.get(law.verdict)
+    return words.get(verdict)
 
 
 def collapse_standing(nc1: float | None) -> Standing | None:

@@ -34,12 +34,14 @@ class Sample:
     """Positions in the training split and labels of one cell; the second sample, where there is one, begins at `first`.
 
     `drawn`, for a cell that asks for this reading, is the order of the walk among them; the second sample comes after the first.
+    `held` are positions and labels of its validation samples, where it has any.
     """
 
     positions: npt.NDArray[np.int64]
     labels: npt.NDArray[np.int64]
     first: int
     drawn: npt.NDArray[np.int64] | None = None
+    held: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class Material:
     classes: int
     checksum: str
     drawn: tuple[Tensor | None, ...] = ()
+    held: tuple[tuple[Tensor, Tensor], ...] | None = None
 
     def of(self, index: int) -> tuple[Tensor, Tensor]:
         """Samples and labels that one cell trains on."""
@@ -75,7 +78,8 @@ def material_of(
     samples = [sample_of(each, dataset, classes=chosen) for each in cells]
     if not all(len(sample.positions) for sample in samples):
         raise InputError("A cell has no sample to train on. Ask for `per_class` or `sizes` of 1 or more.")
-    used = np.unique(np.concatenate([sample.positions for sample in samples]))
+    held = [sample.held for sample in samples if sample.held is not None]
+    used = np.unique(np.concatenate([*(sample.positions for sample in samples), *(rows for rows, _ in held)]))
     known = range(dataset.classes) if chosen is None else chosen
     renumber = {label: index for index, label in enumerate(known)}
     names = np.array([renumber[int(label)] for label in dataset.y_train[used]], dtype=np.int64)
@@ -89,6 +93,8 @@ def material_of(
         classes=len(known),
         checksum=dataset.checksum,
         drawn=tuple(None if sample.drawn is None else torch.from_numpy(sample.drawn) for sample in samples),
+        held=tuple((torch.from_numpy(np.searchsorted(used, rows)), torch.from_numpy(names)) for rows, names in held)
+        or None,
     )
 
 
@@ -114,7 +120,26 @@ def sample_of(cell: Training, dataset: Dataset, *, classes: tuple[int, ...] | No
         labels[len(first) :] = randomize_labels(
             labels[len(first) :], share=cell.second_noise, classes=len(known), seed=cell.data_seed
         )
-    return Sample(positions, labels, len(first), _walked(cell, dataset, known, positions, first))
+    walked = _walked(cell, dataset, known, positions, first)
+    return Sample(positions, labels, len(first), walked, _validation(cell, dataset, known, positions, renumber))
+
+
+def _validation(
+    cell: Training, dataset: Dataset, known: list[int], taken: npt.NDArray[np.int64], renumber: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
+    """What a larger draw of the same seed holds beyond the samples that are trained on, with as many changed labels."""
+    if not cell.validation:
+        return None
+    if cell.validation < 0 or (cell.per_class is None and cell.sizes is None):
+        raise InputError(
+            f"A cell asks for `validation={cell.validation}` samples per class and trains on "
+            f"{'all there are' if cell.validation > 0 else 'the others'}. Give 1 or more, and `per_class` or `sizes`."
+        )
+    held = np.setdiff1d(_drawn(cell, dataset, known, more=cell.second + cell.validation), taken)
+    labels = randomize_labels(
+        renumber[dataset.y_train[held]], share=cell.label_noise, classes=len(known), seed=cell.data_seed
+    )
+    return held, labels
 
 
 def _walked(

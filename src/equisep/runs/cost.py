@@ -12,6 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from equisep.data import named_preparation
 from equisep.data.official.sources import SOURCES
 from equisep.figures.cell import Cell, Training
+from equisep.figures.course import course_epochs
 from equisep.figures.figure import Figure
 from equisep.runs.plan import Asked, asked_cells, groups_of, runner_of
 from equisep.runs.runners.cells import shape_of
@@ -81,7 +82,8 @@ def _cost(group: Sequence[Cell], speed: Speed) -> tuple[float, int]:
     n = samples_of(cell)
     epochs = cell.epochs + (cell.stages.first_epochs + cell.stages.last_epochs if cell.stages else 0)
     steps = epochs * -(-n // cell.batch_size)
-    reads = (len({*cell.read_epochs, cell.epochs})) * len(cell.readings) * len(cell.grains) * len(cell.reductions)
+    watched = {*cell.read_epochs, *course_epochs(cell), cell.epochs}
+    reads = len(watched) * len(cell.readings) * len(cell.grains) * len(cell.reductions)
     reads += len(cell.noise) * cell.noise_draws
     work = len(group) * forward * n * (3 * epochs + 4 * reads)
     rate = speed.ensemble if runner_of(cell) == "ensembles" else speed.single

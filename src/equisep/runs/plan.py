@@ -233,6 +233,7 @@ def _trained_small(cell: Training, most: int) -> dict[str, Any]:
         "coordinates": min(cell.coordinates, 60),
         "noise_draws": min(cell.noise_draws, 2),
         "second": min(cell.second, PER_CLASS),
+        "validation": min(cell.validation, PER_CLASS),
         "reductions": tuple("pca=10" if name.startswith("pca=") else name for name in cell.reductions),
         "width_multiplier": _narrow(cell),
     }

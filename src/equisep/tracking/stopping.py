@@ -66,6 +66,11 @@ class Stopping:
             if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < 1:
                 raise InputError(f"`{name}` of `Stopping` is a tolerance, 0 ≤ tolerance < 1; found {value!r}.")
 
+    def first_settled(self, readings: Sequence[Watched]) -> int | None:
+        """The place of the reading at which a training that asks after every one would have stopped; None where it would not."""
+        stops = (at for at in range(len(readings)) if self.settled(readings[: at + 1]))
+        return next(stops, None)
+
     def settled(self, readings: Sequence[Watched], *, unit: str = "epoch") -> Settled:
         """What the readings so far say."""
         least = max(self.window + 1, self.least or 0)

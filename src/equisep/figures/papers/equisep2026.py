@@ -7,6 +7,7 @@ from typing import Any
 
 from equisep.figures.cell import Training
 from equisep.figures.figure import Claim, Figure, Panel, Series
+from equisep.figures.papers.equisep2026_stopping import STOPPING
 from equisep.peeled.long_tail import long_tail_sizes
 
 SOURCE = "equisep"
@@ -136,4 +137,4 @@ RARE_CLASSES = Figure(
     ),
 )  # fmt: skip
 
-FIGURES: tuple[Figure, ...] = (RARE_CLASSES,)
+FIGURES: tuple[Figure, ...] = (RARE_CLASSES, STOPPING)

@@ -13,11 +13,12 @@ from torch import Tensor
 
 from equisep.errors import InputError
 from equisep.figures.cell import Stages, Training
+from equisep.figures.course import Reached, course_arrays, course_epochs
 from equisep.figures.outcome import Curve, Curves, Outcome
 from equisep.progress import Progress, silent
 from equisep.results import Reading
 from equisep.runs.cell_data import Material, material_of
-from equisep.runs.runners.cells import coordinates_of, dtype_of, recipe_of, shape_of, weighed
+from equisep.runs.runners.cells import coordinates_of, dtype_of, last_epoch, recipe_of, shape_of, weighed
 from equisep.runs.runners.classifiers import classifier_numbers, shares_of
 from equisep.runs.runners.losses import loss_terms
 from equisep.training import Ensemble, Member, Shape, Stage, Watch, train_ensemble
@@ -64,9 +65,9 @@ def _trained(
     return train_ensemble(
         [_member(each, shape, labels) for each, (_, labels) in zip(cells, samples, strict=True)],
         material.pool, material.pool_labels, samples=samples, drawn=_orders(cells, material), test=material.test,
-        stages=stages, starts=starts,
+        stages=stages, starts=starts, validation=material.held,
         watch=Watch(
-            epochs=cell.read_epochs, readings=cast("tuple[Reading, ...]", cell.readings),
+            epochs=(*cell.read_epochs, *course_epochs(cell)), readings=cast("tuple[Reading, ...]", cell.readings),
             test="sites" if cell.test_sites else "accuracy",
         ),
         device=device, dtype=dtype_of(cell), tf32=cell.tf32, progress=progress,
@@ -176,10 +177,11 @@ def _outcome(cell: Training, ensemble: Ensemble, index: int, material: Material)
     readings = tuple(
         _curves(cell, reading, index)
         for reading in sorted(ensemble.readings, key=lambda each: (each.epoch, cell.readings.index(each.reading)))
+        if reading.epoch in (*cell.read_epochs, last_epoch(cell))
     )
     history = ensemble.loss[index]
     numbers: dict[str, float | None] = {"final_loss": _plain(history[-1]) if len(history) else None}
-    arrays: dict[str, Curve] = {}
+    arrays: dict[str, Curve] = _course(cell, ensemble, index)
     points: dict[str, tuple[tuple[float, ...], ...]] = {}
     if diverged is None:
         network = ensemble.network(index)
@@ -204,6 +206,19 @@ def _outcome(cell: Training, ensemble: Ensemble, index: int, material: Material)
         if cell.coordinates:
             points = coordinates_of(cell, network, x, y, material.drawn[index])
     return Outcome(readings=readings, numbers=numbers, arrays=arrays, points=points, diverged=diverged)
+
+
+def _course(cell: Training, ensemble: Ensemble, index: int) -> dict[str, Curve]:
+    """What was read every so many epochs in the cell's first reading, as arrays over epochs."""
+    wanted = set(course_epochs(cell))
+    rows = [each for each in ensemble.readings if each.epoch in wanted and each.reading == cell.readings[0]]
+    return course_arrays([
+        Reached(_curves(cell, each, index), **{
+            name: None if (values := getattr(each, name)) is None else _plain(values[index].reshape(-1)[-1])
+            for name in ("loss_validation", "accuracy_validation", "ncc_validation")
+        })
+        for each in sorted(rows, key=lambda each: each.epoch)
+    ], classes=ensemble.members[index].shape.classes)  # fmt: skip
 
 
 def _curves(cell: Training, reading: Any, index: int) -> Curves:

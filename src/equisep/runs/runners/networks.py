@@ -67,7 +67,7 @@ def run_cells(
 def _refuse_side_by_side_only(cell: Training) -> None:
     """What only feed-forward networks on plain images can do, as they train side by side."""
     asked = {"stages": cell.stages is not None, "noise on weights": bool(cell.noise), "`second_read`": cell.second_read,
-             "`fixed_etf`": cell.fixed_etf}  # fmt: skip
+             "`fixed_etf`": cell.fixed_etf, "`validation`": bool(cell.validation), "`course`": bool(cell.course)}  # fmt: skip
     refused = [name for name, wanted in asked.items() if wanted]
     if refused:
         what = f"`{cell.network}`{' on augmented images' if cell.augment else ''}"

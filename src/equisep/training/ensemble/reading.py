@@ -96,6 +96,9 @@ class EnsembleReading:
     fuzziness_test: Array | None = None
     cdnv_test: Array | None = None
     ncc_test: Array | None = None
+    loss_validation: Array | None = None
+    accuracy_validation: Array | None = None
+    ncc_validation: Array | None = None
 
     def taken(self, members: Sequence[int]) -> EnsembleReading:
         """The numbers of some members."""
@@ -121,7 +124,7 @@ def read_ensemble(
     stack: Stack, samples: Samples, test: tuple[Tensor, Tensor] | None, watch: Watch, *, epoch: int, reading: Reading
 ) -> EnsembleReading:
     """Loss, accuracy and all sites of every member in one reading; members in as large groups as memory allows."""
-    n = samples.n if test is None else max(samples.n, len(test[1]))
+    n = max(samples.n, 0 if test is None else len(test[1]), 0 if samples.held is None else samples.held.rows.shape[1])
     numbers = n * (stack.shape.inputs + sum(stack.shape.widths) + stack.shape.classes)
     group = max(
         1, READ_BYTES.get(stack.theta.device.type, 2**28) // (numbers * (2 * stack.theta.element_size() + 4 * 8))
@@ -158,6 +161,8 @@ def _read_group(
         numbers |= of_sites
     if test is not None:
         numbers |= _read_test(stack, test, watch, centers, members=members, reading=reading)
+    if samples.held is not None:
+        numbers |= _read_held(stack, samples, watch, centers, members=members, reading=reading)
     return {name: value.cpu().numpy() for name, value in numbers.items()}
 
 
@@ -184,6 +189,40 @@ def _read_test(
     return numbers
 
 
+def _read_held(
+    stack: Stack,
+    samples: Samples,
+    watch: Watch,
+    centers: Mapping[int, StackedCenters],
+    *,
+    members: slice,
+    reading: Reading,
+) -> dict[str, Tensor]:
+    """The samples that each member holds out: loss, accuracy, and nearest centers of its training means at every site."""
+    assert samples.held is not None
+    rows = samples.held.rows[members]
+    order = _order(rows.shape[1], watch, rows.device)
+    y = samples.held.labels[members][:, order]  # m v
+    features, scores = _held(_sites(stack, samples.pool[rows[:, order].t()], members, reading, watch), watch.sites)
+    numbers = dict(zip(("loss_validation", "accuracy_validation"), _scored(scores, y), strict=True))
+    if not watch.sites:
+        return numbers
+    shares: dict[int, Tensor] = {}
+    for width, sites, across in _by_width(features):
+        labels = y.repeat(len(sites), 1)
+        own = centers[width]
+        share = _share(stacked_hits(across, labels, centers=own), across, sound=own.sound)
+        shares.update(zip(sites, share.unflatten(0, (len(sites), -1)), strict=True))
+    return {**numbers, "ncc_validation": torch.stack([shares[site] for site in sorted(shares)], dim=1)}
+
+
+def _by_width(features: Sequence[Float[Tensor, "n m _"]]) -> Iterator[tuple[int, list[int], Float[Tensor, "_ n d"]]]:
+    """The sites of each width, and their features at once, as if they were sites of more members (s·m n d)."""
+    for width in dict.fromkeys(part.shape[2] for part in features):
+        sites = [site for site, part in enumerate(features) if part.shape[2] == width]
+        yield width, sites, torch.stack([features[site].transpose(0, 1) for site in sites]).flatten(0, 1)
+
+
 def _statistics(
     features: Sequence[Float[Tensor, "n m _"]],
     y: Int[Tensor, "m n"],
@@ -197,9 +236,7 @@ def _statistics(
     """
     own: dict[int, StackedCenters] = {}
     columns: dict[str, dict[int, Tensor]] = {}
-    for width in dict.fromkeys(part.shape[2] for part in features):
-        sites = [site for site, part in enumerate(features) if part.shape[2] == width]
-        across = torch.stack([features[site].transpose(0, 1) for site in sites]).flatten(0, 1)  # s·m n d
+    for width, sites, across in _by_width(features):
         labels = y.repeat(len(sites), 1)  # s·m n
         numbers, own[width] = read_stacked(across, labels, classes=classes)
         nearest = own[width] if centers is None else centers[width]

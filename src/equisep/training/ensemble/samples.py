@@ -17,10 +17,19 @@ from equisep.training.ensemble.member import Member, Shape
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """For each member positions in the pool and labels of samples that are held out of its training."""
+
+    rows: Int[Tensor, "m v"]
+    labels: Int[Tensor, "m v"]
+
+
+@dataclass(frozen=True, slots=True)
 class Samples:
     """The pool (N × inputs), and each member's positions in it, its labels, its weights of classes and what is added to scores.
 
-    `drawn` is for each member the order of its samples in the reading `drawn`; None where nobody asks for it.
+    `drawn` is for each member the order of its samples in the reading `drawn`, `held` positions and labels of samples that
+    it does not learn from (validation data); None where nobody asks for them.
     """
 
     pool: Float[Tensor, "N i"]
@@ -30,6 +39,7 @@ class Samples:
     weighted_mean: bool
     drawn: Int[Tensor, "m n"] | None = None
     logit_adjustment: Float[Tensor, "m k"] | None = None
+    held: Held | None = None
 
     @property
     def n(self) -> int:
@@ -47,6 +57,7 @@ class Samples:
             class_weights=None if weights is None else weights.to(device, dtype),
             drawn=None if self.drawn is None else self.drawn.to(device),
             logit_adjustment=None if added is None else added.to(device, dtype),
+            held=None if self.held is None else Held(self.held.rows.to(device), self.held.labels.to(device)),
         )
 
     def of(self, members: Sequence[int]) -> Samples:
@@ -59,6 +70,7 @@ class Samples:
             class_weights=None if weights is None else weights[chosen],
             drawn=None if self.drawn is None else self.drawn[chosen],
             logit_adjustment=None if added is None else added[chosen],
+            held=None if self.held is None else Held(self.held.rows[chosen], self.held.labels[chosen]),
         )
 
 
@@ -70,18 +82,21 @@ def draw_samples(
     per_class: int | None,
     sizes: Sequence[int] | None,
     given: Sequence[tuple[Tensor, Tensor]] | None = None,
+    held: Sequence[tuple[Tensor, Tensor]] | None = None,
     orders: DrawnOrders | None = None,
 ) -> Samples:
     """Each member's draw from the pool by its `data_seed`, and its labels with their noise.
 
     With neither `per_class` nor `sizes` every member sees the whole pool. `given` are positions and labels for each member
     instead of a draw. Class weights are per member, but how they are averaged is one choice for all. `orders` says in what
-    order `drawn` reads the samples; training does not depend on it.
+    order `drawn` reads the samples; training does not depend on it. `held` are positions and labels that are read beside.
     """
     shape = members[0].shape
     pool = flat_pool(x, y, shape)
+    kept = None if held is None else Held(*_stacked(members, pool, held, what="validation"))
     if given is not None:
         samples = _given_samples(members, pool, given, drawn=per_class is not None or sizes is not None)
+        samples = replace(samples, held=kept)
         return samples if orders is None else replace(samples, drawn=orders.of(members, samples.n))
     names = y.cpu()
     drawn: dict[int, Tensor] = {}
@@ -103,6 +118,7 @@ def draw_samples(
         weighted_mean=mean,
         drawn=None if orders is None else orders.of(members, labels.shape[1], y, per_class=per_class, sizes=sizes),
         logit_adjustment=_adjustments(members),
+        held=kept,
     )
 
 
@@ -159,24 +175,7 @@ def _given_samples(
     """Positions and labels as they were given, once it is sure that they fit."""
     if drawn or any(member.label_noise for member in members):
         raise InputError("`samples` are given, so nothing is drawn. Leave out `per_class`, `sizes` and label noise.")
-    if len(given) != len(members):
-        raise InputError(f"`samples` has {len(given)} entries for {len(members)} members. Give one for each.")
-    lengths = max((sorted({len(pair[part]) for pair in given}) for part in (0, 1)), key=len)
-    if len(lengths) > 1:
-        raise InputError(
-            f"Members of one ensemble see as many samples each; `samples` holds {lengths[0]} to {lengths[-1]}. "
-            "Give equally many, with a label each."
-        )
-    rows, labels = (torch.stack([pair[part].cpu().to(torch.int64) for pair in given]) for part in (0, 1))
-    if rows.shape != labels.shape or rows.ndim != 2 or rows.shape[1] == 0:
-        raise InputError(
-            f"`samples` needs one label per position and at least one; found {tuple(rows.shape)} and {tuple(labels.shape)}."
-        )
-    if not 0 <= int(rows.min()) <= int(rows.max()) < len(pool):
-        raise InputError(f"`samples` holds positions {int(rows.min())} to {int(rows.max())} of a pool of {len(pool)}.")
-    check_range(
-        labels.flatten(), members[0].shape.classes, owner=f"the members have {members[0].shape.classes} classes"
-    )
+    rows, labels = _stacked(members, pool, given, what="samples")
     weights, mean = _class_weights(members, labels)
     return Samples(
         pool=pool,
@@ -186,6 +185,31 @@ def _given_samples(
         weighted_mean=mean,
         logit_adjustment=_adjustments(members),
     )
+
+
+def _stacked(
+    members: Sequence[Member], pool: Tensor, given: Sequence[tuple[Tensor, Tensor]], *, what: str
+) -> tuple[Int[Tensor, "m n"], Int[Tensor, "m n"]]:
+    """Positions and labels of each member side by side, once it is sure that they fit the pool and the classes."""
+    if len(given) != len(members):
+        raise InputError(f"`{what}` has {len(given)} entries for {len(members)} members. Give one for each.")
+    lengths = max((sorted({len(pair[part]) for pair in given}) for part in (0, 1)), key=len)
+    if len(lengths) > 1:
+        raise InputError(
+            f"Members of one ensemble see as many samples each; `{what}` holds {lengths[0]} to {lengths[-1]}. "
+            "Give equally many, with a label each."
+        )
+    rows, labels = (torch.stack([pair[part].cpu().to(torch.int64) for pair in given]) for part in (0, 1))
+    if rows.shape != labels.shape or rows.ndim != 2 or rows.shape[1] == 0:
+        raise InputError(
+            f"`{what}` needs one label per position and at least one; found {tuple(rows.shape)} and {tuple(labels.shape)}."
+        )
+    if not 0 <= int(rows.min()) <= int(rows.max()) < len(pool):
+        raise InputError(f"`{what}` holds positions {int(rows.min())} to {int(rows.max())} of a pool of {len(pool)}.")
+    check_range(
+        labels.flatten(), members[0].shape.classes, owner=f"the members have {members[0].shape.classes} classes"
+    )
+    return rows, labels
 
 
 def _positions(names: Tensor, member: Member, *, per_class: int | None, sizes: Sequence[int] | None) -> Tensor:

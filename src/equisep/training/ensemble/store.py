@@ -64,6 +64,8 @@ def member_keys(task: Task) -> list[str]:
         own = [samples.rows[index], samples.labels[index]]
         if samples.drawn is not None:  # asked for, and a part of what is read
             own.append(samples.drawn[index])
+        if samples.held is not None:
+            own += [samples.held.rows[index], samples.held.labels[index]]
         text = json.dumps([_settings_of(member), rest, sums[id(start)], checksum(*own)], sort_keys=True)
         keys.append(hashlib.sha256(text.encode()).hexdigest())
     return keys

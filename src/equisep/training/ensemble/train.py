@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,6 +36,7 @@ def train_ensemble(
     sizes: Sequence[int] | None = None,
     samples: Sequence[tuple[Tensor, Tensor]] | None = None,
     drawn: Sequence[Tensor] | None = None,
+    validation: Sequence[tuple[Tensor, Tensor]] | None = None,
     pool_per_class: int | Sequence[int] | None = None,
     stages: Sequence[Stage] = (),
     starts: Sequence[Fnn | Weights] | None = None,
@@ -58,6 +59,8 @@ def train_ensemble(
                  default the walk of its draw (see `equisep.data.draw`; `pool_per_class` is the size of the full pool, where
                  x is a part of it), and where samples are given, as they stand. Training does not depend on it.
     test         samples whose accuracy is read along.
+    validation   for each member positions in the pool and labels of samples it does not learn from, whose loss, accuracy
+                 and nearest centers are read along.
     stages       stretches of training with frozen layers or other schedules; by default the recipes as they are.
     starts       a network or state dict for each member to start from; by default its seed makes the weights.
     watch        when and what is read; by default all sites after the last epoch, in the reading `mixed`.
@@ -75,6 +78,7 @@ def train_ensemble(
         per_class=per_class,
         sizes=sizes,
         samples=samples,
+        held=validation,
         orders=DrawnOrders(drawn, pool_per_class),
         stages=stages,
         starts=starts,
@@ -105,6 +109,7 @@ def _checked_task(
     per_class: int | None,
     sizes: Sequence[int] | None,
     samples: Sequence[tuple[Tensor, Tensor]] | None,
+    held: Sequence[tuple[Tensor, Tensor]] | None,
     orders: DrawnOrders,
     stages: Sequence[Stage],
     starts: Sequence[Fnn | Weights] | None,
@@ -125,12 +130,14 @@ def _checked_task(
     captured = replays(engine, home, obstacle=obstacle)
     weights = _weights(members, shape, starts)
     asked = orders if "drawn" in watch.names else None
-    drawn = draw_samples(members, x, y, per_class=per_class, sizes=sizes, given=samples, orders=asked)
-    held = None if test is None else (flat_pool(*test, shape, what="test samples"), test[1].cpu().to(torch.int64))
-    _check_batches(members[0], drawn.n, None if held is None else len(held[1]), watch, stages)
+    drawn = draw_samples(members, x, y, per_class=per_class, sizes=sizes, given=samples, held=held, orders=asked)
+    tested = None if test is None else (flat_pool(*test, shape, what="test samples"), test[1].cpu().to(torch.int64))
+    read = {} if tested is None else {"test": len(tested[1])}
+    read |= {} if drawn.held is None else {"validation": drawn.held.rows.shape[1]}
+    _check_batches(members[0], drawn.n, read, watch, stages)
     settings = {
         "data": checksum(drawn.pool),
-        "test": None if held is None else checksum(*held),
+        "test": None if tested is None else checksum(*tested),
         "stages": stages,
         "watch": watch,
         "dtype": str(dtype).removeprefix("torch."),
@@ -146,7 +153,7 @@ def _checked_task(
         members=tuple(members),
         weights=tuple(weights),
         samples=drawn,
-        test=held,
+        test=tested,
         stages=stages,
         watch=watch,
         device=home,
@@ -170,14 +177,16 @@ def _weights(members: Sequence[Member], shape: Shape, starts: Sequence[Fnn | Wei
     return [states[id(start)] for start in starts]
 
 
-def _check_batches(member: Member, n: int, tested: int | None, watch: Watch, stages: Sequence[Stage]) -> None:
+def _check_batches(member: Member, n: int, read: Mapping[str, int], watch: Watch, stages: Sequence[Stage]) -> None:
     normalized = member.shape.norm and bool(member.shape.widths)
     if normalized:
         member.recipe.check_normalized(n)
-    if normalized and tested == 1 and (by_batch := [name for name in watch.names if name in BY_BATCH]):
-        raise InputError(
-            f"BatchNorm cannot normalize the one test sample in the reading `{by_batch[0]}`. Give more, or read in `eval`."
-        )
+    by_batch = [name for name in watch.names if name in BY_BATCH]
+    for what, samples in read.items():
+        if normalized and samples == 1 and by_batch:
+            raise InputError(
+                f"BatchNorm cannot normalize the one {what} sample in the reading `{by_batch[0]}`. Give more, or read in `eval`."
+            )
     total = sum(stage.epochs for stage in stages)
     late = [epoch for epoch in watch.epochs if epoch > total]
     if late:
