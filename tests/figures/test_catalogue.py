@@ -75,7 +75,7 @@ def test_an_unknown_id_is_refused_with_near_matches() -> None:
     with pytest.raises(InputError) as caught:
         figure_of("he2023/fg1")
     assert str(caught.value).startswith("No figure `he2023/fg1`. Did you mean `he2023/fig1`")
-    assert str(caught.value).endswith("`equisep figures list` names all 40.")
+    assert str(caught.value).endswith("`equisep figures list` names all 41.")
 
 
 def test_a_name_without_its_paper_finds_those_that_have_it() -> None:
@@ -86,7 +86,7 @@ def test_a_name_without_its_paper_finds_those_that_have_it() -> None:
 
 
 def test_a_file_of_the_users_adds_figures(mine: Path) -> None:
-    assert len(all_figures(mine)) == 41
+    assert len(all_figures(mine)) == 42
     assert figure_of("mine/depths", mine).title == "Depths"
     assert figure_of("he2023/fig1", mine).id == "he2023/fig1"
     assert len(all_figures()) == 41

@@ -151,10 +151,11 @@ def test_reading_changes_nothing_in_training() -> None:
 
 def test_the_groups_that_memory_allows_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = clouds()
-    whole = train_ensemble(mixed(), x, y, test=(x, y), watch=Watch(reading=BOTH, test="sites"), dtype=torch.float64)
+    watch, held = Watch(reading=BOTH, test="sites"), [(torch.arange(40), y[:40])] * len(mixed())
+    whole = train_ensemble(mixed(), x, y, test=(x, y), validation=held, watch=watch, dtype=torch.float64)
     numbers = 70 * (6 + 8 + 7 + 3)  # of one member: all sites and the scores
     monkeypatch.setitem(watching.READ_BYTES, "cpu", 2 * numbers * (2 * 8 + 4 * 8))  # two of the five members at once
-    parts = train_ensemble(mixed(), x, y, test=(x, y), watch=Watch(reading=BOTH, test="sites"), dtype=torch.float64)
+    parts = train_ensemble(mixed(), x, y, test=(x, y), validation=held, watch=watch, dtype=torch.float64)
     for one, two in zip(whole.readings, parts.readings, strict=True):
         for name in watching.ARRAYS:
             close(getattr(two, name), getattr(one, name), rtol=1e-10)
@@ -181,8 +182,10 @@ def test_epochs_are_counted_over_all_stages() -> None:
 def test_readings_of_chunks_are_joined_in_the_order_of_the_members() -> None:
     x, y = clouds()
     watch = Watch(epochs=(0,), reading=BOTH, test="sites")
+    held = [(torch.arange(index, index + 40), y[index : index + 40]) for index in range(len(mixed()))]
     whole, parts = (
-        train_ensemble(mixed(), x, y, test=(x, y), watch=watch, dtype=torch.float64, chunk=chunk) for chunk in (None, 2)
+        train_ensemble(mixed(), x, y, test=(x, y), validation=held, watch=watch, dtype=torch.float64, chunk=chunk)
+        for chunk in (None, 2)
     )
     for one, two in zip(whole.readings, parts.readings, strict=True):
         assert (one.epoch, one.reading) == (two.epoch, two.reading)
@@ -198,7 +201,8 @@ def test_a_member_that_diverged_reads_nan_and_the_others_do_not_notice() -> None
     for rate in (1e30, 1e-3):
         members = [member("sgd", rate, shape=shape, seed=5), member(seed=1, shape=shape), member(seed=2, shape=shape)]
         watch = Watch(epochs=(0, 1, 3), reading=BOTH, test="sites")
-        runs.append(train_ensemble(members, x, y, test=(x, y), watch=watch, dtype=torch.float64))
+        held = [(torch.arange(40), y[:40])] * 3
+        runs.append(train_ensemble(members, x, y, test=(x, y), validation=held, watch=watch, dtype=torch.float64))
     ill, well = runs
     assert ill.diverged == (1, None, None) and well.diverged == (None,) * 3
     for index in (1, 2):
