@@ -142,7 +142,7 @@ def test_list_names_all_with_their_state(place: Path) -> None:
     assert rows[-1]["claims"] == {"held": 1, "not held": 1, "indicated": 0, "not run": 0}
     assert all(row["title"] for row in rows)
     text = equisep("figures", "list", folder=place).stdout
-    assert "40 figures, 0 of them run" in text
+    assert "41 figures, 0 of them run" in text
 
 
 def test_a_run_that_was_stopped_is_partly_run(place: Path) -> None:
