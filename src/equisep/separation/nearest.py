@@ -1,13 +1,20 @@
-"""Nearest points: argmin_k ‖z − c_k‖ of many rows, by float32 where that is enough to tell and by float64 where it is not."""
+"""Nearest points: argmin_k ‖z − c_k‖ of many rows, by float32 where that is enough to tell and by float64 where it is not.
+
+Nearest class centers, and how often they are the own ones.
+"""
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from dataclasses import dataclass, field
 
-from equisep.separation.blocks import exact_products
+import torch
+from torch import Tensor, nn
+
+from equisep.separation.blocks import Block, exact_products
+from equisep.separation.group_sums import as_float64
+from equisep.separation.pairs.confusion import Confusion
 from equisep.separation.subspace import ClassSubspace
-from equisep.shapes import Bool, Float64, Int
+from equisep.shapes import Bool, Float64, Int, Shaped
 
 SCREENED = 2**14  # numbers the points have in all, from which on the product is what costs, and half of it is saved
 LONGEST = 2**16  # coordinates up to which the bound below has its slack
@@ -91,3 +98,57 @@ def _screened(
     second = near.scatter_(1, guesses.unsqueeze(1), torch.inf).amin(dim=1)
     reach = 1 + 2 * torch.linalg.vector_norm(short, dim=1).double()
     return guesses, second.double() - least.double() > SLACK * UNIT32 * (points.shape[1] + 8) * reach
+
+
+@dataclass(frozen=True, slots=True)
+class CenterCounts:
+    """Rows per class whose nearest training center is their own; rows where the classifier disagrees with it (NC4).
+
+    `confusion` counts the classes that rows are nearest to, where that was asked for.
+    """
+
+    hits: Int[Tensor, " k"]
+    disagreements: int | None
+    confusion: Confusion | None = None
+
+
+@dataclass(slots=True)
+class NearestCounts:
+    """Nearest centers counted as rows come; the counts stay on the device, so that a GPU need not be waited for."""
+
+    space: ClassSubspace
+    layer: nn.Linear | None
+    confused: bool
+    hits: Int[Tensor, " k"] = field(init=False)
+    disagreements: Int[Tensor, ""] = field(init=False)
+    confusion: Confusion | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.hits = torch.zeros_like(self.space.counts)
+        self.disagreements = self.hits.new_zeros(())
+        self.confusion = Confusion(len(self.hits)) if self.confused else None
+
+    def look(self, residuals: Float64[Tensor, "n r"], block: Block, y: Int[Tensor, " n"]) -> None:
+        """Count rows by their residuals on the subspace."""
+        guesses = nearest_centers(residuals, y, subspace=self.space)
+        if self.confusion is not None:
+            self.confusion.add(y, guesses)
+        else:
+            self.hits += torch.zeros_like(self.hits).index_add_(0, y, (guesses == y).to(self.hits.dtype))
+        if self.layer is not None:
+            scored = _scores(self.layer, block.whole()).argmax(dim=1)
+            self.disagreements += (scored.to(guesses.device) != guesses).sum()
+
+    def counts(self) -> CenterCounts:
+        """What was counted."""
+        hits = self.hits.cpu() if self.confusion is None else self.confusion.hits
+        disagreements = None if self.layer is None else int(self.disagreements)
+        return CenterCounts(hits, disagreements, self.confusion)
+
+
+def _scores(layer: nn.Linear, features: Shaped[Tensor, "n d"]) -> Float64[Tensor, "n k"]:
+    """Wh + b in float64: the bias belongs in it (NC4)."""
+    h = as_float64(features)
+    weight = layer.weight.detach().to(h.device, torch.float64)
+    result = h @ weight.T
+    return result if layer.bias is None else result + layer.bias.detach().to(h.device, torch.float64)

@@ -13,10 +13,9 @@ from equisep.separation.assignments import Assignments
 from equisep.separation.blocks import Block, blocks_of, quick_type
 from equisep.separation.convention import PAPER, PHD20, Convention
 from equisep.separation.few import few_on_gpu, read_few
-from equisep.separation.group_sums import ClassCenters, GroupSums, as_float64
-from equisep.separation.nearest import nearest_centers
+from equisep.separation.group_sums import ClassCenters, GroupSums
+from equisep.separation.nearest import CenterCounts, NearestCounts
 from equisep.separation.noise.mean_noise import MOST_CLASSES, MeanNoise, PopulationEstimate
-from equisep.separation.pairs.confusion import Confusion
 from equisep.separation.pairs.directional import DIRECTED_CLASSES, AxisSums
 from equisep.separation.pca import Picture
 from equisep.separation.projections import Projections
@@ -64,18 +63,6 @@ class Spread:
         """How far class means moved between two readings, beyond the rounding of the means."""
         size = float(self.centers.means.norm())
         return self.projections.drift(rounding=ROUNDINGS * torch.finfo(torch.float64).eps * size)
-
-
-@dataclass(frozen=True, slots=True)
-class CenterCounts:
-    """Rows per class whose nearest training center is their own; rows where the classifier disagrees with it (NC4).
-
-    `confusion` counts the classes that rows are nearest to, where that was asked for.
-    """
-
-    hits: Int[Tensor, " k"]
-    disagreements: int | None
-    confusion: Confusion | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,45 +179,6 @@ def projected(
     return norms, along.T, None if other is None else other.T
 
 
-@dataclass(slots=True)
-class _Nearest:
-    """Nearest centers counted as rows come; the counts stay on the device, so that a GPU need not be waited for."""
-
-    space: ClassSubspace
-    task: SiteTask
-    hits: Int[Tensor, " k"] = field(init=False)
-    disagreements: Int[Tensor, ""] = field(init=False)
-    confusion: Confusion | None = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.hits = torch.zeros_like(self.space.counts)
-        self.disagreements = self.hits.new_zeros(())
-        self.confusion = Confusion(len(self.hits)) if self.task.confusion else None
-
-    def look(self, residuals: Float64[Tensor, "n r"], block: Block, y: Int[Tensor, " n"]) -> None:
-        guesses = nearest_centers(residuals, y, subspace=self.space)
-        if self.confusion is not None:
-            self.confusion.add(y, guesses)
-        else:
-            self.hits += torch.zeros_like(self.hits).index_add_(0, y, (guesses == y).to(self.hits.dtype))
-        if self.task.layer is not None:
-            scored = _scores(self.task.layer, block.whole()).argmax(dim=1)
-            self.disagreements += (scored.to(guesses.device) != guesses).sum()
-
-    def counts(self) -> CenterCounts:
-        hits = self.hits.cpu() if self.confusion is None else self.confusion.hits
-        disagreements = None if self.task.layer is None else int(self.disagreements)
-        return CenterCounts(hits, disagreements, self.confusion)
-
-
-def _scores(layer: nn.Linear, features: Shaped[Tensor, "n d"]) -> Float64[Tensor, "n k"]:
-    """Wh + b in float64: the bias belongs in it (NC4)."""
-    h = as_float64(features)
-    weight = layer.weight.detach().to(h.device, torch.float64)
-    result = h @ weight.T
-    return result if layer.bias is None else result + layer.bias.detach().to(h.device, torch.float64)
-
-
 class SampledSpread:
     """The spread of one data set, and beside it what folds and random labels show of its noise."""
 
@@ -307,7 +255,7 @@ class TrainSite:
     def _turn(self, own: SampledSpread) -> None:
         self.own, self.sums, task, main = own, None, self.task, own.main
         self.picture = Picture(main.centers.n, most=task.pictured, seed=task.seed)
-        self.nearest = _Nearest(main.subspace, task) if task.centers else None
+        self.nearest = NearestCounts(main.subspace, task.layer, task.confusion) if task.centers else None
         directed = task.directional and task.classes <= DIRECTED_CLASSES
         self.axes = AxisSums(main.subspace) if directed else None
         other = task.collapse and not same_for_collapse(main.subspace.counts, task.convention)
@@ -377,7 +325,7 @@ class TestSite:
         self.sums: GroupSums | None = GroupSums(
             classes=train.centers.classes, folds=task.folds, relabelings=self.task.relabelings
         )
-        self.nearest = _Nearest(train.subspace, task)
+        self.nearest = NearestCounts(train.subspace, task.layer, task.confusion)
 
     def first(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
         """First pass: sums, and nearest training centers."""
