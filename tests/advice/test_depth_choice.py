@@ -90,7 +90,7 @@ def test_what_is_neither_shown_to_be_as_good_nor_worse_is_not_recommended() -> N
     """Absence of evidence is none: with a small margin nothing is shown, and the advice says what would tell."""
     advice = advised([0.9, 0.9, 0.9], margin=0.001)
     assert advice.depth is None
-    assert str(advice).startswith("The evidence does not tell: test accuracy is highest at depth")
+    assert str(advice).startswith("The evidence does not tell: of all tried test accuracy is highest at depth")
     assert "cannot be told apart" in str(advice)
     assert advice.enough.seeds is not None or advice.enough.samples is not None or "Neither" in str(advice)
 
@@ -146,6 +146,7 @@ def test_depths_that_did_not_fit_are_left_out_with_a_sentence() -> None:
     assert advice.left_out == (0,)
     assert advice.depth == 4
     assert any(sentence.startswith("Depth 2 is left out: less than 99 %") for sentence in advice.sentences)
+    assert any("Final D, He & Su's guideline, is of all that count least at" in each for each in advice.sentences)
     (beware,) = [sentence for sentence in advice.sentences if sentence.startswith("Beware")]
     assert "higher test accuracy (9" in beware and "with `fit=0.97` they count" in beware
     counted = choose_depth(trials, tables, DepthSettings(depths=depths, seeds=SEEDS, margin=0.02, fit=0.97))
@@ -169,6 +170,7 @@ def test_nothing_fits_and_one_alone_fits() -> None:
     alone = choose_depth([trial(2, accuracy=0.9), trial(4)], tables, settings)
     assert alone.depth is None
     assert "depth 4 alone fits" in str(alone)
+    assert not any("guideline" in sentence or "a deeper network" in sentence for sentence in alone.sentences)
     gone = choose_depth([trial(2, diverged=1), trial(4, diverged=1)], [None, None], settings)
     assert "trainings diverged at every depth" in str(gone)
 

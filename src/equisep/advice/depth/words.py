@@ -64,7 +64,7 @@ def _answer(advice: DepthAdvice) -> str:
     accuracy = f"test accuracy {_percent(advice.trials[own.trial].mean_accuracy_test)} %"
     words = f"{_name(advice, own.trial).capitalize()}: {accuracy}, "
     if own.trial == advice.best:
-        words += "the highest of all tried"
+        words += f"the highest of all {_which(advice)}"
     else:
         words += f"{_points(own.shortfall)} below the best, {_name(advice, advice.best)} ({_percent(best.mean_accuracy_test)} %)"
     shallower = _shallower(advice, own.trial)
@@ -108,7 +108,7 @@ def _undecided(advice: DepthAdvice) -> str:
     assert advice.best is not None
     named = _depths(advice, [each.trial for each in open_ones])
     words = (
-        f"The evidence does not tell: test accuracy is highest at {_name(advice, advice.best)} "
+        f"The evidence does not tell: of all {_which(advice)} test accuracy is highest at {_name(advice, advice.best)} "
         f"({_percent(advice.trials[advice.best].mean_accuracy_test)} %), but no depth is shown to lie within "
         f"{_points(advice.margin)} of the best at {100 * advice.settings.level:g} %"
     )
@@ -130,20 +130,23 @@ def _edges(advice: DepthAdvice) -> Iterator[str]:
     depths = advice.settings.depths
     if advice.depth is not None and advice.depth == depths[0] and depths[0] > 1:
         yield f"Depth {depths[0]} is the least that was tried: a shallower network may do as well."
-    if advice.best is not None and advice.trials[advice.best].depth == depths[-1]:
-        yield f"Test accuracy is highest at the greatest depth tried, {depths[-1]}: a deeper network may be better."
+    several = len(advice.standings) > 1
+    if several and advice.best is not None and advice.trials[advice.best].depth == depths[-1]:
+        words = f"Of all depths {_which(advice)} test accuracy is highest at the greatest, {depths[-1]}"
+        yield f"{words}: a deeper network may be better."
 
 
 def _guideline(advice: DepthAdvice) -> Iterator[str]:
     """He & Su's guideline, the depth of the least final D, beside the answer."""
-    if advice.least is None:
+    if advice.least is None or len(advice.standings) < 2:
         return
     trial = advice.trials[advice.least]
     near = _depths(advice, advice.near_least)
-    words = f"Final D, He & Su's guideline, is least at {_name(advice, advice.least)} ({_short(trial.mean_last)}"
+    words = f"Final D, He & Su's guideline, is of all {_which(advice)} least at {_name(advice, advice.least)}"
+    words += f" ({_short(trial.mean_last)}"
     words += f"; {near} cannot be told from it)" if near else "), told from all others"
     if trial.depth == advice.settings.depths[-1]:
-        words += ", the greatest tried, beyond which it may fall further"
+        words += ", the greatest depth, beyond which it may fall further"
     if advice.recommended is None:
         yield f"{words}."
     elif trial.depth == advice.depth:
@@ -203,6 +206,11 @@ def _scope(advice: DepthAdvice) -> str:
 
 def _standing(advice: DepthAdvice, trial: int) -> Standing:
     return next(each for each in advice.standings if each.trial == trial)
+
+
+def _which(advice: DepthAdvice) -> str:
+    """Of what a depth is the best or the least: what was left out may be better still."""
+    return "that count" if advice.left_out else "tried"
 
 
 def _name(advice: DepthAdvice, index: int) -> str:

@@ -17,8 +17,8 @@ from equisep.report.terminal import View
 NOTHING = Summary(None, None, 0)
 CHOSEN = ">"  # stands before the recommended depth
 KEY = (
-    "train %, test %: accuracy, ± over seeds and test samples; last D: at the last layer before the classifier, with its "
-    "interval over seeds; depth*: effective depth, the layer from which on nearest class means separate the training data."
+    "train %, test %: accuracy, ± over seeds and test samples; last D: at the last layer before the classifier; depth*: "
+    "effective depth, the layer from which on nearest class means separate the training data; intervals: over seeds."
 )
 
 
