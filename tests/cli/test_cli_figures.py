@@ -137,7 +137,7 @@ def test_strict_is_content_where_every_claim_holds(place: Path) -> None:
 def test_list_names_all_with_their_state(place: Path) -> None:
     rows = read(equisep("figures", "list", "--from", "mine.py", "--store", "runs", "--json", folder=place))
     states = {row["id"]: row["state"] for row in rows}
-    assert len(rows) == 41
+    assert len(rows) == 42
     assert (states["mine/depths"], states["he2023/fig1"], states["galanti2022/bound"]) == ("run", "not run", "not run")
     assert rows[-1]["claims"] == {"held": 1, "not held": 1, "indicated": 0, "not run": 0}
     assert all(row["title"] for row in rows)
