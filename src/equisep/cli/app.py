@@ -24,6 +24,7 @@ COMMANDS = {
     "rank": "Which model's features serve my labels.",
     "law": "Print the laws of a saved profile.",
     "history": "Print the law over the epochs of a tracked training.",
+    "noise": "How much noise on its weights a model bears.",
     "cut": "Shorten a model after a layer, or learn that it has no redundancy.",
     "compare": "Print what differs between saved profiles.",
     "depth": "Which depth: train several on your data, recommend one.",

@@ -1,0 +1,123 @@
+"""`equisep noise`: how much noise on its weights a model of the user's bears, and which layer bears least."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import redirect_stdout
+from typing import Annotated, Any
+
+import typer
+
+from equisep.cli.console import in_options, options_of, out, print_json, progress_bars, reported, say
+from equisep.cli.data import DataFlags, measured_data
+from equisep.cli.options import (
+    DATA,
+    READ,
+    Channels,
+    Checkpoint,
+    DataFolder,
+    Device,
+    Json,
+    Model,
+    Normalize,
+    PerClass,
+    Prepare,
+    Quiet,
+    Resize,
+    Sites,
+    asked_sites,
+)
+from equisep.errors import DataError, InputError
+from equisep.files import encode
+
+
+@reported
+def noise(
+    model: Model,
+    data: Annotated[
+        str,
+        typer.Option("--data", help="Training and test data, as in `measure`.", rich_help_panel=DATA),
+    ],
+    checkpoint: Checkpoint = None,
+    data_dir: DataFolder = None,
+    tokenizer: Annotated[
+        str | None,
+        typer.Option("--tokenizer", help="Text only: a Hugging Face name or folder.", rich_help_panel=DATA),
+    ] = None,
+    prepare: Prepare = None,
+    resize: Resize = None,
+    channels: Channels = None,
+    normalize: Normalize = None,
+    per_class: PerClass = None,
+    batch_size: Annotated[
+        int, typer.Option("--batch-size", min=1, help="Samples per batch.", rich_help_panel=DATA)
+    ] = 100,
+    sigmas: Annotated[
+        str | None,
+        typer.Option("--sigmas", help="Sizes of the noise over each tensor's norm.", show_default="0.01 to 1"),
+    ] = None,
+    draws: Annotated[int, typer.Option("--draws", min=1, help="How often noise is drawn.")] = 5,
+    layers: Annotated[bool, typer.Option("--layers/--no-layers", help="Also noise on one layer at a time.")] = True,
+    sites: Sites = None,
+    reduction: Annotated[
+        str | None,
+        typer.Option("--reduction", help="As in `measure`.", rich_help_panel=READ, show_default="auto"),
+    ] = None,
+    seed: Annotated[
+        int,
+        typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of the factory's weights, the sample and the noise."),
+    ] = 0,
+    device: Device = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Add noise to the weights of a model of yours: when its accuracy falls, what becomes of the law, which layer is fragile.
+
+    [bold]equisep noise --model mynet:Net --checkpoint net.pt --data mine.npz[/]
+    """
+    import torch
+
+    from equisep.advice.noise import weight_noise
+    from equisep.devices import usable_device
+    from equisep.models import loaded_model, loading_words
+    from equisep.report.advice.noise import render_noise
+
+    if device is not None:
+        usable_device(device, asked="--device")
+    flags = DataFlags(
+        data=data, split="both", batch_size=batch_size, seed=seed, data_dir=data_dir, per_class=per_class, prepare=prepare,
+        resize=resize, channels=channels, normalize=normalize, tokenizer=tokenizer,
+    )  # fmt: skip
+    given: dict[str, Any] = {
+        "sigmas": None if sigmas is None else _numbers(sigmas),
+        "sites": asked_sites(sites) if sites else None,
+        "reduction": reduction,
+    }
+    say(loading_words(model, checkpoint=checkpoint), quiet=quiet)
+    torch.manual_seed(seed)  # a factory draws its weights from it
+    with redirect_stdout(sys.stderr):  # what the user's code prints is no result
+        loaded = loaded_model(model, checkpoint=checkpoint)
+    with progress_bars(quiet=quiet) as progress:
+        source = measured_data(flags, model=model, progress=progress)
+        say(source.words, quiet=quiet)
+        if source.test is None:
+            raise DataError(f"`noise` asks for accuracy on test data, and `--data {data}` holds none.")
+        with redirect_stdout(sys.stderr):
+            answer = weight_noise(
+                loaded.model, source.train, source.test, draws=draws, layers=layers, seed=seed, device=device,
+                progress=progress, **{name: value for name, value in given.items() if value is not None},
+            )  # fmt: skip
+    options = options_of(noise)
+    if json:
+        print_json({"answer": in_options(answer.sentence, options), **encode(answer, nonfinite="null")})
+    else:
+        out.print(render_noise(answer, lambda text: in_options(text, options)))
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError as error:
+        raise InputError(
+            f"`--sigmas` takes numbers with commas between them, such as 0.1,0.2; found `{text}`."
+        ) from error
