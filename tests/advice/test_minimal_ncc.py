@@ -16,7 +16,13 @@ def test_some_network_is_enough_and_all_of_them_stand_beside() -> None:
     assert found.best[2] == pytest.approx(0.08)
     words = minimal_ncc_sentence(found)
     assert words.startswith("Minimal NCC depth: at most 4 (3 hidden layers). 1 of 2 networks of that depth")
-    assert "none of depth 2 has" in words and "All networks of depth 8 have" in words and "upper estimate" in words
+    assert "none of depth 2 has" in words and "All of depth 8 or more have." in words and "upper estimate" in words
+
+
+def test_deeper_networks_that_do_not_separate_are_not_passed_over() -> None:
+    found = minimal_ncc_depth({2: [1.0, 0.9], 4: [1.0, 1.0], 8: [1.0, 0.5]})
+    assert (found.depth, found.every) == (2, 4)
+    assert "the least depth tried. All networks of depth 4 have, not all deeper ones." in minimal_ncc_sentence(found)
 
 
 def test_not_reached_is_said() -> None:

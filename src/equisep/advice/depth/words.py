@@ -47,7 +47,11 @@ def _every(found: MinimalNccDepth) -> str:
     fewer = [
         depth for depth in found.networks if depth > found.every and found.separated[depth] < found.networks[depth]
     ]
-    return f" All networks of depth {found.every} have{', and not all deeper ones' if fewer else ' and of all greater depths'}."
+    return (
+        f" All networks of depth {found.every} have, not all deeper ones."
+        if fewer
+        else f" All of depth {found.every} or more have."
+    )
 
 
 def _answer(advice: DepthAdvice) -> str:
