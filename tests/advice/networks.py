@@ -21,12 +21,12 @@ class Skip(nn.Module):
 
 
 class SmallResNet(nn.Module):
-    """A stem, three residual blocks, pooling and a linear classifier."""
+    """A stem, two residual blocks, pooling and a linear classifier."""
 
     def __init__(self) -> None:
         super().__init__()
         self.stem = nn.Conv2d(1, 4, 3, padding=1)
-        self.blocks = nn.Sequential(*(Skip(4) for _ in range(3)))
+        self.blocks = nn.Sequential(*(Skip(4) for _ in range(2)))
         self.fc = nn.Linear(4, 3)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -41,7 +41,7 @@ class Encoder(nn.Module):
         super().__init__()
         self.embed = nn.Embedding(20, 8)
         layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
-        self.encoder = nn.TransformerEncoder(layer, 3, enable_nested_tensor=False)
+        self.encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
         self.fc = nn.Linear(8, 3)
 
     def forward(self, ids: Tensor, key_padding_mask: Tensor) -> Tensor:

@@ -96,6 +96,17 @@ def cut(
     classes: Annotated[
         int | None, typer.Option("--classes", help="K, where the model's output does not tell.", rich_help_panel=READ)
     ] = None,
+    memory: Annotated[
+        float | None,
+        typer.Option(
+            "--memory",
+            help="GiB of features to keep, and of linear heads.",
+            rich_help_panel=READ,
+            show_default="1",
+            min=0.0,
+            max=2.0**20,
+        ),
+    ] = None,
     seed: Annotated[
         int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of the factory's weights and the sample.")
     ] = 0,
@@ -130,6 +141,7 @@ def cut(
     with redirect_stdout(sys.stderr):  # what the user's code prints is no result
         loaded = loaded_model(model, checkpoint=checkpoint)
     given: dict[str, Any] = {"reduction": reduction, "classes": classes, "sites": asked_sites(sites) if sites else None}
+    given["memory"] = None if memory is None else int(memory * 2**30)
     with progress_bars(quiet=quiet) as progress:
         source = measured_data(flags, model=model, progress=progress)
         say(source.words, quiet=quiet)

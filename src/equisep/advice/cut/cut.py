@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -18,8 +19,9 @@ from equisep.advice.cut.layers import JudgedHeads, Layers, Question
 from equisep.advice.cut.shorten import WHOLE, Example, save_program, shortened
 from equisep.advice.paired_hits import PairedLoss
 from equisep.data.feed import Feed, Unpack
+from equisep.devices import usable_device
 from equisep.errors import InputError, ModelError, did_you_mean
-from equisep.measuring.measure import home_of, placed
+from equisep.measuring.measure import home_of
 from equisep.measuring.notes import Notes
 from equisep.measuring.options import MEMORY, Options
 from equisep.measuring.plan import Plan
@@ -118,7 +120,8 @@ def cut_model(
                    is shown to lose at most `within` points of test accuracy, by one-sided paired bounds at `level`.
     head           `centers`, the nearest class mean of the training features, or `linear`, a ridge regression onto the classes
                    in closed form, its penalty chosen by generalized cross-validation. Neither is trained by steps.
-    sites, reduction, classes, epsilon, memory, unpack, device     as in `measure`; features must be one row a sample.
+    sites, reduction, classes, epsilon, memory, unpack     as in `measure`; features must be one row a sample.
+    device         cut a copy of the model there: graphs run, and are saved, for the device that they were made on.
 
     The model is read in `eval`, and left as it was. Where torch.export cannot take the model, `answer.stopped` says which module
     stopped it; `Cut.early_exit` ends its forward pass all the same.
@@ -137,7 +140,8 @@ def cut_model(
         memory=MEMORY if memory is None else memory,
     )
     site = None if after is None else one_site(model, after)
-    with placed(model, device), random_state_kept(train, test):
+    model = _on_device(model, device)
+    with random_state_kept(train, test):
         where, dtype = home_of(model)
         feeds = [
             Feed(data, what=what, device=where, dtype=dtype, unpack=unpack)
@@ -189,6 +193,20 @@ def _check(model: object, head: str, within: float, level: float) -> None:
         raise InputError(f"`within` is points of test accuracy, 0 or more and below 100; found {within!r}.")
     if not 0.5 < level < 1:
         raise InputError(f"`level` is the confidence of a one-sided bound, above 0.5 and below 1; found {level!r}.")
+
+
+def _on_device(model: nn.Module, device: str | torch.device | None) -> nn.Module:
+    """The model, or a copy of it on another device: a graph is bound to the device on which it was made."""
+    home = home_of(model)[0]
+    there = home if device is None else usable_device(device, asked="cut")
+    if there == home:
+        return model
+    try:
+        return deepcopy(model).to(there)
+    except RuntimeError as error:
+        raise ModelError(
+            f"`{type(inner(model)).__name__}` could not be copied to {there}: {error} Move it there, and leave `device` out."
+        ) from error
 
 
 def _options(heads: JudgedHeads, layers: Layers, level: float) -> list[CutOption]:

@@ -112,7 +112,7 @@ class Question:
         depth = effective_depth([0.0, *ncc.values()], epsilon=self.options.epsilon) if whole else None
         padding = self._padding(plan)
         readouts = {
-            site: Readout(site, plan.reduction, padding, made).eval()
+            site: Readout(site, plan.reduction, padding, made).to(home_of(self.model)[0]).eval()
             for site, made in self._heads(plan, passes, head).items()
         }
         judge = _Judge(plan, readouts)
