@@ -10,6 +10,7 @@ penalty chosen on every fifth training sample), scored on the held-out part, whi
 how many of those with m ≥ 10 have one below 1 − 1/K. `shots` are those of the chosen layer. `gap`: the best logistic
 accuracy of any layer less that of the chosen one, in points; the best of many noisy numbers is too high, so `apart` says whether
 McNemar's test tells the two layers apart.
+`results/few_shot_first.json` is the first run, of 100 images per class in both parts; all of them are drawn there at m = 100.
 `seen`: the same where the training part are images that the network was trained on.
 
 EQUISEP_DATA holds the data and weights of `examples/cifar_resnet.py` and `examples/sentence_encoder.py`, and mnist.npz;

@@ -28,7 +28,8 @@ def committed(name: str) -> dict[str, Any]:
 
 def test_the_page_is_made_from_the_committed_results(made: Any) -> None:
     page = made("make_page")
-    assert page["PAGE"].read_text(encoding="utf-8") == page["page"](), "run simulations/make_page.py"
+    for name in ("PAGE", "ADVICE"):
+        assert page[name].read_text(encoding="utf-8") == page["page"](page[name]), "run simulations/make_page.py"
 
 
 def test_two_slopes_are_called_of_one_slope_in_at_most_5_percent() -> None:
@@ -116,3 +117,19 @@ def test_a_small_run_of_the_population(made: Any) -> None:
     assert row["plain"] < 0.9
     law = population["one_law"]((population["Case"](4, 40, 200), 0.1, 4, 1))
     assert law["rho"] == pytest.approx(0.5, abs=0.02)
+
+
+def test_the_few_shot_certificate_is_above_every_error_and_the_page_says_what_it_promises() -> None:
+    content = committed("few_shot")
+    (summary,) = content["tables"]["summary"]
+    assert content["draws"] >= 100
+    assert summary["all_above"] == summary["all_cells"]  # proven: what is left is the noise of the draws
+    rows = [*content["tables"]["pairs"], *content["tables"]["seen"]]
+    assert summary["pairs"] == 10
+    for name in ("few_shot", "few_shot_first"):
+        tables = committed(name)["tables"]
+        assert tables["summary"][0]["within_1_point"] == sum(row["gap"] <= 1 for row in tables["pairs"])
+    for row in rows:
+        errors, bounds = ([shot[name] for shot in row["shots"]] for name in ("error", "certificate"))
+        assert all(error <= bound for error, bound in zip(errors, bounds, strict=True))
+        assert row["gap"] >= 0

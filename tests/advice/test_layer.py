@@ -168,7 +168,10 @@ def test_sentences_say_what_the_numbers_say() -> None:
     assert fitted.fitted
     assert "cannot say which layer is best" in fitted.sentence
     assert "Layer 2 of 2 (b.2) scores highest on the latter, 89.0 %" in fitted.sentence
-    assert "at most 45.0 % (10)" in advised(one, close).sentences[2]
+    assert (
+        "m = 1, 10 samples per class err there on 40.0, 20.0 % of the test samples" in advised(one, close).sentences[1]
+    )
+    assert "at most 45.0 % (m = 10)" in advised(one, close).sentences[2]
     vague = replace(one, few_shot=tuple(replace(shot, certificate=0.8) for shot in one.few_shot))
     assert "promises nothing here: up to m = 10 it is not below chance, 50.0 %" in advised(vague, close).sentences[2]
 

@@ -21,7 +21,7 @@ from equisep.measuring.notes import Notes
 from equisep.measuring.options import MEMORY, Options
 from equisep.measuring.plan import Plan
 from equisep.progress import Progress, silent
-from equisep.results import Reading
+from equisep.results import Note, Reading
 from equisep.separation.nearest import nearest_points
 from equisep.separation.probes import (
     ProbeRows,
@@ -50,7 +50,7 @@ from equisep.taps import (
 Look = Callable[[str, ProbeRows], None]
 SHOTS = (1, 5, 10, 50, 100)  # samples per class
 DRAWS = 20
-MOST_LABELS = 2**16  # labels are the user's own: the width of the model's output says nothing of them
+MOST_LABELS = 2**20  # labels are the user's own: the width of the model's output says nothing of them
 HELD_OUT = 5  # of the samples of each class every fifth is held out where no test data are given
 
 
@@ -127,7 +127,7 @@ def read_model(
         choose(model, sites)
     options = Options(
         sites=site_record(sites), calls=calls, reduction="auto" if how is None else how.name, reading=reading,
-        classes=MOST_LABELS, memory=MEMORY if memory is None else memory, seed=seed,
+        metrics=(), classes=MOST_LABELS, memory=MEMORY if memory is None else memory, seed=seed,
     )  # fmt: skip
     notes = Notes()
     with random_state_kept(train, test):
@@ -140,6 +140,10 @@ def read_model(
         plan = plan_for(model, feeds[0], feeds[1] if len(feeds) > 1 else None, sites, how, options, notes)
         results = _results(plan, feeds, wanted, draws, look=look, notes=notes, progress=progress)
     notes.extend(note for feed in feeds for note in feed.notes.values())
+    if plan.probe.reason:
+        other = next(grain for grain in plan.probe.grains if grain != plan.probe.grain)
+        text = f"The {plan.probe.grain} are probed, since {plan.probe.reason}; `sites='{other}'` probes the {other}."
+        notes = Notes((Note("grain", text), *(note for note in notes.ranked() if note.code != "grain")))
     return _chosen(
         name or type(inner(model)).__name__,
         results,

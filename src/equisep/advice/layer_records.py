@@ -160,8 +160,11 @@ def few_shot_words(advice: LayerAdvice) -> tuple[str, ...]:
     shots = advice.chosen.few_shot
     if not shots:
         return ("Few shots were left out: a class has no training sample to spare.",)
-    errors = ", ".join(f"{percent(each.error)} % ({each.m})" for each in shots)
-    first = f"Nearest centers of m samples per class err there on {errors} (m), in the mean of {advice.draws} draws."
+    sizes, errors = (", ".join(words) for words in zip(*((str(s.m), percent(s.error)) for s in shots), strict=True))
+    first = (
+        f"Nearest centers of m = {sizes} samples per class err there on {errors} % of the {advice.held_out}, classes counted "
+        f"alike, in the mean of {advice.draws} draws."
+    )
     kept = [each for each in shots if each.certificate < advice.chance]
     if not kept:
         second = (
@@ -169,7 +172,7 @@ def few_shot_words(advice: LayerAdvice) -> tuple[str, ...]:
             f"{percent(advice.chance)} %."
         )
     else:
-        promised = ", ".join(f"{percent(each.certificate)} % ({each.m})" for each in kept)
+        promised = ", ".join(f"{percent(each.certificate)} % (m = {each.m})" for each in kept)
         second = (
             f"Certified for the mean over all draws: at most {promised}; chance errs on {percent(advice.chance)} %."
         )

@@ -17,7 +17,7 @@ from equisep.report.plots import LINE_COLORS, plain_text, save_figure
 from equisep.report.tables import plain_table
 from equisep.report.terminal import View, notes_block
 
-NARROW, WIDE = 14, 112  # of the column of names, and the terminal from which on all columns have room
+NARROW, WIDE = 18, 120  # of the column of names, and the terminal from which on all columns have room
 SHOWN = (1, 10, 100)  # few shots that have a column
 _DROPPED = ("dim", "95 %", "error 1")  # where there is no room
 _LEGEND = (

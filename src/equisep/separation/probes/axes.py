@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from equisep.errors import InputError
-from equisep.separation.blocks import column_pieces
+from equisep.separation.blocks import column_pieces, with_float64
 from equisep.separation.group_sums import class_sums
 from equisep.separation.stream import ClassScatter
 from equisep.separation.subspace import EPS64
@@ -63,6 +63,8 @@ def probe_rows(
             f"A probe decomposes a matrix of side min(samples, features), at most {MOST_AXES}; found {n} samples of {d} "
             "features. Draw fewer samples per class, or reduce the features (`reduction='mean'`, say)."
         )
+    train, test = ([with_float64(part) for part in parts] for parts in (train, test))
+    labels, labels_test = labels.to(train[0].device), labels_test.to(train[0].device)
     sides = _by_features if d <= n else _by_samples
     values, z, z_test = sides(train, labels, test, classes=classes)
     return ProbeRows(z, labels, z_test, labels_test, values, classes)
