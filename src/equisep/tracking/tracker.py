@@ -34,8 +34,7 @@ class Tracker:
     >>> for epoch in range(1, epochs + 1):
     ...     train_one_epoch(model, loader, optimizer)
     ...     tracker.epoch(epoch)
-    ...     if tracker.settled:
-    ...         break
+    >>> print(tracker.settled.reason)
 
     model       as in `equisep.measure`; it is read where it is, and may be compiled, wrapped or moved later
     batches     the training data: a loader, a data set, a pair (X, Y), or any iterable of batches that can be read again.

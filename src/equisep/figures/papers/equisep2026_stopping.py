@@ -50,7 +50,8 @@ def _costs(series: str) -> tuple[Claim, ...]:
     return (
         Claim(f"{title}: law settled costs at most {MOST_LOST:g} points of test accuracy against the whole schedule",
               "at most", of, "lost_law", MOST_LOST, place="what does it cost?"),
-        Claim(f"{title}: law settled in 10 readings does", "at most", of, "lost_law10", MOST_LOST, place="what does it cost?"),
+        Claim(f"{title}: law settled in 10 readings costs at most {MOST_LOST:g} points against the whole schedule", "at most",
+              of, "lost_law10", MOST_LOST, place="what does it cost?"),
         Claim(f"{title}: law settled costs at most {MOST_LOST:g} points more than early stopping on validation loss",
               "at most", of, "behind_law", MOST_LOST, place="against validation loss"),
     )  # fmt: skip
