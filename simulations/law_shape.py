@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from _table import Rows, finish, rate
+from _table import Job, Rows, finish, rate
 from equisep.figures.catalogue import all_figures
 from equisep.law import fit_law, two_slopes
 from equisep.runs.record import recorded_evidence
@@ -73,35 +73,33 @@ def called(line: Array, draws: int, rng: np.random.Generator, *, kind: str | Non
     return hits
 
 
-def false_alarms(draws: int) -> Rows:
+def false_alarms(sites: int, draws: int) -> Rows:
     """Two slopes called of curves that have one."""
     rows: list[dict[str, Any]] = []
-    for sites in SITES:
-        line = SLOPE * np.arange(sites)
-        cases: list[tuple[str | None, float]] = [(None, 1.0)]
-        cases += [(kind, share) for kind in covariances(sites) for share in (0.0, 0.3, 1.0)]
-        for kind, share in cases:
-            rng = np.random.default_rng([sites, len(rows)])
-            hits = called(line, draws, rng, kind=kind, size=0.1, wiggle=0.1 * share)
-            now, bic = hits.T
-            rows.append(
-                {"sites": sites, "sampling": kind, "wiggle": share, "two_slopes": rate(now), "bic_above_6": rate(bic)}
-            )
+    line = SLOPE * np.arange(sites)
+    cases: list[tuple[str | None, float]] = [(None, 1.0)]
+    cases += [(kind, share) for kind in covariances(sites) for share in (0.0, 0.3, 1.0)]
+    for kind, share in cases:
+        rng = np.random.default_rng([sites, len(rows)])
+        hits = called(line, draws, rng, kind=kind, size=0.1, wiggle=0.1 * share)
+        now, bic = hits.T
+        rows.append(
+            {"sites": sites, "sampling": kind, "wiggle": share, "two_slopes": rate(now), "bic_above_6": rate(bic)}
+        )
     return rows
 
 
-def power(draws: int) -> Rows:
+def power(sites: int, draws: int) -> Rows:
     """Two slopes called of curves whose slope halves at the middle."""
     rows: list[dict[str, Any]] = []
-    for sites in SITES:
-        depth = np.arange(sites)
-        line = SLOPE * depth + 0.3 * np.maximum(0, depth - sites // 2)
-        for size in (0.05, 0.1, 0.2):
-            for kind in (None, "white", "ar 0.9"):
-                rng = np.random.default_rng([sites, len(rows)])
-                wiggle = size if kind is None else 0.0
-                hits = called(line, draws, rng, kind=kind, size=size, wiggle=wiggle)
-                rows.append({"sites": sites, "sampling": kind, "deviation": size, "two_slopes": rate(hits[:, 0])})
+    depth = np.arange(sites)
+    line = SLOPE * depth + 0.3 * np.maximum(0, depth - sites // 2)
+    for size in (0.05, 0.1, 0.2):
+        for kind in (None, "white", "ar 0.9"):
+            rng = np.random.default_rng([sites, len(rows)])
+            wiggle = size if kind is None else 0.0
+            hits = called(line, draws, rng, kind=kind, size=size, wiggle=wiggle)
+            rows.append({"sites": sites, "sampling": kind, "deviation": size, "two_slopes": rate(hits[:, 0])})
     return rows
 
 
@@ -133,24 +131,16 @@ def curves(sites: int, draws: int, rng: np.random.Generator) -> Mapping[str, Arr
     return given
 
 
-def laws(draws: int) -> Rows:
+def laws(sites: int, draws: int) -> Rows:
     """The verdict `law`, and beside it how often two slopes are called of the same curves without folds."""
     rows: list[dict[str, Any]] = []
-    for sites in (4, *SITES):
-        for name, logs in curves(sites, draws, np.random.default_rng(sites)).items():
-            fits = [fit_law(np.exp(row)) for row in logs]
-            passed = [fit.verdict == "law" for fit in fits]
-            bent = [bool(fit.two_slopes and fit.two_slopes.clear) for fit in fits]
-            unbent = [law and not two for law, two in zip(passed, bent, strict=True)]
-            rows.append(
-                {
-                    "sites": sites,
-                    "curve": name,
-                    "law": rate(passed),
-                    "two_slopes": rate(bent),
-                    "law_unbent": rate(unbent),
-                }
-            )
+    for name, logs in curves(sites, draws, np.random.default_rng(sites)).items():
+        fits = [fit_law(np.exp(row)) for row in logs]
+        passed = [fit.verdict == "law" for fit in fits]
+        bent = [bool(fit.two_slopes and fit.two_slopes.clear) for fit in fits]
+        unbent = [law and not two for law, two in zip(passed, bent, strict=True)]
+        rates = {"law": rate(passed), "two_slopes": rate(bent), "law_unbent": rate(unbent)}
+        rows.append({"sites": sites, "curve": name, **rates})
     return rows
 
 
@@ -183,15 +173,19 @@ def neighbors(rows: Any) -> float:
     return round(float(((r[:, 1:] * r[:, :-1]).sum(axis=1) / (r**2).sum(axis=1)).mean()), 3)
 
 
-def tables(draws: int) -> Mapping[str, Rows]:
-    """Everything."""
-    return {
-        "false_alarms": false_alarms(draws),
-        "power": power(draws),
-        "laws": laws(draws),
-        "recorded": recorded(draws),
-    }
+def jobs(draws: int) -> list[Job]:
+    """Everything, by number of sites."""
+    listed = [
+        Job(name, make, (sites, draws), cost=cost * sites)
+        for name, make, every, cost in (
+            ("false_alarms", false_alarms, SITES, 3.0),
+            ("power", power, SITES, 1.0),
+            ("laws", laws, (4, *SITES), 2.0),
+        )
+        for sites in every
+    ]
+    return [*listed, Job("recorded", recorded, (draws,), cost=50.0)]
 
 
 if __name__ == "__main__":
-    finish("law_shape", tables, draws=DRAWS)
+    finish("law_shape", jobs, draws=DRAWS)

@@ -15,14 +15,13 @@ printed all the same. `same_n`: how often that holds the mean difference of sets
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 
-from _table import Rows, finish, rate
+from _table import Job, Rows, finish, rate
 from equisep.compare import compare_profiles, paired
 from equisep.law import fit_law, judged_by_folds
 from equisep.results import Profile, SampleOrder, SiteReading
@@ -34,7 +33,7 @@ SITES, FOLDS, DRAWS = 5, 10, 1_000
 RHOS = (0.5, 0.6)
 DEVIATIONS = np.array([[0.1, -0.15, 0.05, 0.1, -0.1], [-0.1, 0.1, 0.1, -0.15, 0.05]])
 ALONG = 0.8  # correlation of the noise from site to site
-FEW = 200  # features up to which the plain formula is quicker
+FEW = 30  # features up to which the plain formula is quicker
 Labels = np.ndarray[Any, np.dtype[np.int64]]
 Array = np.ndarray[Any, np.dtype[np.floating[Any]]]
 
@@ -249,12 +248,15 @@ def counts_words(counts: tuple[int, ...]) -> str:
     return f"{len(counts)} × {counts[0]}" if len(set(counts)) == 1 else ", ".join(map(str, counts))
 
 
-def tables(draws: int) -> Mapping[str, Rows]:
+def jobs(draws: int) -> list[Job]:
     """All setups."""
-    torch.set_num_threads(1)
     setups = {"coverage": SETUPS, "apart": APART}
-    return {name: [row for setup in each for row in coverage(setup, draws)] for name, each in setups.items()}
+    return [
+        Job(name, coverage, (setup, draws), cost=setup.n * min(setup.dim, FEW))
+        for name, each in setups.items()
+        for setup in each
+    ]
 
 
 if __name__ == "__main__":
-    finish("paired", tables, draws=DRAWS)
+    finish("paired", jobs, draws=DRAWS)

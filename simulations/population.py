@@ -10,15 +10,15 @@ them what lost: 1/D = 1/plain − 1/chance.
 *Laws.* Eight sites of the same samples, x_l = μ + ρ^{l/2} ε with ρ = 0.5, so that D falls by half from site to site. How often
 the intervals of ρ and of the half-life cover, of the corrected law and of the plain one.
 
-    PYTHONPATH=src python simulations/population.py --save [--draws 1000] [--workers 2]
+*Bootstrap.* The intervals that `measure(…, intervals="bootstrap")` and profiles of earlier versions have.
+
+    PYTHONPATH=src OMP_NUM_THREADS=1 python simulations/population.py --save [--draws 1000] [--jobs 16] [--minutes 8 --out FOLDER]
 """
 
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,19 +26,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from _table import Rows, finish, rate
-from equisep.law import fit_law, law_intervals
+from _table import Job, Rows, finish, rate
+from equisep.law import fit_law, law_intervals, steadied
 from equisep.law.population import corrected, corrected_law
-from equisep.law.quantiles import student_quantile
-from equisep.separation import Assignments, SiteTask, TrainSite
+from equisep.law.quantiles import normal_quantile, student_quantile
+from equisep.separation import PAPER, Assignments, SiteTask, TrainSite
 from equisep.separation.fuzziness import fuzziness_of
+from equisep.separation.noise.bootstrap import bootstrap_weights, reweighted_fuzziness
 from equisep.separation.subspace import AS_GIVEN
 
 DRAWS, FEWER = 1_000, 300  # of the latter where n·d exceeds a million
 EACH = 50  # samples of one population
-FOLDS, LABELINGS = 10, 5
+FOLDS, LABELINGS, RESAMPLES = 10, 5, 200
 POWERS = {"flat": 0.0, "decaying": 0.5, "steep": 1.0}
-SHARES = (0.1, 0.3, 1.0, 2.0, 10.0)  # D over its chance level
+SHARES = (0.1, 0.3, 1.0, 2.0, 3.0, 10.0)  # D over its chance level
 SITES, RHO = 8, 0.5
 
 
@@ -80,8 +81,8 @@ BEYOND = (
     Case(10, 100, 1000, "steep"),
     Case(10, 100, 1000, "decaying", kind="heavy"),
     Case(10, 100, 1000, "decaying", kind="unlike"),
-    Case(10, 8192, 1000, "decaying"),
-    Case(100, 500, 5000, "flat"),
+    Case(10, 8192, 150, "decaying"),
+    Case(100, 500, 5000),
 )
 
 
@@ -148,15 +149,15 @@ def measured(x: Tensor, y: Tensor, classes: int) -> dict[str, Any]:
         plain=plain,
         chance=found.chance,
         counts=torch.bincount(y, minlength=classes).tolist(),
-        second_order=found.population.second_order,
+        excess=found.population.excess,
+        chance_error=found.population.chance_error,
     )
-    return {"plain": plain, "folds": found.replicates, "record": record, "chance": found.chance or math.inf}
+    folds = steadied(found.replicates, found.population.excess)
+    return {"plain": plain, "folds": folds, "record": record, "chance": found.chance or math.inf}
 
 
-def one_case(job: tuple[Case, float, int, int]) -> dict[str, Any]:
+def one_case(case: Case, share: float, draws: int, seed: int) -> Rows:
     """All draws of one case at one share of the chance level."""
-    case, share, draws, seed = job
-    torch.set_num_threads(1)
     make = torch.Generator().manual_seed(seed)
     found: list[list[dict[str, Any]]] = []
     for begin in range(0, draws, EACH):
@@ -165,7 +166,7 @@ def one_case(job: tuple[Case, float, int, int]) -> dict[str, Any]:
         for _ in range(min(EACH, draws - begin)):
             noise, y = samples(case, who, make)
             found[-1].append(measured(who.means[y] + noise, y, case.classes))
-    return summary(case, share, who.truth, found)
+    return [summary(case, share, who.truth, found)]
 
 
 def summary(case: Case, share: float, truth: float, parts: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
@@ -202,10 +203,8 @@ def jackknife_error(folds: Sequence[float]) -> float:
     return math.sqrt(float(((logs - logs.mean()) ** 2).sum()) * (FOLDS - 1) / FOLDS)
 
 
-def one_law(job: tuple[Case, float, int, int]) -> dict[str, Any]:
+def one_law(case: Case, share: float, draws: int, seed: int) -> Rows:
     """Laws of eight sites, D of the first at a share of its chance level."""
-    case, share, draws, seed = job
-    torch.set_num_threads(1)
     make = torch.Generator().manual_seed(seed)
     tries = []
     who = population(case, share, make)
@@ -219,7 +218,7 @@ def one_law(job: tuple[Case, float, int, int]) -> dict[str, Any]:
     half = math.log(2) / math.log(1 / RHO)
     ratios = np.array([plain.rho for plain, _ in tries])
     middle = float(np.exp(np.log(ratios).mean()))
-    return {
+    row = {
         "classes": case.classes, "dim": case.dim, "n": case.n, "spectrum": case.spectrum, "share": share, "draws": draws,
         "no_law": rate([law is None or "rho" not in law.intervals for _, law in tries]),
         "all_sites": rate([law is not None and len(law.curve) == SITES for _, law in tries]),
@@ -230,41 +229,65 @@ def one_law(job: tuple[Case, float, int, int]) -> dict[str, Any]:
         "plain_rho_covers_truth": rate([_inside(plain.intervals["rho"], RHO) for plain, _ in tries]),
         "plain_rho_covers_this_size": rate([_inside(plain.intervals["rho"], middle) for plain, _ in tries]),
     }  # fmt: skip
+    return [row]
+
+
+def one_bootstrap(case: Case, share: float, draws: int, seed: int) -> Rows:
+    """Intervals of plain D by bootstrap of 200 resamples: do they cover the mean of ln D over samples of this size, and D?"""
+    make = torch.Generator().manual_seed(seed)
+    hits: list[tuple[bool, bool]] = []
+    for begin in range(0, draws, EACH):
+        who = population(case, share, make)
+        logs, errors = [], []
+        for draw in range(min(EACH, draws - begin)):
+            noise, y = samples(case, who, make)
+            x, rank = who.means[y] + noise, min(case.classes - 1, case.dim)
+            weights = bootstrap_weights(y, resamples=RESAMPLES, seed=draw)
+            given = {"classes": case.classes, "rank": rank, "convention": PAPER}
+            values = reweighted_fuzziness(x, y, weights=weights, **given)
+            plain = reweighted_fuzziness(x, y, weights=torch.ones_like(weights[:1]), **given)
+            logs.append(float(plain.log()))
+            errors.append(float(values.log().std()))
+        reach = normal_quantile(0.975) * np.array(errors)
+        off = [abs(np.array(logs) - truth) for truth in (np.mean(logs), math.log(who.truth))]
+        hits += zip(off[0] <= reach, off[1] <= reach, strict=True)
+    own, true = np.array(hits).T
+    row = {
+        "classes": case.classes, "dim": case.dim, "n": case.n, "spectrum": case.spectrum, "odds": case.odds, "kind": case.kind,
+        "share": share, "draws": len(hits), "covers_this_size": rate(own), "covers_truth": rate(true),
+    }  # fmt: skip
+    return [row]
 
 
 def _inside(interval: Any, value: float) -> bool:
     return bool(interval.low <= value <= interval.high)
 
 
-def jobs(draws: int) -> Iterator[tuple[str, Case, float, int, int]]:
-    """Every entry of the tables, the dear ones first."""
-    seed = 0
-    for table, cases in (("beyond", BEYOND), ("values", ASKED)):
-        for case in sorted(cases, key=lambda each: -each.n * each.dim * each.classes):
-            large = case.n * case.dim > 10**6
-            shares = (0.1, 1.0, 10.0) if large or case.classes > 10 else SHARES
-            for share in shares:
-                seed += 1
-                yield table, case, share, max(1, draws * FEWER // DRAWS if large else draws), seed
-    for case in (Case(10, 100, 1000), Case(10, 100, 1000, "decaying"), Case(10, 10, 2000), Case(2, 100, 400)):
-        for share in (0.1, 0.3, 1.0):
-            seed += 1
-            yield "laws", case, share, max(1, draws // 2), seed
+RESAMPLED = (Case(2, 100, 200), Case(5, 50, 500), Case(5, 50, 500, "decaying"), Case(10, 20, 1000))
+LAWS = (Case(10, 100, 1000), Case(10, 100, 1000, "decaying"), Case(10, 10, 2000), Case(2, 100, 400))
 
 
-def tables(draws: int, workers: int | None = None) -> Mapping[str, Rows]:
-    """All tables; entries are worked off by several processes."""
-    made: dict[str, list[Mapping[str, Any]]] = {"values": [], "beyond": [], "laws": []}
-    listed = list(jobs(draws))
-    with ProcessPoolExecutor(workers or os.cpu_count()) as pool:
-        waiting = [
-            (table, pool.submit(one_law if table == "laws" else one_case, (case, share, count, seed)))
-            for table, case, share, count, seed in listed
-        ]
-        for table, future in waiting:
-            made[table].append(future.result())
-    return made
+def jobs(draws: int) -> list[Job]:
+    """Every entry of the tables."""
+    asked = [
+        (table, case, share)
+        for table, cases in (("values", ASKED), ("beyond", BEYOND))
+        for case in cases
+        for share in SHARES
+    ]
+    asked += [("laws", case, share) for case in LAWS for share in (0.1, 0.3, 1.0)]
+    asked += [("bootstrap", case, share) for case in RESAMPLED for share in (0.1, 0.3, 1.0)]
+    makes = {"laws": one_law, "bootstrap": one_bootstrap}
+    works = {"laws": SITES, "bootstrap": 10}  # draws that one of them costs
+    listed = []
+    for seed, (table, case, share) in enumerate(asked, start=1):
+        large = case.n * case.dim > 10**6
+        count = max(1, draws * FEWER // DRAWS if large else draws)
+        # microseconds of a draw: of its numbers, and of its small matrices
+        cost = count * (0.1 * case.n * case.dim + 10_000 + 40 * case.classes**2) * works.get(table, 1)
+        listed.append(Job(table, makes.get(table, one_case), (case, share, count, seed), cost=cost))
+    return listed
 
 
 if __name__ == "__main__":
-    finish("population", tables, draws=DRAWS)
+    finish("population", jobs, draws=DRAWS)

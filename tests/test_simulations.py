@@ -111,11 +111,11 @@ def test_d_of_the_population_is_told_and_covered_as_the_page_says() -> None:
 
 def test_a_small_run_of_the_population(made: Any) -> None:
     population = made("population")
-    row = population["one_case"]((population["Case"](4, 40, 200), 0.3, 25, 1))
+    (row,) = population["one_case"](population["Case"](4, 40, 200), 0.3, 25, 1)
     assert row["corrected"] == pytest.approx(1, abs=0.15)
     assert row["covers"] >= 0.84 and row["no_value"] <= 0.1
     assert row["plain"] < 0.9
-    law = population["one_law"]((population["Case"](4, 40, 200), 0.1, 4, 1))
+    (law,) = population["one_law"](population["Case"](4, 40, 200), 0.1, 4, 1)
     assert law["rho"] == pytest.approx(0.5, abs=0.02)
 
 

@@ -130,11 +130,17 @@ def test_rows_of_one_sample_are_no_further_samples() -> None:
     assert all(site.corrected is None for site in profile.sites)
 
 
-def test_estimates_that_differ_too_much_or_are_not_positive_give_no_value() -> None:
+def test_estimates_without_an_upper_end_or_not_positive_give_no_value() -> None:
     asked = {"plain": 1.0, "chance": 10.0, "counts": [50, 50]}
     steady = corrected(1.1, [1.1] * 10, **asked)  # type: ignore[arg-type]
     assert steady.value == pytest.approx(1.1) == steady.low
-    assert corrected(1.1, [0.2, 5.0] * 5, **asked).reason == "D differs too much between parts of the samples"  # type: ignore[arg-type]
+    assert corrected(1.1, [0.2, 5.0] * 5, **asked).reason == "D has no upper limit by these samples"  # type: ignore[arg-type]
+    wide = corrected(1.1, [1.0, 1.2] * 5, **asked)  # type: ignore[arg-type]
+    assert wide.high / wide.value > wide.value / wide.low > 1  # type: ignore[operator]
+    steadier = corrected(1.1, [1.0, 1.2] * 5, excess=1.0, **asked)  # type: ignore[arg-type]
+    assert wide.low < steadier.low and steadier.high < wide.high  # type: ignore[operator]
+    # with few directions plain D may be the chance level by accident, whatever the folds say
+    assert corrected(1.1, [1.0, 1.2] * 5, chance_error=1.1, **asked).value is None  # type: ignore[arg-type]
     assert corrected(-0.1, [1.0] * 10, **asked).value is None  # type: ignore[arg-type]
     assert corrected(1.1, [1.1] * 9 + [-1.0], **asked).value is None  # type: ignore[arg-type]
     assert corrected(None, [], **asked).value is None  # type: ignore[arg-type]

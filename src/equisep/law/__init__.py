@@ -3,7 +3,7 @@
 from equisep.law.breaks import break_of, judged_by_folds, two_slopes
 from equisep.law.emergence import Emergence, emergences
 from equisep.law.fit import fit_law
-from equisep.law.intervals import curve_intervals, law_intervals, standard_error
+from equisep.law.intervals import curve_intervals, law_intervals, standard_error, steadied
 from equisep.law.loads import imbalance, loads, sensitivity
 from equisep.law.quantiles import normal_quantile, student_quantile
 from equisep.law.seeds import seed_interval, summarize_laws
@@ -22,6 +22,7 @@ __all__ = [
     "seed_interval",
     "sensitivity",
     "standard_error",
+    "steadied",
     "student_quantile",
     "summarize_laws",
     "two_slopes",

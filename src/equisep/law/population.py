@@ -13,9 +13,10 @@ from equisep.law.intervals import law_intervals, standard_error
 from equisep.law.quantiles import student_quantile, two_sided
 from equisep.results import Corrected, LawFit, Note
 
-NEAR_CHANCE = 0.7  # share of the chance level from which on what D says is mostly noise
-WIDEST = 0.55  # standard error of ln D, and bias of ln D by the folds, beyond which no value is given
-HALF_BELIEVED = 0.3  # standard error of ln D at which half of that bias is taken off
+NEAR_CHANCE = 0.75  # share of the chance level from which on what D says is mostly noise
+BY_CHANCE = 0.6  # … and which plain D may reach, by its error, where it says as well how large D may be
+HALF_BELIEVED = 0.05  # standard error, on the scale of ln plain D, at which half of the folds' bias is taken off …
+TOO_MUCH = 0.1  # … and the bias itself at which that is halved
 ROOM = 1.25  # samples are asked for until D is the chance level, and some more
 
 
@@ -26,15 +27,20 @@ def corrected(
     plain: float | None,
     chance: float | None,
     counts: Sequence[int],
-    second_order: float = 0.0,
+    excess: float = 0.0,
+    chance_error: float = 0.0,
     level: float = 0.95,
 ) -> Corrected:
-    """D of the population behind the samples, on the scale of ln D, from its estimate and those without each fold.
+    """D of the population behind the samples, from its estimate and those without each fold.
 
-    The folds show a bias (m − 1)(mean ln D_f − ln D) of what the estimate leaves (Quenouille 1956); the share
-    1/(1 + (se/0.3)²) of it is taken off: all of it where the folds agree, little where they do not. The standard error is the
-    jackknife's, less what it counts twice (`second_order`). There is no value where plain D reaches 0.7 of its chance
-    level, where an estimate is not positive, or where error or bias exceed 0.55 (docs/intervals.md has the simulations).
+    Errors are nearly normal, and of one size, on the scale of what samples of this number would show as plain D,
+    h = −ln(1/D + 1/chance): the closer to its chance level, the further up D may lie. The folds show a bias
+    (m − 1)(mean h_f − h) of what the estimate leaves (Quenouille 1956); the share 1/(1 + (se/0.05)² + (bias/0.1)²) is taken off:
+    all of it where the folds agree, little where they do not or where it is large, since then it grows faster than 1/n. The
+    standard error is the jackknife's, less its `excess`. Where plain D, as much larger as its error and that of random labels
+    (`chance_error`) allow, is above 0.6 of its chance level, the upper end is at least what follows from that alone. There is
+    no value where plain D reaches 0.75 of its chance level, where an estimate is not positive, or where the interval has no
+    upper end (docs/intervals.md has the simulations).
     """
     present = [count for count in counts if count]
     needed = _needed(plain, chance, present)
@@ -53,25 +59,38 @@ def corrected(
         return Corrected(
             chance=chance, needed_per_class=needed, reason="noise of the class means is all that is left of D"
         )
-    logs = np.log(np.asarray(left_out, dtype=np.float64))
-    m = len(logs)
-    error = standard_error(logs, "jackknife") / math.sqrt(1 + second_order)
-    bias = (m - 1) * (float(logs.mean()) - math.log(value))
-    if error > WIDEST or abs(bias) > WIDEST:
+    shown = -np.log(1 / np.asarray(left_out, dtype=np.float64) + 1 / chance)  # h of every fold
+    m = len(shown)
+    error = standard_error(shown, "jackknife") / math.sqrt(1 + excess)
+    bias = (m - 1) * (float(shown.mean()) + math.log(1 / value + 1 / chance))
+    center = -math.log(1 / value + 1 / chance) - bias / (1 + (error / HALF_BELIEVED) ** 2 + (bias / TOO_MUCH) ** 2)
+    factor = student_quantile(two_sided(level), m - 1)
+    reach = factor * error
+    ends = [_behind(center + step, chance) for step in (-reach, 0.0, reach)]
+    largest = math.log(plain) + factor * max(error, chance_error)  # what plain D may be
+    if largest > math.log(BY_CHANCE * chance):
+        ends.append(_behind(largest, chance))
+    if not all(map(math.isfinite, ends)):
         needed = max(needed or 0, 2 * math.ceil(sum(present) / len(present)))
-        return Corrected(
-            chance=chance, needed_per_class=needed, reason="D differs too much between parts of the samples"
-        )
-    center = math.log(value) - bias / (1 + (error / HALF_BELIEVED) ** 2)
-    reach = student_quantile(two_sided(level), m - 1) * error
+        return Corrected(chance=chance, needed_per_class=needed, reason="D has no upper limit by these samples")
+    each = center + (shown - shown.mean()) / math.sqrt(1 + excess)
     return Corrected(
-        value=math.exp(center),
-        low=math.exp(center - reach),
-        high=math.exp(center + reach),
+        value=ends[1],
+        low=ends[0],
+        high=max(ends[2:]),
         level=level,
         chance=chance,
-        folds=tuple(np.exp(center + (logs - logs.mean()) / math.sqrt(1 + second_order)).tolist()),
+        folds=tuple(_behind(float(point), chance) for point in each),
     )
+
+
+def _behind(shown: float, chance: float) -> float:
+    """D of the population where samples show exp(shown) as plain D: infinite where that is the chance level or more."""
+    try:
+        rest = math.exp(-shown) - 1 / chance
+    except OverflowError:
+        return 0.0
+    return 1 / rest if rest > 0 else math.inf
 
 
 def _needed(plain: float | None, chance: float | None, present: Sequence[int]) -> int | None:

@@ -65,6 +65,7 @@ def corrected_fuzziness(
         plain=fuzziness_of(found.spread, convention),
         chance=found.chance,
         counts=counts.tolist(),
-        second_order=found.population.second_order,
+        excess=found.population.excess,
+        chance_error=found.population.chance_error,
         level=level,
     )

@@ -9,7 +9,7 @@ import numpy as np
 from torch import nn
 
 from equisep.files import encode
-from equisep.law import curve_intervals, fit_law, judged_by_folds, law_intervals
+from equisep.law import curve_intervals, fit_law, judged_by_folds, law_intervals, steadied
 from equisep.law.intervals import ResampleKind
 from equisep.law.population import corrected, corrected_law
 from equisep.measuring.notes import (
@@ -34,6 +34,7 @@ from equisep.separation.collapse import centered_means, nc3_of
 from equisep.separation.fuzziness import class_fuzziness_of, fuzziness_of
 from equisep.separation.group_sums import as_float64
 from equisep.separation.pairs.means import cosines_of, nearest_pairs
+from equisep.shapes import Float64
 
 SETS = ("training", "test")
 
@@ -141,7 +142,8 @@ def _with_corrected(
             plain=plain,
             chance=data.chance,
             counts=data.spread.centers.counts.tolist(),
-            second_order=data.population.second_order,
+            excess=data.population.excess,
+            chance_error=data.population.chance_error,
             level=options.level,
         )
 
@@ -233,12 +235,19 @@ def _grain_laws(
     ]
     law, begin = _law([reading.fuzziness for reading in readings])
     if kind is not None and law.curve:
-        curves = np.array([site.replicates for site in statistics[begin:]]).T
+        raw = np.array([site.replicates for site in statistics[begin:]]).T
+        curves = raw if kind == "bootstrap" else _steadied(raw, statistics[begin:])
         law = law_intervals(curves, law, kind=kind, level=plan.options.level)
-        law = judged_by_folds(law, curves) if kind == "jackknife" else law
+        law = judged_by_folds(law, raw) if kind == "jackknife" else law
         intervals = (None,) * begin + curve_intervals(curves, law.curve, kind=kind, level=plan.options.level)
         readings = [replace(each, fuzziness_interval=span) for each, span in zip(readings, intervals, strict=True)]
     return GrainLaws(tuple(readings), law, _other_laws(readings, plan.options.level))
+
+
+def _steadied(curves: Float64[np.ndarray, "m l"], sites: Sequence[SiteStatistics]) -> Float64[np.ndarray, "m l"]:
+    """D without each fold at every site as the intervals by jackknife need it."""
+    excess = [0.0 if site.population is None else site.population.excess for site in sites]
+    return np.array([steadied(column, share) for column, share in zip(curves.T, excess, strict=True)]).T
 
 
 def _other_laws(readings: Sequence[SiteReading], level: float) -> dict[str, LawFit]:

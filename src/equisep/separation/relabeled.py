@@ -12,7 +12,7 @@ from equisep.separation.convention import Convention
 from equisep.separation.group_sums import GroupSums
 from equisep.separation.noise.population import NoisyMeans, noisy_means
 from equisep.separation.subspace import rounding_cut
-from equisep.shapes import Bool, Float64, Int, Shaped
+from equisep.shapes import Float64, Int, Shaped
 
 # of the largest eigenvalue of B Bᵀ: known to eight digits above the first, nothing below the second
 CLEAR, VOID = 1e-8, 1e-13
@@ -22,10 +22,11 @@ class Relabelings:
     """Leave-one-fold-out and random labelings looked at together: one product of residuals with all their directions.
 
     The first `folds` labelings see the rows outside a fold by their classes, the others all rows by random classes. Of every
-    labeling l, class k and direction j Σ z and Σ z² are kept with z = v_jᵀ(x_i − m_k^l)/s_j, so that
+    labeling l, class k and direction j Σ z and Σ z² are kept, z = v_jᵀ x_i/s_j less any number of the class, so that
     D_l = Σ_k (w_k/n_k) Σ_j (Σ z² − (Σ z)²/n_k). The rows come as residuals r_i = x_i − m_{y_i} from the plain class means:
-    v_jᵀ(x_i − m_k^l) = v_jᵀ r_i + v_jᵀ(m_{y_i} − m_k^l), where the second part is a small table. The directions may be of
-    single precision: intervals and chance levels need six digits.
+    without a fold classes stay what they are, and z = v_jᵀ r_i/s_j, summed over all rows and over those of the fold, which are
+    taken off; by random classes v_jᵀ m_{y_i}/s_j is added, a small table. The directions may be of single precision: intervals
+    and chance levels need six digits.
     """
 
     def __init__(
@@ -54,13 +55,14 @@ class Relabelings:
         for columns, each in sums.relabeled_sums(folds):
             self.directions[:, columns] = (terms @ each).flatten(0, 1).to(kind)
         self.plain = plain @ terms.mT  # l k r, the plain class means on the directions
-        self.own = products @ terms.mT / self.counts.clamp(min=1).unsqueeze(2)  # … and the labeling's
         for index in (~known).nonzero().flatten().tolist():
             self._decompose(index, sums, mixing[index])
         self.vectors = vectors[:folds]  # g k r
         self.scatter = values.new_zeros(folds, self.width, self.width) if scatter and bool(full[:folds].all()) else None
-        self.linear = values.new_zeros(len(values) * self.classes, self.width)
-        self.square = torch.zeros_like(self.linear)
+        # Σ z and Σ z² of all rows and of those in each fold by class, and of all rows by random class
+        self.all_rows = values.new_zeros(2, self.classes, folds * self.width)
+        self.in_fold = values.new_zeros(2, folds * self.classes, self.width)
+        self.random = values.new_zeros(2, (len(values) - folds) * self.classes, self.width)
 
     def _mixing(self) -> Float64[Tensor, "l k k"]:
         """B's rows √w_k (m_k − m) from the sums of every class, B = mixing · sums."""
@@ -92,25 +94,41 @@ class Relabelings:
         mine = slice(index * self.width, (index + 1) * self.width)
         self.directions[mine] = 0
         self.directions[mine][:kept] = scaled.to(self.directions.dtype)
-        for table in (self.singular_values, self.plain, self.own):
+        for table in (self.singular_values, self.plain):
             table[index] = 0
         self.singular_values[index, :kept] = s
         self.plain[index, :, :kept] = _middle_means(sums, slice(None)) @ scaled.T
-        self.own[index, :, :kept] = each @ scaled.T / self.counts[index].clamp(min=1).unsqueeze(1)
 
     def look(self, projected: Shaped[Tensor, "n m"], rows: Assignments) -> None:
         """Add rows: their residuals on `directions`."""
-        labels, seen = self._labels(rows)
-        z = projected.to(torch.float64).view(len(rows), len(self.counts), self.width).transpose(0, 1)  # l n r
-        index = torch.arange(len(self.counts), device=labels.device).unsqueeze(1)  # l 1
-        z = z + self.plain[:, rows.labels] - self.own[index, labels]
-        z *= seen.unsqueeze(2)
+        z = projected.to(torch.float64)
+        if self.folds:
+            self._look_by_fold(z[:, : self.folds * self.width], rows)
+        if len(self.counts) > self.folds:
+            assert rows.relabeled is not None
+            labels = rows.relabeled[: len(self.counts) - self.folds] % self.present  # p n
+            each = z[:, self.folds * self.width :].unflatten(1, (-1, self.width)).transpose(0, 1)  # p n r
+            each = each + self.plain[self.folds :, rows.labels]
+            _add(
+                self.random,
+                (self._numbers(len(labels)).unsqueeze(1) * self.classes + labels).flatten(),
+                each.flatten(0, 1),
+            )
+
+    def _look_by_fold(self, z: Float64[Tensor, "n m"], rows: Assignments) -> None:
+        assert rows.folds is not None
+        _add(self.all_rows, rows.labels, z)
+        every = z.unflatten(1, (self.folds, self.width))  # n g r
+        own = every[torch.arange(len(rows), device=z.device), rows.folds]  # n r
+        _add(self.in_fold, rows.folds * self.classes + rows.labels, own)
         if self.scatter is not None:
-            held = z[: self.folds] * self._spreads().gather(1, labels[: self.folds]).unsqueeze(2)
+            share = self._spreads().index_select(1, rows.labels)  # g n
+            share.scatter_(0, rows.folds.unsqueeze(0), 0.0)  # rows of the fold do not count
+            held = every.transpose(0, 1) * share.unsqueeze(2)  # g n r
             self.scatter += held.mT @ held
-        keys = (index * self.classes + labels).flatten()
-        self.linear.index_add_(0, keys, z.flatten(0, 1))
-        self.square.index_add_(0, keys, z.square_().flatten(0, 1))
+
+    def _numbers(self, count: int) -> Int[Tensor, " p"]:
+        return torch.arange(count, device=self.counts.device)
 
     def _spreads(self) -> Float64[Tensor, "g k"]:
         """√(w_k/(n_k − 1)) of every class without each fold, which makes sums of squares unbiased covariances."""
@@ -121,30 +139,21 @@ class Relabelings:
         """B̂ without each fold, its scatter and the noise that classes of these unbiased summed variances give it."""
         if self.scatter is None:
             return None
+        left = self._sums()[0, : self.folds] * self._spreads().unsqueeze(2)  # g k r
+        about = left / self.counts[: self.folds].clamp(min=1).unsqueeze(2)
+        centered = self.scatter - left.mT @ about
         folds, r = slice(0, self.folds), min(self.present - 1, self.width)
         weights = self.convention.weights(self.shares[folds])
         share = weights.between * spreads / self.counts[folds].clamp(min=1)  # g k
         s, u = self.singular_values[folds, :r], self.vectors[:, :, :r]  # g r, g k r
-        scatter = s.square().unsqueeze(2) * self.scatter[:, :r, :r] * s.square().unsqueeze(1)
+        scatter = s.square().unsqueeze(2) * centered[:, :r, :r] * s.square().unsqueeze(1)
         noise = u.mT @ (share.unsqueeze(2) * u)
         return noisy_means(s, scatter, noise, weights.within @ spreads, dim=self.dim)
 
-    def _labels(self, rows: Assignments) -> tuple[Int[Tensor, "l n"], Bool[Tensor, "l n"]]:
-        """The class of every row under every labeling, and whether the labeling counts it."""
-        labels, n = rows.labels.expand(self.folds, -1), len(rows)
-        seen = torch.ones(len(self.counts), n, dtype=torch.bool, device=labels.device)
-        if self.folds:
-            assert rows.folds is not None
-            seen[: self.folds] = rows.folds != torch.arange(self.folds, device=labels.device).unsqueeze(1)
-        if len(self.counts) > self.folds:
-            assert rows.relabeled is not None
-            labels = torch.cat([labels, rows.relabeled[: len(self.counts) - self.folds] % self.present])
-        return labels, seen
-
     def left_out(self, *, rank: int) -> list[float]:
         """D without each fold, cut at the rank of the data themselves, or where classes were lost at theirs less one."""
-        ranks = [min(rank, int((counts > 0).sum()) - 1) for counts in self.counts[: self.folds]]
-        return [self._value(index, each) for index, each in enumerate(ranks)]
+        ranks = ((self.counts[: self.folds] > 0).sum(dim=1) - 1).clamp(max=rank)
+        return self._values(slice(0, self.folds), ranks)
 
     def chance(self, *, size: float, variance: float, eps: float, steps: float) -> float | None:
         """The median D under random labels; None where there are none, or one of them has no two different means.
@@ -159,20 +168,32 @@ class Relabelings:
         cut = rounding_cut(counts, between, sizes=sizes, variances=variances, eps=eps, dim=self.dim, steps=steps)
         if self.convention.tol is not None:
             cut = self.convention.tol * s[:, 0]
-        ranks = (s > cut.unsqueeze(1)).sum(dim=1).tolist()
-        values = [self._value(self.folds + number, rank) for number, rank in enumerate(ranks) if rank]
-        return statistics.median(values) if len(values) == len(counts) else None
+        ranks = (s > cut.unsqueeze(1)).sum(dim=1)
+        return statistics.median(self._values(slice(self.folds, None), ranks)) if bool((ranks > 0).all()) else None
 
-    def _variances(self, index: int) -> Float64[Tensor, "k r"]:
-        rows = slice(index * self.classes, (index + 1) * self.classes)
-        n = self.counts[index].clamp(min=1).to(torch.float64).unsqueeze(1)  # k 1
-        values: Float64[Tensor, "k r"] = (self.square[rows] - self.linear[rows].square() / n).clamp(min=0) / n
-        return values
+    def _sums(self) -> Float64[Tensor, "2 l k r"]:
+        """Σ z and Σ z² of every labeling and class."""
+        whole = self.all_rows.unflatten(2, (self.folds, self.width)).transpose(1, 2)  # 2 g k r
+        left = whole - self.in_fold.unflatten(1, (self.folds, self.classes))
+        return torch.cat([left, self.random.unflatten(1, (-1, self.classes))], dim=1)
 
-    def _value(self, index: int, rank: int) -> float:
-        counts = self.counts[index]
-        value = float(self.convention.weights(self.shares[index]).within @ self._variances(index)[:, :rank].sum(dim=1))
-        return self.convention.normalized(value, classes=int((counts > 0).sum()))
+    def _values(self, which: slice, ranks: Int[Tensor, " l"]) -> list[float]:
+        """D of some labelings, each cut at its rank."""
+        linear, square = self._sums()[:, which]
+        counts = self.counts[which]
+        n = counts.clamp(min=1).to(torch.float64).unsqueeze(2)  # l k 1
+        variances = (square - linear.square() / n).clamp(min=0) / n  # l k r
+        kept = torch.arange(self.width, device=counts.device) < ranks.unsqueeze(1)  # l r
+        within = self.convention.weights(self.shares[which]).within  # l k
+        values = (within.unsqueeze(1) @ (variances * kept.unsqueeze(1))).sum(dim=(1, 2)).tolist()
+        present = (counts > 0).sum(dim=1).tolist()
+        return [self.convention.normalized(value, classes=k) for value, k in zip(values, present, strict=True)]
+
+
+def _add(sums: Float64[Tensor, "2 m c"], keys: Int[Tensor, " n"], z: Float64[Tensor, "n c"]) -> None:
+    """Add rows and their squares by key."""
+    sums[0].index_add_(0, keys, z)
+    sums[1].index_add_(0, keys, z.square())
 
 
 def _middle_means(sums: GroupSums, columns: slice) -> Float64[Tensor, "k c"]:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from equisep.separation.convention import Convention
 from equisep.separation.group_sums import GroupSums
-from equisep.separation.noise.population import NoisyMeans, noisy_means, population_fuzziness
+from equisep.separation.noise.population import NoisyMeans, chance_error, noisy_means, population_fuzziness
 from equisep.separation.relabeled import Relabelings
 from equisep.separation.subspace import ClassSubspace
 from equisep.shapes import Float64, Int
@@ -21,14 +21,16 @@ MOST_CONTRASTS = 300  # differences of fold means kept to know the noise by
 
 @dataclass(frozen=True, slots=True)
 class PopulationEstimate:
-    """D of the population from all samples and without each fold; `second_order` is the share of variance a jackknife doubles.
+    """D of the population from all samples and without each fold.
 
     `value` is None where the estimate does not exist; it and the replicates may be negative, where noise is all there is.
+    `excess` is by what share a jackknife exceeds the variance, `chance_error` the standard deviation of ln D under random labels.
     """
 
     value: float | None
     left_out: tuple[float, ...] = ()
-    second_order: float = 0.0
+    excess: float = 0.0
+    chance_error: float = 0.0
 
 
 class MeanNoise:
@@ -59,11 +61,12 @@ class MeanNoise:
         both = own.beside(left)
         scale = (float(own.totals[0]) / spreads[self.owners]).sqrt()
         values = np.linalg.eigvalsh((scale.unsqueeze(1) * self.products * scale).cpu().numpy()).clip(min=0)
-        found = population_fuzziness(both, values[len(values) - self.rank :])
+        values = values[len(values) - self.rank :]
+        found = population_fuzziness(both, values)
         if found is None:
             return PopulationEstimate(None)
         first, *others = (self.convention.normalized(float(value), classes=present) for value in found.values)
-        return PopulationEstimate(first, tuple(others), float(found.second_order[0]))
+        return PopulationEstimate(first, tuple(others), float(found.excess[0]), chance_error(values, present - 1))
 
     @property
     def rank(self) -> int:
