@@ -35,21 +35,24 @@ class Job:
         return f"{self.table}: {self.make.__name__}{self.given!r}"
 
 
-def finish(name: str, jobs: Callable[[int], Sequence[Job]], *, draws: int) -> None:
-    """Make the tables and print them.
+def finish(name: str, tables: Callable[[int], Mapping[str, Rows]], *, draws: int) -> None:
+    """Make the tables, print them, and keep them with `--save`; `--draws` asks for a smaller or greater run."""
+    asked = _parser(draws).parse_args()
+    _keep(name, asked.draws, tables(asked.draws), [RESULTS] if asked.save else [])
 
-    `--draws` asks for a smaller or greater run, `--jobs` for processes. Finished entries are kept line by line in
-    `OUT/NAME.jsonl`, so that a run that `--minutes` ended goes on where it stopped; `NAME.json` is written when all are there,
-    with `--save` into simulations/results.
+
+def finish_jobs(name: str, jobs: Callable[[int], Sequence[Job]], *, draws: int) -> None:
+    """The same entry by entry, in several processes (`--jobs`).
+
+    Finished entries are kept line by line in `OUT/NAME.jsonl`, so that a run that `--minutes` ended goes on where it stopped;
+    the tables are kept when all are there, in OUT as well.
     """
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--draws", type=int, default=draws, help="simulations per entry")
+    parser = _parser(draws)
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument(
         "--minutes", type=float, default=24 * 60.0, help="stop after so long; finished entries are kept"
     )
     parser.add_argument("--out", type=Path, help="folder of finished entries and of the tables")
-    parser.add_argument("--save", action="store_true", help="keep the tables in simulations/results")
     asked = parser.parse_args()
     listed = jobs(asked.draws)
     lines = None if asked.out is None else asked.out / f"{name}.jsonl"
@@ -64,15 +67,26 @@ def finish(name: str, jobs: Callable[[int], Sequence[Job]], *, draws: int) -> No
     tables: dict[str, list[Mapping[str, Any]]] = {}
     for job in listed:
         tables.setdefault(job.table, []).extend(done[job.key])
-    versions = {
-        "equisep": equisep.__version__,
-        "numpy": numpy.__version__,
-        "torch": torch.__version__.partition("+")[0],
+    _keep(name, asked.draws, tables, [RESULTS] * asked.save + ([] if asked.out is None else [asked.out]))
+
+
+def _parser(draws: int) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--draws", type=int, default=draws, help="simulations per entry")
+    parser.add_argument("--save", action="store_true", help="keep the tables in simulations/results")
+    return parser
+
+
+def _keep(name: str, draws: int, tables: Mapping[str, Rows], folders: Sequence[Path]) -> None:
+    made = {
+        "simulation": name,
+        "draws": draws,
+        "tables": tables,
+        "versions": {"equisep": equisep.__version__, "numpy": numpy.__version__},
     }
-    made = {"simulation": name, "draws": asked.draws, "tables": tables, "versions": versions}
     text = json.dumps(made, indent=1, ensure_ascii=False, default=_rounded)
     print(text)
-    for folder in [RESULTS] * asked.save + ([] if asked.out is None else [asked.out]):
+    for folder in folders:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
 

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from _table import Job, Rows, finish, rate
+from _table import Job, Rows, finish_jobs, rate
 from equisep.figures.catalogue import all_figures
 from equisep.law import fit_law, two_slopes
 from equisep.runs.record import recorded_evidence
@@ -188,4 +188,4 @@ def jobs(draws: int) -> list[Job]:
 
 
 if __name__ == "__main__":
-    finish("law_shape", jobs, draws=DRAWS)
+    finish_jobs("law_shape", jobs, draws=DRAWS)

@@ -127,7 +127,7 @@ def _covered(row: Row | None) -> str:
 
 def population_values() -> str:
     """D of the population where d ≥ 5 K."""
-    return _population(rows_of("population", "values"))
+    return _population(rows_of("population", "values"), least=True)
 
 
 def population_beyond() -> str:
@@ -135,7 +135,78 @@ def population_beyond() -> str:
     return _population(rows_of("population", "beyond"))
 
 
-def _population(rows: Sequence[Row]) -> str:
+def least_error(row: Row) -> float:
+    """√(2 Tr Σ⁴/(K − 1))/Tr Σ² · (D/chance)(d/e)², e = (Tr Σ)²/Tr Σ²: by how much noise alone may change ln D."""
+    power = {"flat": 0.0, "decaying": 0.5, "steep": 1.0}[row["spectrum"]]
+    first, second, fourth = (sum(j ** (-power * k) for j in range(1, row["dim"] + 1)) for k in (1, 2, 4))
+    even = first**2 / second / row["dim"]
+    return float((2 * fourth / (row["classes"] - 1)) ** 0.5 / second * row["share"] / even**2)
+
+
+def population_summary() -> str:
+    """The tables in three lines: how often there is no value, where medians lie, which intervals cover."""
+    rows = rows_of("population", "values")
+    table = []
+    for title, low, high in (
+        ("up to the chance level", 0, 1),
+        ("2 and 3 times the chance level", 1, 3),
+        ("10 times the chance level", 3, 10),
+    ):
+        for spectrum in ("flat", "decaying"):
+            mine = [row for row in rows if low < row["share"] <= high and row["spectrum"] == spectrum]
+            told = [row for row in mine if row["no_value"] <= 0.5]
+            refused = sum(row["no_value"] for row in mine) / len(mine)
+            medians = [row["corrected"] for row in told]
+            covers = [row["covers"] for row in told]
+            table.append(
+                [
+                    f"{title}, {spectrum}", f"{len(mine)}", percent(refused), f"{len(told)}",
+                    f"{min(medians):.2f} to {max(medians):.2f}" if told else "–",
+                    f"{100 * min(covers):.1f} to {percent(max(covers))}" if told else "–",
+                ]
+            )  # fmt: skip
+    titles = ["D", "populations", "no value, mean", "told in half or more", "their medians", "they cover"]
+    return markdown(titles, table)
+
+
+def population_bootstrap() -> str:
+    """Intervals by bootstrap."""
+    table = [
+        [
+            f"{row['classes']} classes, d {row['dim']}, n {row['n']}, {row['spectrum']}", f"{row['share']:g}",
+            percent(row["covers_this_size"]), percent(row["covers_truth"]), str(row["draws"]),
+        ]
+        for row in rows_of("population", "bootstrap")
+    ]  # fmt: skip
+    return markdown(["population", "D / chance", "covers its own", "covers D", "draws"], table)
+
+
+def published() -> str:
+    """Trained networks: what a fifth of the samples tells of what all tell."""
+    rows = rows_of("published", "sites")
+    whole = {(row["network"], row["site"]): row for row in rows if row["part"] is None}
+    table = []
+    for network in dict.fromkeys(row["network"] for row in rows):
+        for part in dict.fromkeys(row["part"] for row in rows if row["network"] == network and row["part"] is not None):
+            mine = [row for row in rows if row["network"] == network and row["part"] == part]
+            pairs = [(row, whole[network, row["site"]]) for row in mine if row["value"] is not None]
+            pairs = [(row, other) for row, other in pairs if other["value"] is not None]
+            near = sum(abs(row["value"] / other["value"] - 1) <= 0.25 for row, other in pairs)
+            held = sum(row["low"] <= other["high"] and other["low"] <= row["high"] for row, other in pairs)
+            plain = sum(abs(row["plain"] / whole[network, row["site"]]["plain"] - 1) <= 0.25 for row in mine)
+            table.append(
+                [
+                    f"{network}, fifth {part + 1}", str(len(mine)), str(sum(row["value"] is None for row in mine)),
+                    f"{near} of {len(pairs)}", f"{held} of {len(pairs)}", f"{plain} of {len(mine)}",
+                ]
+            )  # fmt: skip
+    titles = [
+        "network, n 1000", "sites", "no value", "within 25 % of n 5000", "intervals meet", "plain within 25 %",
+    ]  # fmt: skip
+    return markdown(titles, table)
+
+
+def _population(rows: Sequence[Row], *, least: bool = False) -> str:
     """A line per population and share of the chance level."""
     table = []
     for row in sorted(
@@ -149,7 +220,7 @@ def _population(rows: Sequence[Row]) -> str:
         table.append(
             [
                 ", ".join(words), f"{row['share']:g}", f"{row['plain']:.2f}", value, covers, percent(row["no_value"]),
-                percent(row["plain_covers_this_size"]), str(row["draws"]),
+                percent(row["plain_covers_this_size"]), str(row["draws"]), *([f"{least_error(row):.2f}"] if least else []),
             ]
         )  # fmt: skip
     titles = [
@@ -161,6 +232,7 @@ def _population(rows: Sequence[Row]) -> str:
         "no value",
         "plain covers its own",
         "draws",
+        *(["least error"] if least else []),
     ]
     return markdown(titles, table)
 
@@ -235,7 +307,8 @@ ADVICE_PARTS: Mapping[str, Callable[[], str]] = {"few shots": few_shots, "best l
 PARTS: Mapping[str, Callable[[], str]] = {
     "false alarms": false_alarms, "power": power, "laws": laws, "recorded": recorded, "paired": paired,
     "apart": apart, "population values": population_values, "population beyond": population_beyond,
-    "population laws": population_laws,
+    "population laws": population_laws, "population summary": population_summary, "population bootstrap": population_bootstrap,
+    "published": published,
 }  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from _table import Job, Rows, finish, rate
+from _table import Job, Rows, finish_jobs, rate
 from equisep.compare import compare_profiles, paired
 from equisep.law import fit_law, judged_by_folds
 from equisep.results import Profile, SampleOrder, SiteReading
@@ -259,4 +259,4 @@ def jobs(draws: int) -> list[Job]:
 
 
 if __name__ == "__main__":
-    finish("paired", jobs, draws=DRAWS)
+    finish_jobs("paired", jobs, draws=DRAWS)

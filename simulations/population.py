@@ -26,7 +26,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from _table import Job, Rows, finish, rate
+from _table import Job, Rows, finish_jobs, rate
 from equisep.law import fit_law, law_intervals, steadied
 from equisep.law.population import corrected, corrected_law
 from equisep.law.quantiles import normal_quantile, student_quantile
@@ -243,11 +243,12 @@ def one_bootstrap(case: Case, share: float, draws: int, seed: int) -> Rows:
             noise, y = samples(case, who, make)
             x, rank = who.means[y] + noise, min(case.classes - 1, case.dim)
             weights = bootstrap_weights(y, resamples=RESAMPLES, seed=draw)
-            given = {"classes": case.classes, "rank": rank, "convention": PAPER}
-            values = reweighted_fuzziness(x, y, weights=weights, **given)
-            plain = reweighted_fuzziness(x, y, weights=torch.ones_like(weights[:1]), **given)
-            logs.append(float(plain.log()))
-            errors.append(float(values.log().std()))
+            weights = torch.cat([torch.ones_like(weights[:1]), weights])  # the samples as they are, then resamples
+            values = reweighted_fuzziness(
+                x, y, weights=weights, classes=case.classes, rank=rank, convention=PAPER
+            ).log()
+            logs.append(float(values[0]))
+            errors.append(float(values[1:].std()))
         reach = normal_quantile(0.975) * np.array(errors)
         off = [abs(np.array(logs) - truth) for truth in (np.mean(logs), math.log(who.truth))]
         hits += zip(off[0] <= reach, off[1] <= reach, strict=True)
@@ -290,4 +291,4 @@ def jobs(draws: int) -> list[Job]:
 
 
 if __name__ == "__main__":
-    finish("population", jobs, draws=DRAWS)
+    finish_jobs("population", jobs, draws=DRAWS)

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from _table import Job, Rows, finish
+from _table import Job, Rows, finish_jobs
 from equisep import load_data, measure
 from equisep.data import Preparation, prepare_split
 from equisep.models import load_model
@@ -42,13 +42,18 @@ def sites_of(network: str, part: int | None) -> Rows:
         model, (x, y), sites="blocks", whole=False, coordinates=0, device=device, metrics=("fuzziness", "null")
     )
     rows: list[dict[str, Any]] = []
+
+    def digits(number: float | None) -> float | None:
+        return None if number is None else float(f"{number:.6g}")
+
     for site in profile.sites:
         found = site.corrected
         assert found is not None
         rows.append(
             {
                 "network": network, "part": part, "n": len(y), "site": site.index, "name": site.name, "dim": site.dim,
-                "plain": site.fuzziness, "chance": found.chance, "value": found.value, "low": found.low, "high": found.high,
+                "plain": digits(site.fuzziness), "chance": digits(found.chance), "value": digits(found.value),
+                "low": digits(found.low), "high": digits(found.high),
                 "reason": found.reason,
             }
         )  # fmt: skip
@@ -62,4 +67,4 @@ def jobs(draws: int) -> list[Job]:
 
 
 if __name__ == "__main__":
-    finish("published", jobs, draws=PARTS)
+    finish_jobs("published", jobs, draws=PARTS)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import runpy
 import sys
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import pytest
@@ -58,7 +60,7 @@ def test_a_small_run_of_the_shape_of_the_law(made: Any) -> None:
         assert passed == pytest.approx(wanted[name], abs=0.15), name
 
 
-@pytest.mark.parametrize(("table", "most"), [("coverage", 0.99), ("apart", 0.995)])
+@pytest.mark.parametrize(("table", "most"), [("coverage", 0.985), ("apart", 0.99)])
 def test_intervals_of_differences_cover_where_they_are_printed(table: str, most: float) -> None:
     """92 to 98 % is asked for; where bias is widened for, d is near K or classes are unequal, they are too careful."""
     content = committed("paired")
@@ -98,15 +100,43 @@ def test_a_search_for_a_depth_is_wrong_in_at_most_5_percent(made: Any) -> None:
 
 
 def test_d_of_the_population_is_told_and_covered_as_the_page_says() -> None:
-    """Up to the chance level the median is within 15 %, where it is told in at least half of the draws."""
+    """Where d ≥ 5 K: medians and coverage of what is told in half of the draws or more, and how often that is."""
     rows = committed("population")["tables"]["values"]
     assert min(row["draws"] for row in rows) >= 1000
-    told = [row for row in rows if row["share"] <= 1 and row["no_value"] <= 0.5]
-    assert all(abs(row["corrected"] - 1) < 0.15 and 0.92 <= row["covers"] <= 0.99 for row in told)
-    assert all(row["no_value"] >= 0.9 for row in rows if row["share"] >= 10)
-    assert all(row["plain_covers_this_size"] > 0.92 for row in rows)
+    near = [row for row in rows if row["share"] <= 1]
+    told = [row for row in near if row["no_value"] <= 0.5]
+    assert len(told) >= len(near) - 2  # two classes, decaying spectra, at the chance level: not to be had
+    assert all(abs(row["corrected"] - 1) < 0.15 and 0.93 <= row["covers"] <= 0.99 for row in told)
+    assert mean(row["no_value"] for row in near) < 0.06
+    assert mean(row["no_value"] for row in near if row["spectrum"] == "flat") < 0.02
+    for row in rows:
+        if 1 < row["share"] <= 3:
+            # the worst that is told in half of the draws: 5 classes, 50 directions, 3 times the chance level
+            assert row["no_value"] > 0.5 or abs(row["corrected"] - 1) < 0.36
+        if row["no_value"] <= 0.8:
+            assert row["covers"] >= 0.92
+        assert row["share"] < 10 or row["no_value"] >= 0.9
+        assert 0.92 <= row["plain_covers_this_size"] <= 0.995
+    for row in committed("population")["tables"]["beyond"]:
+        if row["no_value"] <= 0.5:  # elsewhere: cover or refuse
+            assert row["covers"] >= 0.92
+        assert row["share"] < 10 or row["no_value"] >= 0.9
     for row in committed("population")["tables"]["laws"]:
-        assert row["rho_covers"] >= 0.9
+        assert 0.92 <= row["rho_covers"] <= 0.99 and row["draws"] >= 1000
+    for row in committed("population")["tables"]["bootstrap"]:
+        assert 0.91 <= row["covers_this_size"] <= 0.98
+
+
+@pytest.mark.usefixtures("made")
+def test_entries_that_were_made_are_not_made_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    table = importlib.import_module("_table")
+    jobs = [table.Job("few", eval, (f"[{{'number': {number}}}]",)) for number in (1, 2)]
+    (tmp_path / "some.jsonl").write_text(json.dumps({"key": jobs[0].key, "rows": [{"number": 10}]}) + "\n")
+    monkeypatch.setattr(sys, "argv", ["some.py", "--out", str(tmp_path)])
+    table.finish_jobs("some", lambda draws: jobs, draws=3)
+    content = json.loads((tmp_path / "some.json").read_text(encoding="utf-8"))
+    assert content["tables"] == {"few": [{"number": 10}, {"number": 2}]} and content["draws"] == 3
+    assert len((tmp_path / "some.jsonl").read_text(encoding="utf-8").splitlines()) == 2
 
 
 def test_a_small_run_of_the_population(made: Any) -> None:
@@ -117,6 +147,8 @@ def test_a_small_run_of_the_population(made: Any) -> None:
     assert row["plain"] < 0.9
     (law,) = population["one_law"](population["Case"](4, 40, 200), 0.1, 4, 1)
     assert law["rho"] == pytest.approx(0.5, abs=0.02)
+    (resampled,) = population["one_bootstrap"](population["Case"](2, 10, 40), 0.1, 3, 1)
+    assert resampled["draws"] == 3
 
 
 def test_the_few_shot_certificate_is_above_every_error_and_the_page_says_what_it_promises() -> None:

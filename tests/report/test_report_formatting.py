@@ -124,6 +124,9 @@ def test_the_data_in_words() -> None:
     assert samples_words((500, 100)) == "600 samples, 100 to 500 per class"
     assert samples_words(()) == "0 samples, 0 per class"
     assert data_words(full_profile()) == "1000 samples, 100 per class, 10 classes; 10000 test samples"
+    whole, part = (data_words(replace(full_profile(), whole=each)) for each in (True, False))
+    assert whole.startswith("1000 samples, 100 per class (all there are: D is exact), 10 classes")
+    assert part.startswith("1000 samples, 100 per class (a sample of more: see corrected D), 10 classes")
     assert reading_words(full_profile()) == "reading `mixed`, weighting `sample`"
     assert reading_words(bare_profile()) == "reading `?`"
     profile = full_profile()

@@ -141,10 +141,13 @@ def samples_words(counts: Sequence[int]) -> str:
     return f"{sum(counts)} samples, {each} per class"
 
 
+# D of these samples, or of the population; profiles of earlier versions do not say
+_QUESTIONS = {True: " (all there are: D is exact)", False: " (a sample of more: see corrected D)", None: ""}
+
+
 def data_words(profile: Profile) -> str:
-    """What was measured: samples, classes, test samples."""
-    part = " (a sample of more)" if profile.whole is False else ""
-    words = f"{samples_words(profile.counts)}{part}, {profile.classes} classes"
+    """What was measured: samples, whether they are all there are, classes, test samples."""
+    words = f"{samples_words(profile.counts)}{_QUESTIONS[profile.whole]}, {profile.classes} classes"
     return words if profile.counts_test is None else f"{words}; {sum(profile.counts_test)} test samples"
 
 
