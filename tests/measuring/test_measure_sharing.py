@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from typing import Any
 from unittest.mock import patch
 
@@ -34,6 +35,18 @@ def measured(*data: Any, model: nn.Module | None = None, **options: Any) -> tupl
     return profile, [index in kept for index in range(len(profile.sites))]
 
 
+def leaves(value: Any) -> Iterator[Any]:
+    """The numbers of a field: of tuples and of records in it, one by one."""
+    if isinstance(value, tuple):
+        for each in value:
+            yield from leaves(each)
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from leaves(getattr(value, field.name))
+    else:
+        yield value
+
+
 def same(one: Profile, other: Profile, *, rel: float = 1e-10) -> None:
     """Every number of every site: null, intervals and pictures too."""
     for ours, theirs in zip(one.sites, other.sites, strict=True):
@@ -49,7 +62,9 @@ def same(one: Profile, other: Profile, *, rel: float = 1e-10) -> None:
                 a, b = sum(a.points, ()), sum(b.points, ())
                 assert a == pytest.approx(b, rel=1e-4, abs=1e-4)  # five digits are kept
                 continue
-            assert a == (pytest.approx(b, rel=rel) if isinstance(b, float | tuple) else b), name
+            for mine, other_one in zip(leaves(a), leaves(b), strict=True):
+                known = pytest.approx(other_one, rel=rel) if isinstance(other_one, float) else other_one
+                assert mine == known, name
     for name, interval in one.law.intervals.items():
         assert interval.low == pytest.approx(other.law.intervals[name].low, rel=1e-6)
     assert one.settings["intervals_by"] == other.settings["intervals_by"]
