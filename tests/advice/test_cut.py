@@ -325,9 +325,15 @@ def answer_of(lost: list[int], **more: Any) -> CutAnswer:
         ([2, 90, *[2] * 7, 0], "Perhaps earlier, after `l1` (layer 1 of 10), which loses 0.20 points. Its own bound, 0.6"),
         ([90, *[9] * 7, 2, 0], "Perhaps earlier, after `l2` (layer 2 of 10), which loses 0.90 points. That is not shown to stay"),
         ([90] * 7 + [9, 9, 0], "Perhaps cut after `l8` (layer 8 of 10): with nearest class means it scores 90.00 %"),
-        ([90] * 9 + [0], "No redundancy: no cut that removes a tenth of the 10 layers or more stays within 1 points"),
+        ([90] * 9 + [0], "No redundancy: no cut that removes a tenth of the 10 layers or more stays within 1 point"),
         ([90] * 10, "with nearest class means the last layer itself scores 90.00 %. Try `head='linear'`."),
     ],
 )  # fmt: skip
 def test_sentences(lost: list[int], words: str) -> None:
     assert words in answer_of(lost).sentence
+
+
+def test_what_was_not_tried_is_not_called_redundant_or_not() -> None:
+    assert answer_of([90] * 9 + [0], first=4).sentence.startswith(
+        "No redundancy: no cut from layer 4 on that removes a tenth"
+    )

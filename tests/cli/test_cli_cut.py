@@ -85,7 +85,7 @@ def test_no_redundancy_saves_nothing_and_a_layer_asked_for_does(folder: Path) ->
     record = json.loads(done.stdout)
     assert not done.stderr and (folder / "two.pt2").exists()
     assert [option["site"] for option in record["options"]] == ["3"]
-    assert record["options"][0]["loss"]["loss"] > 0.3 and "That is more than 1 points." in record["answer"]
+    assert record["options"][0]["loss"]["loss"] > 0.3 and "That is more than 1 point." in record["answer"]
 
 
 def test_test_data_from_elsewhere(folder: Path) -> None:

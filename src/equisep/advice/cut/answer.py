@@ -85,6 +85,7 @@ class CutAnswer:
 
     within      points of test accuracy that a shorter network may lose     layers   read at the reported `grain`
     level       of the one-sided bounds                                     batch    samples that were timed together
+    first       layer that was tried: wide ones get no linear head
     baseline    what the loss is against: the network, or, where it gives no class scores, the head at its last layer
     mode        what was timed: `graph`, as exported, or `eager`, where the model cannot be exported (`stopped` says why)
     """
@@ -109,6 +110,7 @@ class CutAnswer:
     rounds: int
     device: str
     threads: int
+    first: int = 1
     stopped: str | None = None
     notes: tuple[Note, ...] = ()
 
@@ -147,28 +149,29 @@ class CutAnswer:
         needed = option.loss.samples_to_show(self.within / 100)
         many = "" if needed is None else f", of which about {needed:,} would show it if that loss is the true one"
         return (
-            f" That is not shown to stay within {self.within:g} points ({most:.2f} is possible): test it alone on other test "
+            f" That is not shown to stay within {self._allowed} ({most:.2f} is possible): test it alone on other test "
             f"samples{many} ({call})."
         )
 
     def _about_the_one(self, option: CutOption) -> str:
         words = f"Cut after {self._where(option)}: {self._kept(option)}; {self._saved(option)}."
         if self.verdict == "cut":
-            return f"{words} That is within {self.within:g} points."
+            return f"{words} That is within {self._allowed}."
         if self.verdict == "not shown":
             needed = option.loss.samples_to_show(self.within / 100)
             more = (
                 "" if needed is None else f"; about {needed:,} test samples would show it if that loss is the true one"
             )
-            return f"{words} That it stays within {self.within:g} points is not shown{more}."
-        return f"{words} That is more than {self.within:g} points."
+            return f"{words} That it stays within {self._allowed} is not shown{more}."
+        return f"{words} That is more than {self._allowed}."
 
     def _no_redundancy(self) -> str:
         shorter = [option for option in self.options if option.index != self.layers]
         few = "; ".join(f"after {self._where(o)} {self._percent(o.accuracy)}" for o in reversed(shorter[-NAMED:]))
+        tried = "" if self.first == 1 else f" from layer {self.first} on"
         words = (
-            f"No redundancy: no cut that removes a tenth of the {self.layers} layers or more stays within {self.within:g} "
-            f"points of the {self._baseline_words}'s {self._percent(self.whole.accuracy)} test accuracy"
+            f"No redundancy: no cut{tried} that removes a tenth of the {self.layers} layers or more stays within {self._allowed} "
+            f"of the {self._baseline_words}'s {self._percent(self.whole.accuracy)} test accuracy"
         )
         words += f" ({few})." if few else "."
         last = self.options[-1]
@@ -179,6 +182,10 @@ class CutAnswer:
                 f"Try `head='{other}'`."
             )
         return words
+
+    @property
+    def _allowed(self) -> str:
+        return f"{self.within:g} point{'' if self.within == 1 else 's'}"
 
     @property
     def _baseline_words(self) -> str:

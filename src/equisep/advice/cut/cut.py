@@ -175,6 +175,7 @@ def cut_model(
             rounds=len(shorter.seconds[WHOLE]),
             device=str(where),
             threads=torch.get_num_threads(),
+            first=cuts[0].index or 1,
             stopped=shorter.stopped,
             notes=_notes(question, heads),
         )
