@@ -53,13 +53,17 @@ def test_each_fold_leaves_out_a_tenth_of_the_samples_by_their_numbers(memory: in
     """The standard error from D computed on the nine tenths that stay, one fold after the other."""
     sites, y, _ = features(network(), LARGE)
     fold = Assignments.of(y, first=0, classes=4, folds=10, relabelings=0, seed=0).folds
-    profile = measure(network(), LARGE, memory=memory)
+    profile = measure(network(), LARGE, memory=memory, metrics=("fuzziness",))
     assert profile.settings["intervals_by"] == "jackknife"
-    for site, x in zip(profile.sites, sites, strict=True):
+    steadier = measure(network(), LARGE, memory=memory)  # random labels too: what a jackknife counts twice is known
+    for site, other, x in zip(profile.sites, steadier.sites, sites, strict=True):
         logs = np.log([fuzziness_at_shares(x[fold != g], y[fold != g], np.bincount(y)) for g in range(10)])
         reach = student_quantile(0.975, 9) * math.sqrt(0.9 * ((logs - logs.mean()) ** 2).sum())
         assert site.fuzziness_interval.low == pytest.approx(site.fuzziness * math.exp(-reach), rel=1e-8)
         assert site.fuzziness_interval.high == pytest.approx(site.fuzziness * math.exp(reach), rel=1e-8)
+        assert other.fuzziness_folds == pytest.approx(np.exp(logs), rel=1e-8)
+        least = reach / math.sqrt(1 + 2.3)
+        assert math.exp(least) < other.fuzziness_interval.high / other.fuzziness < math.exp(reach)
 
 
 def test_the_bootstrap_of_features_that_do_not_fit_is_refused() -> None:
