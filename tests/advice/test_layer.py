@@ -46,6 +46,20 @@ class Means(nn.Module):
         return x.mean(dim=1, keepdim=True).expand(-1, 4) * 0
 
 
+class Rote(nn.Module):
+    """Knows the labels of its training samples, and nothing else."""
+
+    def __init__(self, x: Tensor, y: Tensor) -> None:
+        super().__init__()
+        self.known, self.named = x, nn.functional.one_hot(y).float()
+        self.recall = nn.Identity()
+
+    def forward(self, x: Tensor) -> Tensor:
+        same = (x.unsqueeze(1) == self.known).all(dim=2).float()
+        named: Tensor = self.recall(same @ self.named)
+        return named
+
+
 def network() -> nn.Module:
     torch.manual_seed(0)
     return nn.Sequential(nn.Linear(24, 6), Sizes(), nn.Linear(6, 5), Means())
@@ -200,8 +214,14 @@ def test_models_are_ranked_on_the_same_samples() -> None:
     assert "It is told apart from every other model." in ranking.sentence
     twin = rank_models([Candidate("a", network(), train, test), Candidate("b", network(), train, test)], **few)
     assert twin.pairs[0].hits.difference == 0
-    assert "level [" in twin.sentence
+    assert "is level with `b`" in twin.sentence
     assert "cannot be told apart from `b`" in twin.sentence
+    lost = replace(twin, models=tuple(replace(each, guess=1.0) for each in twin.models))
+    assert lost.sentence.startswith("No model can be recommended: `a`, layer")
+    assert not any(note.code == "fitted" for note in twin.notes)
+    rote = rank_models([Candidate("rote", Rote(*train), train, test), Candidate("b", network(), train, test)], **few)
+    assert [note.text[:5] for note in rote.notes if note.code == "fitted"] == ["rote:"]
+    assert rote.models[-1].sentence.startswith("These training samples cannot say which layer is best")
     with pytest.raises(DataError, match="not read on the same test samples"):
         rank_models(
             [Candidate("a", network(), train, test), Candidate("b", network(), train, drawn(100, seed=2))], **few

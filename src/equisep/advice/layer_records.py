@@ -235,12 +235,19 @@ class RankAdvice:
         """Which model, in one sentence."""
         top, *others = self.models
         one, second = top.chosen, others[0]
+        if one.interval[0] <= top.guess:
+            return (
+                f"No model can be recommended: `{top.model}`, layer {one.index} ({one.site}), scores highest, "
+                f"{share_words(one.accuracy, one.interval)} of {top.n_test} {top.held_out}, which is not told from naming the "
+                f"largest class throughout ({percent(top.guess)} %)."
+            )
         hits = self.pair(top.model, second.model).hits  # the better one stands first
         low, high = hits.interval
-        ahead = f"ahead by {100 * hits.difference:.1f} points" if hits.wins > hits.losses else "level"
+        lead = "leads" if hits.wins > hits.losses else "is level with"
         text = (
             f"`{top.model}`, layer {one.index} ({one.site}): {share_words(one.accuracy, one.interval)} of {top.n_test} "
-            f"{top.held_out}; next `{second.model}`, layer {second.chosen.index}, {ahead} [{100 * low:.1f}, {100 * high:.1f}]"
+            f"{top.held_out}; it {lead} `{second.model}`, layer {second.chosen.index}, by {100 * hits.difference:.1f} points "
+            f"[{100 * low:.1f}, {100 * high:.1f}]"
         )
         alike = [each.model for each in others if not self.pair(top.model, each.model).apart]
         if not alike:

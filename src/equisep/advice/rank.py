@@ -71,9 +71,18 @@ def rank_models(
     notes = dict.fromkeys(
         Note(note.code, f"{name}: {note.text}", note.site) for name in order for note in read[name].advice.notes
     )
-    return RankAdvice(tuple(read[name].advice for name in order), pairs, tuple(notes))
+    fitted = [_fitted(name) for name in order if read[name].advice.fitted]
+    return RankAdvice(tuple(read[name].advice for name in order), pairs, (*fitted, *notes))
 
 
 def _named(progress: Progress, name: str) -> Progress:
     """The progress of one model among several."""
     return lambda what, done, total: progress(f"{name}: {what}", done, total)
+
+
+def _fitted(name: str) -> Note:
+    text = (
+        f"{name}: the probe names training samples, left out, far more often than held-out ones, as where a model was trained on "
+        "them; another layer of it may be better. Rank on samples that no model was trained on."
+    )
+    return Note("fitted", text)
