@@ -258,7 +258,14 @@ def few_shots() -> str:
     """Errors of few shots and their certificates at the chosen layers, and what the certificate was asked to be."""
     rows = [*rows_of("few_shot", "pairs"), *rows_of("few_shot", "seen")]
     sizes = [shot["m"] for shot in rows[0]["shots"]]
-    table = [[f"{row['model']}, {row['task']}", *_bounded(row, sizes), f"{row['chance']:.0f}"] for row in rows]
+    table = [
+        [
+            f"{row['model']}, {row['task']}",
+            *(f"{shot['error']:.1f} ≤ {shot['certificate']:.1f}" for shot in row["shots"]),
+            f"{row['chance']:.0f}",
+        ]
+        for row in rows
+    ]
     (found,) = rows_of("few_shot", "summary")
     holds = 2 * found["chosen_below_chance"] >= found["chosen_from_10"] and found["above"] >= 0.95 * found["cells"]
     words = (
@@ -269,12 +276,6 @@ def few_shots() -> str:
         f"**{_supported(holds)}**."
     )
     return f"{words}\n\n{markdown(['error ≤ certificate, %, of m =', *map(str, sizes), 'chance'], table)}"
-
-
-def _bounded(row: Row, sizes: Sequence[int]) -> list[str]:
-    """`12.3 ≤ 45.6` for every m; a dash where it was not kept."""
-    known = {shot["m"]: f"{shot['error']:.1f} ≤ {shot['certificate']:.1f}" for shot in row["shots"]}
-    return [known.get(m, "–") for m in sizes]
 
 
 def best_layers() -> str:
