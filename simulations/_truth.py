@@ -291,6 +291,13 @@ def _depth(numbers: Numbers, raw: Raw, kind: str, finding: Finding) -> Claims:
     )
 
 
+def _no_cut(numbers: Numbers, raw: Raw, kind: str, finding: Finding) -> Claims:
+    before, last = raw.nearest_accuracy(finding.site or ""), raw.nearest_accuracy(raw.last)
+    yield "one layer earlier", same(numbers["ncc_test_before"], before)
+    yield "last layer", same(numbers["ncc_test_last"], last)
+    yield "no cut is free", before < raw.accuracy_test - 0.01
+
+
 def _law(numbers: Numbers, raw: Raw, kind: str, finding: Finding) -> Claims:
     each = "block" if numbers["points"] == len(raw.grains["blocks"]) else "layer"
     r = _r(raw.curve(each))
@@ -338,6 +345,6 @@ def _rare(numbers: Numbers, raw: Raw, kind: str, finding: Finding) -> Claims:
 CHECKS: Mapping[str, Callable[[Numbers, Raw, str, Finding], Claims]] = {
     "unfitted": _fit, "labels-unrelated": _unrelated, "memorizing": _memorizing, "test-gain": _test_gain, "lost-classes": _lost,
     "head-worse": _head, "too-few-samples": _samples, "idle-layers": _work, "work": _work, "every-layer-works": _work,
-    "too-deep": _depth, "cut": _depth, "law": _law, "near-law": _law, "no-law": _law, "law-by-block": _by_block,
-    "hardest-class": _hardest, "collapse": _collapse, "no-collapse": _collapse, "rare-geometry": _rare,
+    "too-deep": _depth, "cut": _depth, "no-cut": _no_cut, "law": _law, "near-law": _law, "no-law": _law,
+    "law-by-block": _by_block, "hardest-class": _hardest, "collapse": _collapse, "no-collapse": _collapse, "rare-geometry": _rare,
 }  # fmt: skip

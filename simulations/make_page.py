@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import _findings_page
+
 REPO = Path(__file__).resolve().parents[1]
-PAGE, RESULTS = REPO / "docs" / "intervals.md", REPO / "simulations" / "results"
-ADVICE = REPO / "docs" / "advice.md"
+DOCS, RESULTS = REPO / "docs", REPO / "simulations" / "results"
 Row = Mapping[str, Any]
+SITUATIONS = ("situation", "first sentence right", "sentences", "false ones", "first sentence, where it was another")
 SELDOM = 0.1  # intervals that are printed less often are too few to count
 
 
@@ -21,9 +23,9 @@ def rows_of(simulation: str, table: str) -> list[Row]:
     return list(content["tables"][table])
 
 
-def markdown(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table, all but its first column to the right."""
-    lines = [titles, [":--", *["--:"] * (len(titles) - 1)], *rows]
+def markdown(titles: Sequence[str], rows: Iterable[Sequence[str]], *, words: bool = False) -> str:
+    """A table, all but its first column to the right, unless they hold words."""
+    lines = [titles, [":--", *[":--" if words else "--:"] * (len(titles) - 1)], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -304,29 +306,47 @@ def _supported(holds: bool) -> str:
     return "supported" if holds else "not supported here"
 
 
-ADVICE_PARTS: Mapping[str, Callable[[], str]] = {"few shots": few_shots, "best layers": best_layers}
-PARTS: Mapping[str, Callable[[], str]] = {
-    "false alarms": false_alarms, "power": power, "laws": laws, "recorded": recorded, "paired": paired,
-    "apart": apart, "population values": population_values, "population beyond": population_beyond,
-    "population laws": population_laws, "population summary": population_summary, "population bootstrap": population_bootstrap,
-    "published": published,
+def situations() -> str:
+    """What the first sentence was, kind by kind."""
+    return markdown(SITUATIONS, _findings_page.kinds(rows_of("situations", "draws")))
+
+
+def rules() -> str:
+    """One row per rule of findings."""
+    titles = ["rule", "the paper's sentence, or the reason", "experiment", "n", "result", "limits", "verdict"]
+    return markdown(titles, _findings_page.rules(rows_of("situations", "draws")), words=True)
+
+
+def former_runs() -> str:
+    """What the rules before these came to."""
+    lasts = {name: _findings_page.kinds(rows_of("situations", name))[-1] for name in ("first run", "second run")}
+    return markdown(SITUATIONS, [[name, *last[1:]] for name, last in lasts.items()])
+
+
+PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
+    "intervals.md": {
+        "false alarms": false_alarms, "power": power, "laws": laws, "recorded": recorded, "paired": paired,
+        "apart": apart, "population values": population_values, "population beyond": population_beyond,
+        "population laws": population_laws, "population summary": population_summary,
+        "population bootstrap": population_bootstrap, "published": published,
+    },
+    "advice.md": {"few shots": few_shots, "best layers": best_layers},
+    "findings.md": {"rules": rules, "situations": situations, "former runs": former_runs},
 }  # fmt: skip
 
 
-def page(path: Path = PAGE) -> str:
+def page(title: str) -> str:
     """A page as it should be: every part stands between its marks."""
-    text = path.read_text(encoding="utf-8")
-    for name, make in (ADVICE_PARTS if path == ADVICE else PARTS).items():
+    text = (DOCS / title).read_text(encoding="utf-8")
+    for name, make in PARTS[title].items():
         begin, end = f"<!-- {name}, by simulations/make_page.py -->", f"<!-- end of {name} -->"
         pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
         if len(pattern.findall(text)) != 1:
-            raise SystemExit(
-                f"docs/{path.name} has lost `{begin}` or `{end}`. Put both back where the table should stand."
-            )
+            raise SystemExit(f"docs/{title} has lost `{begin}` or `{end}`. Put both back where the table should stand.")
         text = pattern.sub(f"{begin}\n\n{make()}\n\n{end}".replace("\\", r"\\"), text)
     return text
 
 
 if __name__ == "__main__":
-    for each in (PAGE, ADVICE):
-        each.write_text(page(each), encoding="utf-8")
+    for each in PARTS:
+        (DOCS / each).write_text(page(each), encoding="utf-8")

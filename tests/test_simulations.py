@@ -21,17 +21,19 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The names of one simulation."""
     monkeypatch.syspath_prepend(str(FOLDER))
     yield lambda name: runpy.run_path(str(FOLDER / f"{name}.py"))
-    sys.modules.pop("_table", None)
+    for name in ("_table", "_truth", "_findings_page"):
+        sys.modules.pop(name, None)
 
 
 def committed(name: str) -> dict[str, Any]:
     return dict(json.loads((FOLDER / "results" / f"{name}.json").read_text(encoding="utf-8")))
 
 
-def test_the_page_is_made_from_the_committed_results(made: Any) -> None:
+def test_the_pages_are_made_from_the_committed_results(made: Any) -> None:
     page = made("make_page")
-    for name in ("PAGE", "ADVICE"):
-        assert page[name].read_text(encoding="utf-8") == page["page"](page[name]), "run simulations/make_page.py"
+    for title in page["PARTS"]:
+        written = (page["DOCS"] / title).read_text(encoding="utf-8")
+        assert written == page["page"](title), "run simulations/make_page.py"
 
 
 def test_two_slopes_are_called_of_one_slope_in_at_most_5_percent() -> None:
@@ -165,3 +167,37 @@ def test_the_few_shot_certificate_is_above_every_error_and_the_page_says_what_it
         errors, bounds = ([shot[name] for shot in row["shots"]] for name in ("error", "certificate"))
         assert all(error <= bound for error, bound in zip(errors, bounds, strict=True))
         assert row["gap"] >= 0
+
+
+def test_the_first_sentence_was_right_and_no_sentence_false() -> None:
+    """The draws were made once, after the rules were frozen; what is committed is what came out."""
+    draws = committed("situations")["tables"]["draws"]
+    assert len(draws) == 50 and len({row["kind"] for row in draws}) == 10
+    assert {row["seed"] for row in draws} == set(range(30, 35))
+    assert sum(row["right"] for row in draws) >= 45
+    assert not [words for row in draws for words in row["false"]]
+    assert max(row["sentences"] for row in draws) <= 7
+
+
+@pytest.mark.parametrize("kind", ["well sized", "head worse than features", "too few samples"])
+def test_a_situation_is_named_by_its_first_sentence_and_every_sentence_is_true(made: Any, kind: str) -> None:
+    row = made("situations")["judged"](kind, 1000)
+    assert row["right"], row["text"]
+    assert not row["false"]
+
+
+def test_a_false_sentence_is_noticed(made: Any) -> None:
+    """The checker, on findings whose numbers are changed."""
+    from dataclasses import replace
+
+    import equisep
+
+    situations = made("situations")
+    situation = situations["MAKERS"]["too few samples"](situations["Draw"]("too few samples", 1000))
+    raw = situations["raw_of"](situation.model, situation.train, situation.test)
+    profile = equisep.measure(situation.model, situation.train, situation.test, coordinates=0, **situation.options)
+    findings = profile.findings
+    assert len(findings) > 2 and not situations["falsehoods"](findings, raw, situation.kind)
+    for finding in findings:
+        wrong = {name: None if value is None else 1.1 * value + 0.01 for name, value in finding.numbers.items()}
+        assert situations["falsehoods"]([replace(finding, numbers=wrong)], raw, situation.kind), finding.code

@@ -81,5 +81,5 @@ def test_measure_says_what_it_means_before_the_table(folder: Path) -> None:
 def test_what_to_do_next_names_commands_that_there_are() -> None:
     """Also those in the rules that no profile here sets off."""
     source = "".join(path.read_text(encoding="utf-8") for path in Path(findings.__file__).parent.glob("*.py"))
-    named = set(re.findall(r"equisep ([a-z]+)", source))
-    assert {"measure", "compare", "history", "peeled"} <= named <= COMMANDS.keys()
+    named = set(re.findall(r"(?:equisep |command\(\")([a-z]+)", source))
+    assert {"measure", "cut", "history", "rare"} <= named <= COMMANDS.keys()

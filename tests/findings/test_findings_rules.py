@@ -69,8 +69,9 @@ def test_no_advice_on_depth_where_something_else_comes_first(change: dict[str, A
 def test_unfitted() -> None:
     profile = network(accuracy=(0.62, 0.6), ncc_train=(0.5, 0.55, 0.6, 0.64), ncc_test=(0.5, 0.55, 0.6, 0.6))
     assert codes(profile)[0] == "unfitted"
-    assert "gets 62.0 % of its own training samples right (nearest class means at its last layer: 64.0 %)" in (
-        profile.findings[0].text
+    assert (
+        "gets 62.0 % of the samples given as its training data right (nearest class means at its last layer: 64.0 %)"
+        in (profile.findings[0].text)
     )
     few = network(accuracy=(0.85, 0.85), ncc_train=(0.8,) * 4, counts=(2,) * CLASSES)
     assert "unfitted" not in codes(few)  # 17 of 20 samples may be 95 % of all

@@ -1,7 +1,7 @@
 """Class by class: which rare classes are lost, which class is hardest, and for whom it is taken.
 
-Fang, He, Long & Su (2021): with unequal classes "minority collapse fundamentally limits the performance of deep learning models
-on the minority classes"; their classifiers become one and the same.
+Fang, He, Long & Su (2021): with unequal classes there is "Minority Collapse, which fundamentally limits the performance of deep
+learning models on the minority classes"; their classifiers become one and the same.
 
 Rules. A class is rare at half of the largest class or less. `lost-classes`: rare classes of which the network gets half of the
 median of the other classes or less (on test data where there are any), and of which nearest class means at the last layer do
@@ -71,9 +71,9 @@ def _lost(facts: Facts, lost: list[ClassRow]) -> Finding:
             "largest": largest,
             **{f"accuracy of class {row.label}": row.accuracy for row in lost},
         },
-        next="equisep peeled threshold --sizes " + ",".join(map(str, facts.profile.counts))
+        next="equisep rare --sizes " + ",".join(map(str, facts.profile.counts))
         if len(facts.profile.counts) <= 20
-        else "equisep peeled network --help",
+        else "equisep rare --help",
         classes=[row.label for row in lost],
     )
 

@@ -1,12 +1,13 @@
 """Could layers be cut, and what would that cost?
 
-Galanti & Galanti (2022): "SGD implicitly … minimizes effective depth"; beyond a critical depth the lowest layer at which nearest
-class centers separate the training samples stays where it is, so that layers above it are spare. Their rule: more than 99 % is
+Galanti & Galanti (2022): "SGD implicitly selects neural networks of small effective depths", effective depth being the first
+layer at which nearest class centers separate the training samples; layers above it are then spare. Their rule: more than 99 % is
 perfect.
 
 Rule. The cut is the first layer from which on nearest class means get at least the network's own test accuracy less one point,
 and 99 % of the training samples (or the network's own training accuracy less one point, where that is lower). `too-deep`: two
-layers or more, and a fifth of the depth or more, lie behind it. `cut`: fewer do, but two or more. Both are said only of networks
+layers or more, and a fifth of the depth or more, lie behind it. `cut`: fewer do, but two or more. `no-cut`: none does, and one
+layer earlier nearest class means lose more than a point of test accuracy. All are said only of networks
 that have fitted their data (`fit`) and do not memorize (`memorizing`), and whose head is not what fails (`head`). Sure from
 1,000 test samples on.
 
@@ -63,10 +64,14 @@ def spare_layers(facts: Facts, cut: SiteReading | None) -> int:
 
 
 def depth(facts: Facts) -> Iterator[Finding]:
-    """`too-deep` or `cut`."""
+    """`too-deep` or `cut`, or where no layer is spare `no-cut`."""
     cut = cut_at(facts)
     spare = spare_layers(facts, cut)
-    if cut is None or spare < SPARE or not can_be_judged(facts) or facts.last is None:
+    if not can_be_judged(facts) or facts.last is None:
+        return
+    if not spare:
+        yield from _no_cut(facts, facts.last)
+    if cut is None or spare < SPARE:
         return
     behind = [site.index for site in facts.sites if site.index > cut.index]
     work = sum(facts.shares.get(index, 0.0) for index in behind)
@@ -84,6 +89,24 @@ def depth(facts: Facts) -> Iterator[Finding]:
             "cut": cut.index, "depth": facts.last.index, "ncc_test": cut.ncc_test, "ncc_train": cut.ncc_train,
             "accuracy_test": facts.accuracy_test, "work_behind": work if facts.shares else None,
         },
-        next=f"train one of {cut.index} hidden {facts.each}s and compare: equisep compare deep.json shallow.json",
+        next=facts.command("cut") or "equisep.advice.cut.cut_model(model, train, test)",
         site=cut.name,
     )  # fmt: skip
+
+
+def _no_cut(facts: Facts, last: SiteReading) -> Iterator[Finding]:
+    """What the last cut would cost, where it is not free; a network of one layer has none."""
+    before = facts.sites[-2] if len(facts.sites) > 1 else None
+    one = None if before is None else known(before.ncc_test)
+    two, whole = known(last.ncc_test), facts.accuracy_test
+    if before is None or before.index < 1 or one is None or two is None or whole is None or one >= whole - WITHIN:
+        return
+    yield made(
+        "no-cut",
+        f"Read by nearest class means, no cut is free: they get {percent(one)} % of {facts.n_test:,} test samples at "
+        f"{facts.at(before)} and {percent(two)} % at the last, the network {percent(whole)} %.",
+        rule="depth",
+        confidence="sure" if facts.n_test >= SURE else "likely",
+        numbers={"ncc_test_before": one, "ncc_test_last": two, "accuracy_test": whole},
+        site=before.name,
+    )

@@ -227,24 +227,28 @@ class Facts:
                 runs[-1].append(index)
             else:
                 runs.append([index])
-        words = [
-            str(run[0]) if len(run) == 1 else f"{run[0]}{'–' if len(run) > 2 else ' and '}{run[-1]}" for run in runs
-        ]
+        dash = " and " if len(runs) == 1 and len(runs[0]) == 2 else "–"
+        words = [str(run[0]) if len(run) == 1 else f"{run[0]}{dash}{run[-1]}" for run in runs]
         several = len(runs) > 1 or len(runs[0]) > 1
         joined = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
         return f"{self.each}{'s' if several else ''} {joined}"
 
-    def measured_again(self, flags: str = "", arguments: str = "") -> str:
-        """The command that measures this again with more flags, or the call where no command made the profile."""
+    def command(self, name: str, flags: str = "") -> str | None:
+        """A command on the model and data of this profile, None where no command made it."""
         settings = self.profile.settings
         model, data = settings.get("model"), settings.get("data")
-        name = data.get("name") if isinstance(data, dict) else None
-        if not isinstance(model, str) or not isinstance(name, str):
-            return f"equisep.measure(model, {', '.join(part for part in ('train', arguments) if part)})"
-        words = ["equisep measure", f"--model {shlex.quote(one_line(model))}"]
+        asked = data.get("asked") or data.get("name") if isinstance(data, dict) else None
+        if not isinstance(model, str) or not isinstance(asked, str):
+            return None
+        words = [f"equisep {name}", f"--model {shlex.quote(one_line(model))}"]
         if isinstance(settings.get("checkpoint"), str):
             words.append(f"--checkpoint {shlex.quote(one_line(settings['checkpoint']))}")
-        return " ".join([*words, f"--data {shlex.quote(one_line(name))}", *([flags] if flags else [])])
+        return " ".join([*words, f"--data {shlex.quote(one_line(asked))}", *([flags] if flags else [])])
+
+    def measured_again(self, flags: str = "", arguments: str = "") -> str:
+        """The command that measures this again with more flags, or the call where no command made the profile."""
+        call = f"equisep.measure(model, {', '.join(part for part in ('train', arguments) if part)})"
+        return self.command("measure", flags) or call
 
 
 def _entry(values: Sequence[float | None] | None, k: int) -> float | None:

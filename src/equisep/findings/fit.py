@@ -37,7 +37,9 @@ def fit(facts: Facts) -> Iterator[Finding]:
         got = f"Nearest class means at the last {facts.each} get {percent(nearest)} % of the training samples right"
     else:
         means = "" if nearest is None else f" (nearest class means at its last {facts.each}: {percent(nearest)} %)"
-        got = f"The network gets {percent(facts.accuracy_train)} % of its own training samples right{means}"
+        got = (
+            f"The network gets {percent(facts.accuracy_train)} % of the samples given as its training data right{means}"
+        )
     yield made(
         "unfitted",
         f"{got}: it has not fitted its data, for want of training, of size or of consistent labels, and what follows "

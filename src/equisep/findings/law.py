@@ -1,7 +1,7 @@
 """Is there a law of equi-separation, at which grain, and how sure is that?
 
-He & Su (2023): "each layer roughly improves a certain measure of data separation by an equal multiplicative factor"; D_l ≈ ρ^l
-D_0. They call r = −0.996 a law and −0.971 none, and find it from block to block in residual networks.
+He & Su (2023): "each layer improves data separation at a constant geometric rate", D_l ≈ ρ^l D_0. They call r = −0.996 a law and
+−0.971 none, and find it from block to block in residual networks.
 
 Rule: `law` for r ≤ −0.996, `no-law` for r > −0.971 or D that does not fall, `near-law` between. `law-by-block`: from block to
 block r ≤ −0.971 at five points or more, and no law from layer to layer. Sure where the interval of r (95 %) has the same verdict

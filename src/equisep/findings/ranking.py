@@ -9,16 +9,17 @@ from equisep.results.finding import Confidence, Finding
 MOST = 7  # sentences
 
 # Read from the top: would it make the sentences below it moot? Labels that belong to other inputs make everything moot; an
-# unfinished network all that is said of depth; lost classes and a bad head are losses that can be undone today; too few
-# samples leave open what memorizing, law and depth say; then what to do about the shape of the network; then what is.
+# unfinished network all that is said of depth; lost classes are a loss to be undone today; too few samples leave open what
+# all others say; a network that memorizes wants other labels, more samples or less training before it wants a new head; then
+# what to do about the shape of the network; then what is.
 WEIGHTS: Mapping[str, int] = {
     "nothing-measured": 100,
     "labels-unrelated": 95,
     "unfitted": 90,
     "lost-classes": 85,
-    "head-worse": 80,
-    "too-few-samples": 75,
-    "memorizing": 70,
+    "too-few-samples": 80,
+    "memorizing": 75,
+    "head-worse": 70,
     "law-by-block": 60,
     "too-deep": 50,
     "no-law": 45,
@@ -27,6 +28,7 @@ WEIGHTS: Mapping[str, int] = {
     "settled": 38,
     "still-improving": 38,
     "cut": 36,
+    "no-cut": 36,
     "work": 34,
     "law": 30,
     "near-law": 30,
@@ -37,6 +39,9 @@ WEIGHTS: Mapping[str, int] = {
     "no-collapse": 16,
     "not-measured": 10,
 }
+
+
+SAID_BY: Mapping[str, str] = {"no-cut": "every-layer-works"}  # what another sentence says already
 
 
 def made(
@@ -57,6 +62,8 @@ def made(
 def ranked(findings: Iterable[Finding], *, most: int = MOST) -> tuple[Finding, ...]:
     """The weightiest first; those of one weight in the order of their rules. What was not measured is never cut off."""
     ordered = sorted(findings, key=lambda finding: -finding.weight)
+    codes = {finding.code for finding in ordered}
+    ordered = [finding for finding in ordered if SAID_BY.get(finding.code) not in codes]
     if len(ordered) > most and ordered[-1].code == "not-measured":
         return (*ordered[: most - 1], ordered[-1])
     return tuple(ordered[:most])

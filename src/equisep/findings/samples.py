@@ -4,9 +4,9 @@ Class means of few samples carry noise that spreads them apart, so that D of a s
 samples there are per feature (docs/intervals.md). `SiteReading.corrected` is D of the population behind the samples, or the
 reason why it cannot be told.
 
-Rule: D of the population cannot be told at half of the layers or more, for want of samples: plain D stands near its chance level,
-noise of the class means is all that is left of it, or, of at most 30 samples per class in the median, it differs too much between
-parts of the samples. Not said where labels belong to other inputs (`memorizing`): no number of samples would do.
+Rule: at half of the layers or more D of the population cannot be told: plain D stands near its chance level, or, of at most 30
+samples per class in the median, there is no value, or its interval (95 %) spans a factor of 4 or more. Not said where labels
+belong to other inputs (`memorizing`): no number of samples would do.
 
 Limits: how many samples would do is a lower estimate from D against its chance level, or twice as many as there are.
 Tested by: `simulations/situations.py`, kind `too few samples` (2 to 6 per class); the refusals themselves by
@@ -18,29 +18,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import median
 
-from equisep.findings.facts import Facts
+from equisep.findings.facts import Facts, known
 from equisep.findings.memorizing import labels_unrelated
 from equisep.findings.ranking import made
-from equisep.results import SiteReading
+from equisep.results import Corrected, SiteReading
 from equisep.results.finding import Finding
+from equisep.results.wording import number
 
 HALF = 0.5
 FEW = 30
-_NOISE = ("chance level", "noise of the class means")
-_SCATTER = ("between parts of the samples", "fewer than 2 samples")
+WIDE = 4.0
+_CHANCE = "chance level"
+_SCATTER = ("noise of the class means", "no upper limit", "fewer than 2 samples", "dependent", "between parts")
 
 
 def refused(facts: Facts) -> list[SiteReading]:
     """The layers at which there are too few samples to tell D."""
     few = median([count for count in facts.profile.counts if count] or [0]) <= FEW
-    reasons = (*_NOISE, *_SCATTER) if few else _NOISE
-    return [
-        site
-        for site in facts.sites
-        if site.corrected is not None
-        and site.corrected.value is None
-        and any(words in (site.corrected.reason or "") for words in reasons)
-    ]
+    return [site for site in facts.sites if site.corrected is not None and _untold(site.corrected, few=few)]
+
+
+def _untold(corrected: Corrected, *, few: bool) -> bool:
+    if corrected.value is None:
+        return any(words in (corrected.reason or "") for words in (_CHANCE, *(_SCATTER if few else ())))
+    low, high = known(corrected.low), known(corrected.high)
+    return few and (not low or high is None or high >= WIDE * low)
 
 
 def too_few(facts: Facts) -> bool:
@@ -57,7 +59,11 @@ def samples(facts: Facts) -> Iterator[Finding]:
     needed = max((site.corrected.needed_per_class or 0 for site in sites if site.corrected is not None), default=0)
     enough = needed > facts.per_class
     first = sites[0].corrected
-    reason = "" if first is None or first.reason is None else f" ({facts.at(sites[0])}: {first.reason})"
+    reason = ""
+    if first is not None and first.value is not None:
+        reason = f" ({facts.at(sites[0])}: anything from {number(first.low, 2)} to {number(first.high, 2)})"
+    elif first is not None and first.reason is not None:
+        reason = f" ({facts.at(sites[0])}: {first.reason})"
     many = f"; about {needed:,} per class, or more, would be needed" if enough else ""
     of = f"{facts.per_class:,} samples" if facts.per_class != 1 else "1 sample"
     yield made(
@@ -67,7 +73,6 @@ def samples(facts: Facts) -> Iterator[Finding]:
         rule="samples",
         confidence="cannot be said",
         numbers={"per_class": facts.per_class, "sites": len(sites), "needed_per_class": needed if enough else None},
-        next=facts.measured_again(f"--per-class {needed}", "test")
-        + ("" if not enough else f"  # {needed:,} samples per class"),
+        next=facts.measured_again(f"--per-class {needed}", "test") if enough else None,
         site=sites[0].name,
     )

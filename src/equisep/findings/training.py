@@ -69,5 +69,4 @@ def training(
             "rho": known(last.law.rho),
             "accuracy_test": facts.accuracy_test,
         },
-        next=None if settled else "train on, and look again: equisep history FILE",
     )

@@ -24,6 +24,7 @@ from equisep.results.finding import Finding
 from equisep.results.wording import percent
 
 IDLE = 0.25
+EVEN = 1.6  # shares within this factor of the even one are nearly even
 WORKERS = 0.6  # the layers that do this share of the work between them are named
 
 
@@ -58,18 +59,30 @@ def work(facts: Facts) -> Iterator[Finding]:
     elif can_be_judged(facts) and _measured(facts) and spare_layers(facts, cut) < SPARE:
         yield _all_work(facts, even, numbers)
     else:
-        order = sorted(facts.shares, key=lambda index: -facts.shares[index])
-        count = next(n for n in range(1, len(order) + 1) if sum(facts.shares[i] for i in order[:n]) >= WORKERS)
-        most = order[:count]
-        total = sum(facts.shares[index] for index in most)
         yield made(
             "work",
-            f"{facts.spans(most).capitalize()} {'do' if len(most) > 1 else 'does'} {100 * total:.0f} % of the work (the fall of "
-            f"ln D on training data; an even share is {100 * even:.0f} % each), and no {facts.each} less than "
-            f"{100 * min(facts.shares.values()):.0f} %.",
+            _who_works(facts, even),
             rule="work",
             numbers={**numbers, "even": even},
         )
+
+
+def _who_works(facts: Facts, even: float) -> str:
+    """The layers that do most of it, or that all do about the same."""
+    meaning, shares = "the fall of ln D on training data", facts.shares
+    least, most = min(shares.values()), max(shares.values())
+    if most < EVEN * even and least > even / EVEN:
+        return (
+            f"The work, {meaning}, is shared nearly evenly: each {facts.each} does {100 * least:.0f} to {100 * most:.0f} % "
+            f"(an even share: {100 * even:.0f} %)."
+        )
+    order = sorted(shares, key=lambda index: -shares[index])
+    count = next(n for n in range(1, len(order) + 1) if sum(shares[index] for index in order[:n]) >= WORKERS)
+    total = sum(shares[index] for index in order[:count])
+    return (
+        f"{facts.spans(order[:count]).capitalize()} {'do' if count > 1 else 'does'} {100 * total:.0f} % of the work "
+        f"({meaning}; an even share is {100 * even:.0f} % each), and no {facts.each} less than {100 * least:.0f} %."
+    )
 
 
 def _measured(facts: Facts) -> bool:
