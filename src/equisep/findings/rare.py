@@ -5,8 +5,9 @@ coincide: cosine 1, "minority collapse".
 
 Rule: where two or more classes are rare (half of the largest or less) and cosines between class means were measured, the mean
 cosine between rare classes at the last layer, and between the others, is given beside the prediction from the class sizes alone,
-at the products of energies 1 and 20 that networks of this kind have (their own energies are not in a profile). No recommendation
-is drawn from it: `classes` says who is lost.
+at the products of energies 1 and 20, about those of the paper's figures. A network's own energies are not in a profile: those
+tried were far above (docs/advice.md), and there the model loses nobody. No recommendation is drawn from it: `classes` says who
+is lost.
 
 Limits: the model has no bias, no depth and no data; many different sizes are solved only up to 30 classes.
 Tested by: `tests/findings/test_findings_rules.py` for the numbers; as a prediction of lost classes it is not supported here
