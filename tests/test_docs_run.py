@@ -73,7 +73,16 @@ def test_make_targets_of_the_readme_exist() -> None:
 def test_commands_of_the_readme_run_and_the_demo_shows_the_law(tmp_path: Path) -> None:
     """The full demo included: 600 epochs at the paper's settings, r ≤ −0.99 in `batch` mode."""
     ours = [words for words in commands(REPO / "README.md") if words[0] == "equisep"]
-    assert [words[1] for words in ours] == ["demo", "law", "sites", "measure", "compare", "peeled", *["figures"] * 4]
+    assert [words[1] for words in ours] == [
+        "demo",
+        "explain",
+        "law",
+        "sites",
+        "measure",
+        "compare",
+        "peeled",
+        *["figures"] * 4,
+    ]
     for words in ours:
         run = installed if words[1] in ("demo", "law") else equisep  # the others need not load torch anew
         done = run(*words[1:], folder=tmp_path)
