@@ -35,7 +35,7 @@ import torch
 from torch import Tensor, nn
 
 from _table import Rows, finish
-from equisep.advice.layer import ReadModel, paired, read_model
+from equisep.advice.layer.choose import ReadModel, paired, read_model
 from equisep.data import Batches, TokenBatches, load_data, load_sentences, load_tokenizer
 from equisep.errors import DataError
 from equisep.models import load_model

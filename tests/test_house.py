@@ -18,7 +18,7 @@ REPO = SOURCE.parents[1]
 
 # from the foundation up; folders of one rank do not import each other
 RANKS = [
-    ["_version", "errors", "shapes", "progress"],
+    ["_version", "errors", "faces", "shapes", "progress"],
     ["files"],
     ["results"],
     ["labels", "devices", "workers", "user_code", "hub"],

@@ -7,10 +7,10 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from equisep._version import __version__ as __version__
+from equisep.faces import on_demand
 
 if TYPE_CHECKING:
     from equisep import peeled as peeled
@@ -82,15 +82,4 @@ __all__ = [
     "train_ensemble",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'equisep' has no attribute {name!r}")
-    home = importlib.import_module(_HOMES[name])
-    value = home if _HOMES[name] == f"equisep.{name}" else getattr(home, name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = on_demand(__name__, _HOMES)

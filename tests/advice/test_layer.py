@@ -14,10 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from cli.running import equisep
-from equisep.advice.layer import choose_layer, read_model
-from equisep.advice.layer_records import FewShot, LayerAdvice, LayerReading
+from equisep.advice.layer.choose import choose_layer, read_model
+from equisep.advice.layer.rank import Candidate, rank_models
+from equisep.advice.layer.records import FewShot, LayerAdvice, LayerReading
 from equisep.advice.paired_hits import PairedHits, share_interval, sign_test, told_apart
-from equisep.advice.rank import Candidate, rank_models
 from equisep.errors import DataError, InputError, LabelError
 from equisep.separation.centers import ncc_accuracy
 from equisep.separation.probes import ProbeRows

@@ -105,7 +105,7 @@ def layer(
     """
     import torch
 
-    from equisep.advice.layer import choose_layer
+    from equisep.advice.layer.choose import choose_layer
     from equisep.devices import usable_device
     from equisep.models import loaded_model, loading_words
 

@@ -84,7 +84,7 @@ def rank(
     """
     import torch
 
-    from equisep.advice.rank import Candidate, rank_models
+    from equisep.advice.layer.rank import Candidate, rank_models
     from equisep.devices import usable_device
     from equisep.models import loaded_model, loading_words
 

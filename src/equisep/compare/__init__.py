@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from equisep.compare.groups import GroupSite, ManyProfiles, ProfileGroup, ProfileRow, compare_many
 from equisep.compare.profiles import (
@@ -16,6 +15,7 @@ from equisep.compare.profiles import (
     compare_laws,
     compare_profiles,
 )
+from equisep.faces import on_demand
 
 if TYPE_CHECKING:
     from equisep.compare.geometry import NetworkComparison as NetworkComparison
@@ -23,7 +23,11 @@ if TYPE_CHECKING:
     from equisep.compare.network import compare_network as compare_network
 
 # loaded on first use (PEP 562): profiles are compared without torch
-_HOMES = {"NetworkComparison": "geometry", "compare_geometry": "network", "compare_network": "network"}
+_HOMES = {
+    "NetworkComparison": "equisep.compare.geometry",
+    "compare_geometry": "equisep.compare.network",
+    "compare_network": "equisep.compare.network",
+}
 
 __all__ = [
     "Difference",
@@ -44,8 +48,4 @@ __all__ = [
     "compare_profiles",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'equisep.compare' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"equisep.compare.{_HOMES[name]}"), name)
+__getattr__, __dir__ = on_demand(__name__, _HOMES)

@@ -9,9 +9,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from equisep.faces import on_demand
 from equisep.peeled.classes import ClassPrediction as ClassPrediction
 from equisep.peeled.classes import State as State
 from equisep.peeled.classes import predict_classes as predict_classes
@@ -56,7 +56,11 @@ if TYPE_CHECKING:
     from equisep.peeled.solvers.nonconvex import solve_nonconvex as solve_nonconvex
 
 # name → module; loaded on first use (PEP 562), since they import torch
-_HOMES = {"EtfComparison": "etf", "compare_with_etf": "etf", "solve_nonconvex": "nonconvex"}
+_HOMES = {
+    "EtfComparison": "equisep.peeled.solvers.etf",
+    "compare_with_etf": "equisep.peeled.solvers.etf",
+    "solve_nonconvex": "equisep.peeled.solvers.nonconvex",
+}
 
 __all__ = [  # noqa: PLE0604 (the names imported above, and those loaded on first use)
     *sorted(
@@ -65,14 +69,4 @@ __all__ = [  # noqa: PLE0604 (the names imported above, and those loaded on firs
     )
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'equisep.peeled' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"equisep.peeled.solvers.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = on_demand(__name__, _HOMES)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from equisep.faces import on_demand
 
 if TYPE_CHECKING:
     from equisep.runs.run import evidence_of as evidence_of
@@ -11,12 +12,8 @@ if TYPE_CHECKING:
     from equisep.runs.store import Store as Store
 
 # name → module; loaded on first use (PEP 562), since a store is read, and a record redrawn, without torch
-_HOMES = {"Store": "store", "evidence_of": "run", "run_figure": "run"}
+_HOMES = {"Store": "equisep.runs.store", "evidence_of": "equisep.runs.run", "run_figure": "equisep.runs.run"}
 
 __all__ = ["Store", "evidence_of", "run_figure"]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'equisep.runs' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"equisep.runs.{_HOMES[name]}"), name)
+__getattr__, __dir__ = on_demand(__name__, _HOMES)

@@ -5,8 +5,9 @@ A history is read, drawn and judged without torch: nothing here is imported befo
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from equisep.faces import on_demand
 
 if TYPE_CHECKING:
     from equisep.tracking.history import Entry as Entry
@@ -29,14 +30,4 @@ _HOMES = {
 
 __all__ = ["Entry", "Header", "History", "Separation", "Settled", "Stopping", "Tracker"]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'equisep.tracking' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = on_demand(__name__, _HOMES)

@@ -5,8 +5,9 @@ The answer is read and shown without torch: nothing here is imported before it i
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from equisep.faces import on_demand
 
 if TYPE_CHECKING:
     from equisep.advice.cut.answer import CutAnswer as CutAnswer
@@ -27,14 +28,4 @@ _HOMES = {
 
 __all__ = ["Cut", "CutAnswer", "CutOption", "EarlyExit", "cut_model", "early_exit"]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'equisep.advice.cut' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = on_demand(__name__, _HOMES)

@@ -5,8 +5,9 @@ What was found is read, said and drawn without torch: nothing here is imported b
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from equisep.faces import on_demand
 
 if TYPE_CHECKING:
     from equisep.advice.depth.choice import choose_depth as choose_depth
@@ -37,14 +38,4 @@ __all__ = [
     "recommend_depth",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'equisep.advice.depth' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = on_demand(__name__, _HOMES)

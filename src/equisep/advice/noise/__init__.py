@@ -5,8 +5,9 @@ The answer is read and shown without torch: nothing here is imported before it i
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from equisep.faces import on_demand
 
 if TYPE_CHECKING:
     from equisep.advice.noise.answer import NoiseAnswer as NoiseAnswer
@@ -21,14 +22,4 @@ _HOMES = {
 
 __all__ = ["NoiseAnswer", "noisy_weights", "weight_noise"]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'equisep.advice.noise' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = on_demand(__name__, _HOMES)

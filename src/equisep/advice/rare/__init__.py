@@ -5,8 +5,9 @@ What was found is read and said without torch: nothing here is imported before i
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from equisep.faces import on_demand
 
 if TYPE_CHECKING:
     from equisep.advice.rare.classes import rare_classes as rare_classes
@@ -16,23 +17,13 @@ if TYPE_CHECKING:
     from equisep.advice.rare.records import RareClasses as RareClasses
 
 _HOMES = {
-    "Alternatives": "records",
-    "Fate": "records",
-    "RareAtEnergy": "records",
-    "RareClasses": "records",
-    "rare_classes": "classes",
+    "Alternatives": "equisep.advice.rare.records",
+    "Fate": "equisep.advice.rare.records",
+    "RareAtEnergy": "equisep.advice.rare.records",
+    "RareClasses": "equisep.advice.rare.records",
+    "rare_classes": "equisep.advice.rare.classes",
 }
 
 __all__ = ["Alternatives", "Fate", "RareAtEnergy", "RareClasses", "rare_classes"]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'equisep.advice.rare' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"equisep.advice.rare.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = on_demand(__name__, _HOMES)

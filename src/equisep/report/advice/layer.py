@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from equisep.advice.layer_records import FewShot, LayerAdvice, LayerReading, RankAdvice
+from equisep.advice.layer.records import FewShot, LayerAdvice, LayerReading, RankAdvice
 from equisep.report.formatting import Glyphs, ascii_text, percent, shortened_names
 from equisep.report.legends import add_legend
 from equisep.report.plots import LINE_COLORS, plain_text, save_figure

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from equisep.advice.layer_reading import SplitRows, split_rows
-from equisep.advice.layer_records import FewShot, LayerAdvice, LayerReading
+from equisep.advice.layer.reading import SplitRows, split_rows
+from equisep.advice.layer.records import FewShot, LayerAdvice, LayerReading
 from equisep.advice.paired_hits import PairedHits, share_interval, told_apart
 from equisep.data.feed import Feed, Unpack
 from equisep.errors import DataError, InputError

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from equisep.advice.layer import DRAWS, SHOTS, ReadModel, paired, read_model
-from equisep.advice.layer_records import ModelPair, RankAdvice
+from equisep.advice.layer.choose import DRAWS, SHOTS, ReadModel, paired, read_model
+from equisep.advice.layer.records import ModelPair, RankAdvice
 from equisep.advice.paired_hits import told_apart
 from equisep.errors import DataError, InputError
 from equisep.progress import Progress, silent
