@@ -78,7 +78,8 @@ def test_loaders_data_sets_and_arrays_are_the_same_data(place: Path) -> None:
     first = measured(place, "own_data:loader")
     for data in ("own_data:ready", "own_data:dataset", "./own_data.py:arrays", f"{place}/own_data.py:loader,size=45"):
         assert curve(measured(place, data)) == pytest.approx(curve(first), rel=1e-5), data
-    assert first["settings"]["data"] == {"name": "own_data:loader", "split": "train", "seed": 0, "batch_size": None}  # type: ignore[index]
+    asked = {"name": "own_data:loader", "asked": "own_data:loader", "split": "train", "seed": 0, "batch_size": None}
+    assert first["settings"]["data"] == asked  # type: ignore[index]
 
 
 def test_the_batch_size_is_that_of_arrays_and_data_sets(place: Path) -> None:
