@@ -25,9 +25,11 @@ from equisep.cli.options import (
     DATA,
     OUTPUT,
     READ,
+    BatchSize,
     Channels,
     Checkpoint,
     DataFolder,
+    DataName,
     Device,
     Json,
     Model,
@@ -37,6 +39,7 @@ from equisep.cli.options import (
     Quiet,
     Resize,
     Sites,
+    Tokenizer,
     asked_sites,
 )
 from equisep.errors import DataError, ModelError
@@ -46,32 +49,20 @@ from equisep.files import encode
 @reported
 def cut(
     model: Model,
-    data: Annotated[
-        str,
-        typer.Option(
-            "--data",
-            help="Training and test data: a data set by name, an .npz file, a .tsv table, or code, as in `measure`.",
-            rich_help_panel=DATA,
-        ),
-    ],
+    data: DataName,
     checkpoint: Checkpoint = None,
     test: Annotated[
         str | None,
         typer.Option("--test", help="Test data, where --data hold none: taken from there.", rich_help_panel=DATA),
     ] = None,
     data_dir: DataFolder = None,
-    tokenizer: Annotated[
-        str | None,
-        typer.Option("--tokenizer", help="Text only: a Hugging Face name or folder.", rich_help_panel=DATA),
-    ] = None,
+    tokenizer: Tokenizer = None,
     prepare: Prepare = None,
     resize: Resize = None,
     channels: Channels = None,
     normalize: Normalize = None,
     per_class: PerClass = None,
-    batch_size: Annotated[
-        int, typer.Option("--batch-size", min=1, help="Samples per batch.", rich_help_panel=DATA)
-    ] = 100,
+    batch_size: BatchSize = 100,
     after: Annotated[
         str | None,
         typer.Option("--after", help="Cut after this layer; by default all are tried.", show_default="all"),

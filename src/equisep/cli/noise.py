@@ -11,11 +11,11 @@ import typer
 from equisep.cli.console import in_options, options_of, out, print_json, progress_bars, reported, say
 from equisep.cli.data import DataFlags, measured_data
 from equisep.cli.options import (
-    DATA,
-    READ,
+    BatchSize,
     Channels,
     Checkpoint,
     DataFolder,
+    DataName,
     Device,
     Json,
     Model,
@@ -23,8 +23,10 @@ from equisep.cli.options import (
     PerClass,
     Prepare,
     Quiet,
+    Reduced,
     Resize,
     Sites,
+    Tokenizer,
     asked_sites,
 )
 from equisep.errors import DataError, InputError
@@ -34,24 +36,16 @@ from equisep.files import encode
 @reported
 def noise(
     model: Model,
-    data: Annotated[
-        str,
-        typer.Option("--data", help="Training and test data, as in `measure`.", rich_help_panel=DATA),
-    ],
+    data: DataName,
     checkpoint: Checkpoint = None,
     data_dir: DataFolder = None,
-    tokenizer: Annotated[
-        str | None,
-        typer.Option("--tokenizer", help="Text only: a Hugging Face name or folder.", rich_help_panel=DATA),
-    ] = None,
+    tokenizer: Tokenizer = None,
     prepare: Prepare = None,
     resize: Resize = None,
     channels: Channels = None,
     normalize: Normalize = None,
     per_class: PerClass = None,
-    batch_size: Annotated[
-        int, typer.Option("--batch-size", min=1, help="Samples per batch.", rich_help_panel=DATA)
-    ] = 100,
+    batch_size: BatchSize = 100,
     sigmas: Annotated[
         str | None,
         typer.Option("--sigmas", help="Sizes of the noise over each tensor's norm.", show_default="0.01 to 1"),
@@ -59,10 +53,7 @@ def noise(
     draws: Annotated[int, typer.Option("--draws", min=1, help="How often noise is drawn.")] = 5,
     layers: Annotated[bool, typer.Option("--layers/--no-layers", help="Also noise on one layer at a time.")] = True,
     sites: Sites = None,
-    reduction: Annotated[
-        str | None,
-        typer.Option("--reduction", help="As in `measure`.", rich_help_panel=READ, show_default="auto"),
-    ] = None,
+    reduction: Reduced = None,
     seed: Annotated[
         int,
         typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of the factory's weights, the sample and the noise."),
