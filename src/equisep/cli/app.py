@@ -1,4 +1,4 @@
-"""The command `equisep`: one file a command, each loaded only when it is called."""
+"""The command `equisep`: one file per command, each loaded only when it is called."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from typer.main import get_command
 
 from equisep._version import __version__
 
-# name → what `equisep --help` says of it; its code is in `equisep.cli.NAME`: a function of that name, or a `group`
+# name → what `equisep --help` says of it; its code is in `equisep.cli.NAME`, or in a folder of `equisep.cli` where `ROOMS`
+# says so: a function of that name, or a `group`
 COMMANDS = {
     "demo": "Start here: train a small network, measure it, show its law.",
     "measure": "Measure how a model of yours separates its classes.",
@@ -32,6 +33,7 @@ COMMANDS = {
     "peeled": "The Layer-Peeled Model: which small classes will be lost.",
     "figures": "The papers' figures: run, show and judge them.",
 }
+ROOMS = dict.fromkeys(("cut", "depth", "layer", "noise", "rank", "rare"), "advice.")
 
 
 class _Command(TyperCommand):
@@ -66,7 +68,7 @@ def _as_flags(params: Any) -> Any:
 
 def _loaded(name: str) -> Any:
     """A command with its options, or a group with its commands."""
-    module = importlib.import_module(f"equisep.cli.{name}")
+    module = importlib.import_module(f"equisep.cli.{ROOMS.get(name, '')}{name}")
     group: typer.Typer | None = getattr(module, "group", None)
     if group is None:
         group = typer.Typer(add_completion=False, rich_markup_mode="rich")

@@ -12,7 +12,7 @@ import typer
 
 from equisep.cli.console import in_options, options_of, out, print_json, progress_bars, reported, say
 from equisep.cli.data import DataFlags, measured_data
-from equisep.cli.layer import Draws, Shots
+from equisep.cli.advice.layer import Draws, Shots
 from equisep.cli.options import (
     MODEL,
     BatchSize,

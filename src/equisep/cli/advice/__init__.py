@@ -1,0 +1,1 @@
+"""The commands that answer a question about a model or a data set: one file per command."""
