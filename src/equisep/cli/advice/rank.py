@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
+from equisep.cli.advice.layer import Draws, Shots
 from equisep.cli.console import in_options, options_of, out, print_json, progress_bars, reported, say
 from equisep.cli.data import DataFlags, measured_data
-from equisep.cli.advice.layer import Draws, Shots
 from equisep.cli.options import (
     MODEL,
     BatchSize,
