@@ -26,7 +26,7 @@ from equisep.figures.quantities import (
     was_read,
 )
 from equisep.figures.rules import quantities_of
-from equisep.report.figures.draw import draw_figure
+from equisep.report.figures.drawing.draw import draw_figure
 from equisep.report.figures.markdown import figure_markdown
 from figures.synthetic_figures import evidence, figure, law_curve, outcome
 

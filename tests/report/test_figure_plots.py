@@ -23,9 +23,9 @@ from equisep.figures.evidence import Entry, Evidence, gather
 from equisep.figures.figure import Figure, Panel, Printed, Series
 from equisep.figures.outcome import Curves, Outcome
 from equisep.law import fit_law
-from equisep.report.figures.curves import lines_of
-from equisep.report.figures.draw import draw_figure, save_drawn
-from equisep.report.figures.labels import common_label, own_labels, way_words
+from equisep.report.figures.drawing.curves import lines_of
+from equisep.report.figures.drawing.draw import draw_figure, save_drawn
+from equisep.report.figures.drawing.labels import common_label, own_labels, way_words
 from figures.synthetic_figures import asked_for
 
 Maker = Callable[[str, int], Outcome | None]
@@ -648,7 +648,7 @@ def test_matplotlib_is_left_as_found(tmp_path) -> None:
 
 def test_drawing_needs_no_torch_and_no_pyplot() -> None:
     code = (
-        "import sys; import equisep.report.figures.draw;"
+        "import sys; import equisep.report.figures.drawing.draw;"
         "bad = {'torch', 'pandas', 'scipy', 'matplotlib.pyplot'} & set(sys.modules); assert not bad, bad"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -149,7 +149,7 @@ def _run_all(
             continue
         results.append(made)
         if draw is not None:
-            from equisep.report.figures.draw import save_drawn
+            from equisep.report.figures.drawing.draw import save_drawn
 
             saved(save_drawn(made.evidence, draw(figure)), figure.id, quiet=quiet)
         if show:

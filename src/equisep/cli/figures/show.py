@@ -53,7 +53,7 @@ def show(
     else:
         print_result(result, markdown=markdown)
     if target is not None:
-        from equisep.report.figures.draw import save_drawn
+        from equisep.report.figures.drawing.draw import save_drawn
 
         saved(save_drawn(result.evidence, target(figure)), "figure", quiet=quiet)
     if strict and result.failed:

@@ -16,10 +16,10 @@ from matplotlib.legend import Legend
 from equisep.errors import InputError
 from equisep.figures.evidence import Evidence
 from equisep.figures.figure import Panel
-from equisep.report.figures.axes import GREY, SMALL, Drawn, draw_panel, panel_title, plain, tick_y
-from equisep.report.figures.curves import Line, lines_of
-from equisep.report.figures.labels import footer_lines, scale_words
-from equisep.report.figures.legends import (
+from equisep.report.figures.drawing.axes import GREY, SMALL, Drawn, draw_panel, panel_title, plain, tick_y
+from equisep.report.figures.drawing.curves import Line, lines_of
+from equisep.report.figures.drawing.labels import footer_lines, scale_words
+from equisep.report.figures.drawing.legends import (
     absent_legend,
     beside_width,
     is_long,
@@ -28,7 +28,7 @@ from equisep.report.figures.legends import (
     legend_beside,
     legend_inside,
 )
-from equisep.report.figures.points import ACROSS, Cloud, clouds_of, draw_points, rows_of
+from equisep.report.figures.drawing.points import ACROSS, Cloud, clouds_of, draw_points, rows_of
 from equisep.report.legends import place_legend
 from equisep.report.plots import LINE_COLORS
 from equisep.results.records import NO_LAW_R

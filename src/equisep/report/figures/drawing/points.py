@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 
 from equisep.figures.evidence import Evidence
 from equisep.figures.figure import Panel
-from equisep.report.figures.axes import GREY, SMALL, plain
+from equisep.report.figures.drawing.axes import GREY, SMALL, plain
 from equisep.report.formatting import shortened_names
 from equisep.report.plots import CLASS_COLORS
 

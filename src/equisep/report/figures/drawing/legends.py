@@ -12,8 +12,8 @@ from matplotlib.figure import SubFigure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 
-from equisep.report.figures.axes import GREY, SMALL, Drawn, key_words, plain
-from equisep.report.figures.curves import Line
+from equisep.report.figures.drawing.axes import GREY, SMALL, Drawn, key_words, plain
+from equisep.report.figures.drawing.curves import Line
 
 _LETTER = 0.056  # inches of a letter of that size
 _HANDLE = 0.35  # inches of the sample of a line

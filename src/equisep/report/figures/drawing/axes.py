@@ -16,9 +16,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from equisep.figures.figure import Panel
 from equisep.figures.quantities import Quantity, Query, entry_of
-from equisep.report.figures.curves import Line, asked_of
-from equisep.report.figures.labels import x_words, y_words
-from equisep.report.figures.ticks import log_number, log_ticks, plain_ticks, tick_x
+from equisep.report.figures.drawing.curves import Line, asked_of
+from equisep.report.figures.drawing.labels import x_words, y_words
+from equisep.report.figures.drawing.ticks import log_number, log_ticks, plain_ticks, tick_x
 from equisep.report.formatting import one_line
 from equisep.report.plots import CLASS_COLORS, LINE_COLORS
 

@@ -13,8 +13,8 @@ from equisep.figures.evidence import Entry, Evidence, SeriesEvidence
 from equisep.figures.figure import Panel, Series
 from equisep.figures.outcome import Curve
 from equisep.figures.quantities import Query, curve, law_of, quantity
-from equisep.report.figures.annotations import law_numbers, paper_words, printed_of, site_marks
-from equisep.report.figures.labels import common_label, own_labels, way_words
+from equisep.report.figures.drawing.annotations import law_numbers, paper_words, printed_of, site_marks
+from equisep.report.figures.drawing.labels import common_label, own_labels, way_words
 from equisep.results import LawFit
 
 LAWFUL = ("fuzziness", "fuzziness_test", "class_fuzziness")  # curves that the law speaks of
