@@ -6,6 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+# Ray reads this once, when it is imported. A cluster that asks for a token would let a test's luck depend on what lies in the
+# home folder: newer versions write a token there with the first cluster that they start.
+os.environ["RAY_AUTH_MODE"] = "disabled"
+
 
 @pytest.fixture(scope="module")
 def one_ray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:

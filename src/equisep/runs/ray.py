@@ -8,7 +8,7 @@ import os
 import socket
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -169,15 +169,25 @@ def _connected(ray: Any, address: str) -> Iterator[None]:
     except (ConnectionError, TimeoutError, RuntimeError, ValueError) as error:
         if isinstance(error, EquisepError):
             raise
+        _forget(ray)
         reason = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
         raise InputError(
             f"No Ray cluster could be used at `{address}`: {reason}. Start one with `ray start --head`, or pass `ray` for "
-            "one on this machine."
+            "one on this machine; for a cluster that asks for a token, set RAY_AUTH_MODE=token."
         ) from error
     try:
         yield
     finally:
         ray.shutdown()  # ends a cluster that this process started, and only leaves one that it joined
+
+
+def _forget(ray: Any) -> None:
+    """Ray as it was before a connection failed: a client that reached nobody would otherwise answer every later call."""
+    ray.shutdown()
+    with suppress(ImportError, AttributeError):  # what turns the client on has no public way to turn it off again
+        hooks = importlib.import_module("ray._private.client_mode_hook")
+        hooks._explicitly_disable_client_mode()
+        hooks._set_client_hook_status(True)
 
 
 def _join_or_start(ray: Any, options: Mapping[str, Any]) -> None:
