@@ -215,7 +215,7 @@ def test_every_module_says_what_it_knows() -> None:
 def test_the_page_on_architecture_names_files_that_exist() -> None:
     page = (REPO / "docs" / "architecture.md").read_text(encoding="utf-8")
     for name in re.findall(r"`((?:[a-z_]+/)+[a-z_0-9]+\.py)`", page):
-        base = REPO if name.startswith(("tests/", "simulations/")) else SOURCE
+        base = REPO if name.startswith(("tests/", "simulations/", "scripts/")) else SOURCE
         assert (base / name).is_file(), name
     for name in re.findall(r"`((?:[a-z_]+/)+)`", page):
         assert (SOURCE / name).is_dir() or (REPO / name).is_dir(), name
