@@ -71,7 +71,7 @@ def test_make_targets_of_the_readme_exist() -> None:
 
 @pytest.mark.slow
 def test_commands_of_the_readme_run_and_the_demo_shows_the_law(tmp_path: Path) -> None:
-    """The full demo included: 600 epochs at the paper's settings, r ≤ −0.99 in `batch` mode."""
+    """The full demo included: 600 epochs at the paper's settings, r ≤ −0.99 in `eval` and as the paper reads."""
     ours = [words for words in commands(REPO / "README.md") if words[0] == "equisep"]
     assert [words[1] for words in ours] == [
         "demo",
@@ -89,8 +89,9 @@ def test_commands_of_the_readme_run_and_the_demo_shows_the_law(tmp_path: Path) -
         assert done.returncode == 0, f"{words}: {done.stderr}"
         assert done.stdout
     profile = Profile.load(tmp_path / "equisep-demo" / "profile.json")
-    assert profile.settings["reading"] == "mixed"
-    assert profile.law.r is not None and profile.law.r <= -0.99
+    assert list(profile.readings) == ["eval", "drawn"]
+    for reading in profile.readings.values():
+        assert reading.law.r is not None and reading.law.r <= -0.99
 
 
 def installed(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -79,7 +79,7 @@ def test_loaders_data_sets_and_arrays_are_the_same_data(place: Path) -> None:
     for data in ("own_data:ready", "own_data:dataset", "./own_data.py:arrays", f"{place}/own_data.py:loader,size=45"):
         assert curve(measured(place, data)) == pytest.approx(curve(first), rel=1e-5), data
     asked = {"name": "own_data:loader", "asked": "own_data:loader", "split": "train", "seed": 0, "batch_size": None}
-    assert first["settings"]["data"] == asked  # type: ignore[index]
+    assert first["settings"]["data"] == {**asked, "flags": {}}  # type: ignore[index]
 
 
 def test_the_batch_size_is_that_of_arrays_and_data_sets(place: Path) -> None:
@@ -87,6 +87,7 @@ def test_the_batch_size_is_that_of_arrays_and_data_sets(place: Path) -> None:
         settings = measured(place, data, "--batch-size", "40")["settings"]
         assert settings["batch_sizes"] == [40, 10]  # type: ignore[index]
         assert settings["data"]["batch_size"] == 40  # type: ignore[index]
+        assert settings["data"]["flags"] == {"--batch-size": "40"}  # type: ignore[index]
 
 
 def test_training_beside_test_data(place: Path) -> None:

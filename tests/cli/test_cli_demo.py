@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import signal
 import subprocess
@@ -11,16 +10,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from rich.console import Console
 
 from cli.running import equisep, equisep_process
 from equisep import Profile
-from equisep.cli.demo import _beside_the_paper
-from equisep.figures.papers.he2023 import FIG1
+from equisep.cli.demo import _paper_words
+from equisep.findings.wording import MEANING
 from equisep.law import fit_law
 from equisep.models import Fnn
-from equisep.report.formatting import UNICODE
-from equisep.results import SiteReading
+from equisep.report.formatting import ascii_text, number, percent
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +36,8 @@ def test_json_is_one_object_with_the_promised_fields(smoke: tuple[Path, str, str
     for site in content["sites"]:
         assert {"name", "fuzziness", "ncc_train", "ncc_test", "cdnv"} <= site.keys()
         assert site["fuzziness"] > 0
-    assert content["settings"]["reading"] == "mixed"
+    assert content["settings"]["readings"] == ["eval", "drawn"]
+    assert content["reading"] == "eval" and list(content["other_readings"]) == ["drawn"]
     assert content["settings"]["training"]["epochs"] == 20
     assert len(content["settings"]["data"]["checksum"]) == 64
 
@@ -86,13 +84,43 @@ def test_the_same_seed_gives_the_same_numbers(smoke: tuple[Path, str, str], tmp_
     assert other["law"] != again["law"]
 
 
-def test_text_shows_table_law_curve_and_what_to_try_next(tmp_path: Path) -> None:
-    done = equisep_process("demo", "--smoke", folder=tmp_path)
+def test_one_screen_says_what_was_found(tmp_path: Path) -> None:
+    done = equisep_process("demo", "--smoke", folder=tmp_path, COLUMNS="80")
     assert done.returncode == 0
-    for words in ("layer", "NCC", "CDNV", "NC1", "Law of equi-separation", "half-life", "D by layer"):
-        assert words in done.stdout
-    assert "Next, try" in done.stderr
+    profile = Profile.load(tmp_path / "equisep-demo" / "profile.json")
+    shown = " ".join(done.stdout.split())
+    headline = next(one for one in profile.findings if one.weight >= 80 or one.code in ("law", "near-law", "no-law"))
+    for words in ("the straightest of 5", "D: spread within classes", "share of the work", "What this means"):
+        assert words in shown
+    assert headline.text.removesuffix(MEANING) in shown
+    assert number(profile.sites[3].fuzziness, 3) in shown and percent(profile.accuracy_test) in shown
+    for words in ("now your own model", "equisep measure --model", "law.png"):
+        assert words in done.stderr
+    lines = done.stdout.splitlines() + [line for line in done.stderr.splitlines() if "training:" not in line]
+    assert len(lines) <= 32 and max(map(len, lines)) <= 80
     assert "\x1b[" not in done.stdout + done.stderr  # no terminal, no escapes
+
+
+def test_all_shows_every_sentence_and_number(tmp_path: Path) -> None:
+    done = equisep("demo", "--smoke", "--all", folder=tmp_path)
+    for words in ("layer", "NCC", "CDNV", "Law of equi-separation", "half-life", "D by layer", "All rates tried"):
+        assert words in done.stdout
+    again = equisep("explain", "equisep-demo/profile.json", "--all", folder=tmp_path).stdout
+    assert again in done.stdout
+
+
+@pytest.mark.parametrize("words", [("--depth", "4"), ("--depth", "20", "--optimizer", "sgd"), ("--depth", "2")])
+def test_other_networks_have_a_screen_too(words: tuple[str, ...], tmp_path: Path) -> None:
+    """Read by a terminal without color, without Unicode and with 60 columns."""
+    environment = {"COLUMNS": "60", "NO_COLOR": "1", "PYTHONIOENCODING": "ascii"}
+    done = equisep_process("demo", "--smoke", "--epochs", "2", "--rate", "1e-3", *words, folder=tmp_path, **environment)
+    assert done.returncode == 0, done.stderr
+    profile = Profile.load(tmp_path / "equisep-demo" / "profile.json")
+    assert done.stdout.isascii() and "?" not in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 60
+    assert len(done.stdout.splitlines()) <= 40
+    first = " ".join(done.stdout.split())
+    assert ascii_text(profile.findings[0].text.removesuffix(MEANING)) in first
 
 
 def test_quiet_says_nothing_but_the_result(tmp_path: Path) -> None:
@@ -109,11 +137,13 @@ def test_quiet_says_nothing_but_the_result(tmp_path: Path) -> None:
         (("--device", "cuda:77"), "`--device cuda:77` cannot be used here"),
         (("--reading", "mxed"), "No reading `mxed`. Did you mean `mixed`? Known: eval, mixed, drawn."),
         (("--epochs", "-1"), "Training needs epochs ≥ 0"),
+        (("--optimizer", "adan"), "No optimizer `adan`. Did you mean `adam`?"),
         (("--depth", "9" * 20), f"`--depth` takes 1 to 1000 layers; found {'9' * 20}."),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(words: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
-    run = equisep_process if "--rate" in words else equisep  # one of them as a process of its own
+    own = {"--rate", "--optimizer"} & {*words}  # tests check types before the library does
+    run = equisep_process if own else equisep
     done = run("demo", "--smoke", *words, folder=tmp_path)
     assert done.returncode == 2
     assert sentence in done.stderr
@@ -164,7 +194,7 @@ def test_an_earlier_demo_is_not_written_over_unasked(smoke: tuple[Path, str, str
     before = profile.read_bytes()
     done = equisep("demo", "--smoke", "--quiet", folder=smoke[0])
     assert done.returncode == 2
-    assert "holds an earlier demo (profile.json, model.pt, law.png, sites.png). Add --force" in done.stderr
+    assert "holds an earlier demo (law.png, sites.png, profile.json, model.pt). Add --force" in done.stderr
     assert profile.read_bytes() == before
     other = smoke[0] / "other"
     other.mkdir()
@@ -179,6 +209,8 @@ def test_an_earlier_demo_is_not_written_over_unasked(smoke: tuple[Path, str, str
 def test_one_layer_is_no_law_and_no_lack_of_one(tmp_path: Path) -> None:
     done = equisep("demo", "--depth", "1", "--epochs", "2", "--rate", "1e-3", folder=tmp_path)
     assert done.returncode == 0
+    assert "law of equi-separation" not in done.stdout
+    done = equisep("law", "equisep-demo/profile.json", folder=tmp_path)
     assert "Law of equi-separation: undetermined (" in done.stdout
     assert "of at least 3 layers" in " ".join(done.stdout.split())
 
@@ -188,13 +220,25 @@ def test_classes_have_their_names(smoke: tuple[Path, str, str]) -> None:
     assert "class 0, T-shirt/top" in equisep("law", "equisep-demo/profile.json", folder=smoke[0]).stdout
 
 
-def test_numbers_of_the_paper_stand_beside_ours() -> None:
-    curve = [27.0 * 0.53**site for site in range(8)]
-    sites = tuple(SiteReading(index=site, name=str(site), dim=1, fuzziness=value) for site, value in enumerate(curve))
-    profile = Profile(model="Fnn-8", classes=10, counts=(1,) * 10, sites=sites, law=fit_law(curve))
-    text = io.StringIO()
-    Console(file=text, width=80).print(_beside_the_paper(profile, FIG1, "adam-8", UNICODE))
-    rows = [line.split() for line in text.getvalue().splitlines()]
-    assert ["r", "-1.000000", "-0.997", "Fig.", "1"] in rows
-    assert any(row[:3] == ["ρ", "0.530", "0.53"] for row in rows)
-    assert any(row[:3] == ["half-life", "1.09", "1.1"] for row in rows)
+def test_numbers_of_the_paper_stand_beside_those_read_and_chosen_as_there() -> None:
+    def row(rate: float, r: float) -> dict[str, object]:
+        return {"rate": rate, "as_the_paper": {"r": r, "rho": 0.53, "half_life": 1.09}}
+
+    def words(series: str, *rows: dict[str, object]) -> list[str]:
+        training = {"rate": 3e-3, "rates_tried": list(rows)}
+        law = fit_law([4.0, 2.0, 1.0])
+        return _paper_words(
+            Profile(model="Fnn", classes=10, counts=(1,) * 10, sites=(), law=law, settings={"training": training}),
+            series,
+        )
+
+    rows = row(1e-3, -0.998), row(3e-3, -0.992), {"rate": 1.0, "as_the_paper": None}
+    assert words("adam-8", *rows) == [
+        "Paper  r -0.997 (Fig. 1); ρ 0.53, half-life 1.1 (Su's slides, 2024)",
+        "Here   r -0.9980, ρ 0.530, half-life 1.09 (as there: `drawn`, rate 0.001)",
+    ]
+    assert words("sgd-4", rows[1]) == [
+        "Paper  r -1.000 (Fig. 1)",
+        "Here   r -0.9920, ρ 0.530, half-life 1.09 (as there: `drawn`)",
+    ]
+    assert words("adam-5", *rows) == words("adam-8", rows[2]) == []

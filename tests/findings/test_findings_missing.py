@@ -41,6 +41,11 @@ def test_the_command_that_made_a_profile_is_the_one_to_run_again() -> None:
     assert profile.findings[-1].next == (
         "equisep measure --model 'my net:Net' --checkpoint m.pt --data digits --split both"
     )
+    flags = {"--split": "train", "--per-class": "9; rm x", "; rm": "y"}  # of a file that anybody may have written
+    profile = network(ncc_test=None, settings={**settings, "data": {"asked": "digits", "flags": flags}})
+    assert profile.findings[-1].next == (
+        "equisep measure --model 'my net:Net' --checkpoint m.pt --data digits --per-class '9; rm x' --split both"
+    )
 
 
 def test_fields_one_by_one_missing_or_not_a_number() -> None:

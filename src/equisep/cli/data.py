@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Mapping
 from contextlib import redirect_stdout
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,9 +30,9 @@ class DataFlags:
     """What the flags of a command say of its data; those that were not given are None."""
 
     data: str
-    split: str
-    batch_size: int
-    seed: int
+    split: str = "both"
+    batch_size: int = 100
+    seed: int = 0
     data_dir: Path | None = None
     per_class: int | None = None
     prepare: str | None = None
@@ -45,6 +45,16 @@ class DataFlags:
     def __post_init__(self) -> None:
         if self.split not in SPLITS:
             raise InputError(f"`--split` takes both, train or test; found `{self.split}`.")
+
+    def asked(self) -> dict[str, Any]:
+        """The data and the flags that were given, so that another command can be asked for the same: `--per-class 100`."""
+        plain = type(self)(self.data)
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        changed = {name: value for name, value in given.items() if value != getattr(plain, name)}
+        return {
+            "asked": self.data,
+            "flags": {f"--{name.replace('_', '-')}": str(value) for name, value in changed.items()},
+        }
 
     def refuse(self, *names: str, because: str) -> None:
         """Raise where a flag was given that these data have no use for."""

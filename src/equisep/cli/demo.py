@@ -1,8 +1,9 @@
-"""`equisep demo`: the 8-layer network of He & Su's Fig. 1, at all rates of its grid, trained side by side and shown."""
+"""`equisep demo`: the 8-layer network of He & Su's Fig. 1, at all rates of its grid, trained side by side, on one screen."""
 
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,18 +11,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from equisep.cli.console import glyphs, out, print_json, progress_bars, reported, saved, say, usable_folder
-from equisep.cli.data import data_record
-from equisep.cli.options import OUTPUT, Device, Json, Mode, Quiet, Seed, asked_reading
+from equisep.cli.console import glyphs, out, print_json, progress_bars, reported, say, usable_folder
+from equisep.cli.data import DataFlags, data_record
+from equisep.cli.options import DATA as DATA_PANEL
+from equisep.cli.options import MODEL, OUTPUT, READ, Device, Json, Mode, Quiet, Seed, asked_reading
 from equisep.errors import InputError, NumericalError
 from equisep.files import encode
 from equisep.report.findings import render_findings
-from equisep.report.formatting import Glyphs, correlation, number, percent
+from equisep.report.formatting import Glyphs, ascii_text, correlation, duration, number, percent
+from equisep.report.overview import render_overview
 from equisep.report.tables import plain_table
-from equisep.results.readings import BY_BATCH, reading_named
+from equisep.results.readings import reading_named
 
 if TYPE_CHECKING:
-    from equisep.figures import Figure
+    from equisep.figures.figure import Printed
     from equisep.progress import Progress
     from equisep.results import Profile, Reading
     from equisep.training import Ensemble, Recipe
@@ -33,7 +36,8 @@ DEPTH = 8
 MOST_DEPTH = 1000
 SMOKE_EPOCHS, SMOKE_PER_CLASS = 20, 30
 WORKERS = 2  # not the number of cores: who trains with whom decides the last digits
-FILES = ("profile.json", "model.pt", "law.png", "sites.png")
+PAPER: Reading = "drawn"  # how the paper's figures are read (docs/readings.md)
+FILES = ("law.png", "sites.png", "profile.json", "model.pt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,46 +50,69 @@ class Sample:
 
 @reported
 def demo(
-    depth: Annotated[int, typer.Option("--depth", help="Linear layers, the classifier included.")] = DEPTH,
+    depth: Annotated[
+        int, typer.Option("--depth", help="Linear layers, the classifier included.", rich_help_panel=MODEL)
+    ] = DEPTH,
+    optimizer: Annotated[
+        str, typer.Option("--optimizer", help="adam, sgd or momentum, as in the paper.", rich_help_panel=MODEL)
+    ] = "adam",
     rate: Annotated[
-        float | None, typer.Option("--rate", help="Adam's rate; if absent, the paper's five are tried.")
+        float | None,
+        typer.Option("--rate", help="Learning rate.", show_default="all that the paper tries", rich_help_panel=MODEL),
     ] = None,
-    epochs: Annotated[int, typer.Option("--epochs", help="As in the paper.")] = 600,
+    epochs: Annotated[int, typer.Option("--epochs", help="The default is the paper's.", rich_help_panel=MODEL)] = 600,
+    smoke: Annotated[
+        bool,
+        typer.Option(
+            "--smoke", help="A trial run of a few seconds, on few samples: not for publication.", rich_help_panel=MODEL
+        ),
+    ] = False,
+    seed: Seed = 0,
+    device: Device = None,
+    data_seed: Annotated[
+        int | None,
+        typer.Option(
+            "--data-seed",
+            min=0,
+            max=2**32 - 1,
+            help="Seed that draws the samples.",
+            show_default="--seed",
+            rich_help_panel=DATA_PANEL,
+        ),
+    ] = None,
     reading: Annotated[
         str | None,
         typer.Option(
             "--reading",
-            help="How BatchNorm reads: mixed (class-mixed batches), drawn (in the order drawn, as the paper's figures) or eval.",
-            show_default="mixed",
+            help="How BatchNorm reads: eval (running statistics), mixed (those of class-mixed batches) or drawn (those of "
+            "batches in the order drawn, as the paper's figures).",
+            show_default="eval",
+            rich_help_panel=READ,
         ),
     ] = None,
     mode: Mode = None,
-    seed: Seed = 0,
-    data_seed: Annotated[
-        int | None,
-        typer.Option("--data-seed", min=0, max=2**32 - 1, help="Seed that draws the samples; --seed if absent."),
-    ] = None,
-    device: Device = None,
+    everything: Annotated[
+        bool,
+        typer.Option("--all", help="Print every sentence and number, not one screen.", rich_help_panel=OUTPUT),
+    ] = False,
     folder: Annotated[
         Path, typer.Option("--out", help="Folder for profile, plots and weights.", rich_help_panel=OUTPUT)
     ] = Path("equisep-demo"),
     force: Annotated[
         bool, typer.Option("--force", help="Write over an earlier demo in that folder.", rich_help_panel=OUTPUT)
     ] = False,
-    smoke: Annotated[
-        bool, typer.Option("--smoke", help="A few seconds, on few samples and epochs: not for publication.")
-    ] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train the 8-layer network of Fig. 1 on the embedded data, measure it, and show the law of equi-separation."""
+    """Train the network of the paper's Fig. 1 on the embedded data, measure it, and say on one screen what was found."""
     from equisep.devices import usable_device
-    from equisep.figures.papers.he2023 import FIG1, RATES
+    from equisep.figures.papers.he2023 import OPTIMIZERS, RATES
     from equisep.training import Recipe
 
-    how = reading_named(asked_reading(reading, mode) or "mixed")
-    recipe = Recipe(epochs=epochs, seed=seed)  # what cannot be trained is refused, also where --smoke asks for less
-    recipes = [replace(recipe, rate=each) for each in (RATES["adam"] if rate is None else (rate,))]
+    how = reading_named(asked_reading(reading, mode) or "eval")
+    # what cannot be trained is refused, also where --smoke asks for less
+    recipe = Recipe(epochs=epochs, seed=seed, optimizer=optimizer)  # type: ignore[arg-type]
+    recipes = [replace(recipe, rate=each) for each in (RATES[optimizer] if rate is None else (rate,))]
     if smoke:
         recipes = [replace(each, epochs=SMOKE_EPOCHS) for each in recipes]
     if depth > MOST_DEPTH:
@@ -93,28 +120,30 @@ def demo(
     sample = Sample(per_class=SMOKE_PER_CLASS if smoke else PER_CLASS, seed=seed if data_seed is None else data_seed)
     where = usable_device(device, asked="--device")
     _refuse_overwriting(usable_folder(folder, flag="--out"), force=force)
+    began = time.monotonic()
     with progress_bars(quiet=quiet) as progress:
-        say(f"Fashion-MNIST at 10×10, {sample.per_class} samples per class.", quiet=quiet)
-        rates = ", ".join(f"{each.rate:g}" for each in recipes)
-        together = " side by side" if len(recipes) > 1 else ""
-        say(f"FNN of {depth} layers, Adam at {rates}{together}, {recipes[0].epochs} epochs.", quiet=quiet)
+        rates = f"{len(recipes)} learning rates side by side" if len(recipes) > 1 else f"learning rate {rate:g}"
+        say(f"Training {depth} layers on Fashion-MNIST, {rates}.", quiet=quiet)
         profile = _trained_and_measured(depth, recipes, sample, how, where, folder, progress)
     _draw(profile, folder)
     if json:
         print_json(profile.to_dict())
         return
-    out.print(render_findings(profile.findings), "", profile, sep="\n")
-    if len(recipes) > 1:
-        out.print(
-            "\nAll rates tried; shown above: the straightest line, as in the paper", style="bold", highlight=False
-        )
-        out.print(_rate_table(profile, glyphs()))
-    if not smoke and recipe.epochs == Recipe().epochs and how in BY_BATCH:
-        out.print(f"\nBeside He & Su 2023 (Adam, {depth} layers)", style="bold", highlight=False)
-        out.print(_beside_the_paper(profile, FIG1, f"adam-{depth}", glyphs()))
-        if how != "drawn":
-            say("The paper's numbers were read as drawn: --reading drawn.", quiet=quiet)
-    _what_next(folder, depth, sample.per_class, quiet=quiet)
+    images = f"{sum(profile.counts):,} Fashion-MNIST images (10×10)"
+    trained = f"{OPTIMIZERS[optimizer]}, {recipes[0].epochs} epochs, {duration(time.monotonic() - began)}"
+    lead = [f"{depth} layer{'s' if depth > 1 else ''}, {images}, {trained}.", _choice_words(profile)]
+    if everything:
+        out.print(ascii_text("\n".join(lead), glyphs()), style="dim", highlight=False)
+        out.print(render_findings(profile.findings), "", profile, sep="\n")
+        if len(recipes) > 1:
+            out.print("\nAll rates tried", style="bold", highlight=False)
+            out.print(_rate_table(profile, glyphs()))
+    else:
+        out.print(render_overview(profile, lead=lead, more=f"equisep explain {folder}/profile.json"))
+    if not smoke and epochs == Recipe().epochs:
+        for line in _paper_words(profile, f"{optimizer}-{depth}"):
+            out.print(ascii_text(line, glyphs()), style="dim", highlight=False, markup=False)
+    _what_next(folder, depth, quiet=quiet)
 
 
 def _refuse_overwriting(folder: Path, *, force: bool) -> None:
@@ -141,6 +170,7 @@ def _trained_and_measured(
     x, y = prepare_split(dataset, preparation, per_class=sample.per_class, seed=sample.seed)
     test = prepare_split(dataset, preparation, split="test")
     order = drawn_order(dataset, per_class=sample.per_class, seed=sample.seed, pool_per_class=full_per_class(dataset))
+    readings = tuple(dict.fromkeys((reading, PAPER)))
     shape = Shape.deep(depth, inputs=x[0].numel(), classes=dataset.classes)
     ensemble = train_ensemble(
         [Member(recipe, shape, data_seed=sample.seed) for recipe in recipes],
@@ -148,7 +178,7 @@ def _trained_and_measured(
         y,
         test=test,
         drawn=[order] * len(recipes),
-        watch=Watch(readings=reading),
+        watch=Watch(readings=readings),
         device=device,
         workers=WORKERS,
         progress=progress,
@@ -162,13 +192,20 @@ def _trained_and_measured(
         network.to(device),
         train_batches,
         Batches(*test, drawn=drawn_order(dataset, split="test")),
-        reading=reading,
+        readings=readings,
         seed=recipes[chosen].seed,
         name=f"Fnn-{depth}",
         progress=progress,
     )
+    flags = DataFlags(DATA, prepare=PREPARATION, **asdict(sample))
+    batch_size = train_batches.batch_size
     record: dict[str, Any] = {
-        "data": data_record(dataset, preparation, split="train", batch_size=train_batches.batch_size, **asdict(sample)),
+        "data": {
+            **data_record(dataset, preparation, split="train", batch_size=batch_size, **asdict(sample)),
+            **flags.asked(),
+        },
+        "model": f"fnn,depth={depth}",
+        "checkpoint": str(folder / "model.pt"),
         "training": {
             **asdict(recipes[chosen]),
             "final_loss": tried[chosen]["final_loss"],
@@ -182,19 +219,20 @@ def _trained_and_measured(
 
 
 def _tried(ensemble: Ensemble) -> list[dict[str, Any]]:
-    """What became of every rate; a rate that diverged has no law."""
+    """What became of every rate, in the reading shown and in the paper's; a rate that diverged has no law."""
     from equisep.law import fit_law
 
     reading = ensemble.reading()
     rows: list[dict[str, Any]] = []
     for index, (member, diverged) in enumerate(zip(ensemble.members, ensemble.diverged, strict=True)):
         row: dict[str, Any] = {"rate": member.recipe.rate, "diverged_at": diverged, "r": None, "rho": None}
-        row |= {"final_fuzziness": None, "accuracy_test": None, "final_loss": None}
-        curve = ensemble.curve(index)
-        if diverged is None and all(math.isfinite(value) for value in curve):
-            law = fit_law(curve)
+        row |= {"final_fuzziness": None, "accuracy_test": None, "final_loss": None, "as_the_paper": None}
+        curve, printed = ensemble.curve(index), ensemble.curve(index, reading=PAPER)
+        if diverged is None and all(math.isfinite(value) for value in (*curve, *printed)):
+            law, theirs = fit_law(curve), fit_law(printed)
             assert reading.accuracy_test is not None
             row |= {"r": law.r, "rho": law.rho, "final_fuzziness": curve[-1]}
+            row |= {"as_the_paper": {"r": theirs.r, "rho": theirs.rho, "half_life": theirs.half_life}}
             row |= {"accuracy_test": float(reading.accuracy_test[index])}
             row |= {"final_loss": float(ensemble.loss[index, -1]) if ensemble.loss.shape[1] else None}
         rows.append(row)
@@ -211,24 +249,69 @@ def _chosen(tried: list[dict[str, Any]]) -> int:
         return whole[-1]
     rates = ", ".join(f"{row['rate']:g}" for row in tried)
     raise NumericalError(
-        f"Training with adam at rate {rates} diverged: the loss of epoch {tried[0]['diverged_at']} is not finite. "
-        "Lower the rate."
+        f"Training at rate {rates} diverged: the loss of epoch {tried[0]['diverged_at']} is not finite. Lower the rate."
     )
+
+
+def _choice_words(profile: Profile) -> str:
+    """Which rate is shown, why, and what the others came to: of several straight lines the straightest is no surprise."""
+    training = profile.settings["training"]
+    tried, rate = training["rates_tried"], f"{training['rate']:g}"
+    if len(tried) == 1:
+        return f"Learning rate {rate}."
+    others = sorted(row["r"] for row in tried if row["rate"] != training["rate"] and row["r"] is not None)
+    diverged = sum(row["diverged_at"] is not None for row in tried)
+    gone = [f"{diverged} diverged"] if diverged else []
+    if not others:
+        return f"Shown: learning rate {rate}, one of {len(tried)}{''.join(f'; {words}' for words in gone)}."
+    span = correlation(others[0]) if len(others) == 1 else f"{correlation(others[0])} to {correlation(others[-1])}"
+    beside = "; ".join([f"r of the others {span}", *gone])
+    return f"Shown: rate {rate}, the straightest of {len(tried)} ({beside})."
 
 
 def _rate_table(profile: Profile, glyphs: Glyphs) -> Table:
     """What became of every rate."""
     training, missing = profile.settings["training"], glyphs.missing
-    rows = []
+    rows: list[list[str]] = []
     for row in training["rates_tried"]:
         if row["diverged_at"] is not None:
-            rows.append([f"{row['rate']:g}", "diverged", *[""] * 4])
+            rows.append([f"{row['rate']:g}", "diverged", *[""] * 6])
             continue
         numbers = [number(row[name], 3, missing=missing) for name in ("rho", "final_fuzziness")]
         accuracy = percent(row["accuracy_test"], missing=missing)
         shown = "shown" if row["rate"] == training["rate"] else ""
-        rows.append([f"{row['rate']:g}", correlation(row["r"], missing=missing), *numbers, accuracy, shown])
-    return plain_table(("rate", "r", glyphs.rho, "last D", "test %", ""), rows, glyphs, left=("",))
+        theirs = row["as_the_paper"]
+        printed = [correlation(theirs["r"], missing=missing), number(theirs["rho"], 3, missing=missing)]
+        rows.append([f"{row['rate']:g}", correlation(row["r"], missing=missing), *numbers, accuracy, *printed, shown])
+    titles = ("rate", "r", glyphs.rho, "last D", "test %", f"r\n{PAPER}", f"{glyphs.rho}\n{PAPER}", "")
+    return plain_table(titles, rows, glyphs, left=("",))
+
+
+_PRINTED = {"r": "r", "rho": "ρ", "half_life": "half-life"}
+
+
+def _paper_words(profile: Profile, series: str) -> list[str]:
+    """What the paper (or its authors' slides) print for this network, and ours, read and chosen as there."""
+    from equisep.figures.papers.he2023 import FIG1
+
+    printed = [entry for entry in FIG1.printed if entry.series == series and entry.quantity in _PRINTED]
+    tried = [row for row in profile.settings["training"]["rates_tried"] if row["as_the_paper"] is not None]
+    if not printed or not tried:
+        return []
+    best = min(tried, key=lambda row: math.inf if row["as_the_paper"]["r"] is None else row["as_the_paper"]["r"])
+    ours = best["as_the_paper"]
+    values = [f"r {correlation(ours['r'])}", f"ρ {number(ours['rho'], 3)}", f"half-life {number(ours['half_life'], 3)}"]
+    how = f"`{PAPER}`, rate {best['rate']:g}" if len(tried) > 1 else f"`{PAPER}`"
+    return [f"Paper  {_printed(printed)}", f"Here   {', '.join(values)} (as there: {how})"]
+
+
+def _printed(entries: list[Printed]) -> str:
+    """`r -0.997 (Fig. 1); ρ 0.53, half-life 1.1 (slides)`; the paper prints r to three places."""
+    by_source: dict[str, list[str]] = {}
+    for entry in entries:
+        value = f"{entry.value:.3f}" if entry.quantity == "r" else f"{entry.value:g}"
+        by_source.setdefault(entry.place, []).append(f"{_PRINTED[entry.quantity]} {value}")
+    return "; ".join(f"{', '.join(words)} ({source})" for source, words in by_source.items())
 
 
 def _draw(profile: Profile, folder: Path) -> None:
@@ -239,40 +322,14 @@ def _draw(profile: Profile, folder: Path) -> None:
     save_figure(plot_sites(profile), folder / "sites.png")
 
 
-def _beside_the_paper(profile: Profile, figure: Figure, series: str, glyphs: Glyphs) -> Table:
-    """What was measured beside what the paper and the authors' slides print for the same network."""
-    printed = {entry.quantity: entry for entry in figure.printed if entry.series == series}
-    rows = []
-    for label, name in (("r", "r"), (glyphs.rho, "rho"), ("half-life", "half_life")):
-        ours, theirs = getattr(profile.law, name), printed.get(name)
-        here = correlation(ours, missing=glyphs.missing) if name == "r" else number(ours, 3, missing=glyphs.missing)
-        words = ("not printed", "") if theirs is None else (_as_printed(theirs.value, name), theirs.place)
-        rows.append([label, here, *words])
-    return plain_table(("", "here", "paper", "where"), rows, glyphs, left=("", "where"))
-
-
-def _as_printed(value: float, name: str) -> str:
-    """The paper prints r to three places."""
-    return f"{value:.3f}" if name == "r" else f"{value:g}"
-
-
-def _what_next(folder: Path, depth: int, per_class: int, *, quiet: bool) -> None:
-    saved(folder / "law.png", "the picture", quiet=quiet)
-    saved(folder / "sites.png", "the classes, layer by layer", quiet=quiet)
-    saved(folder / "profile.json", "all numbers", quiet=quiet)
-    other, words = (
-        (20, "a deeper one, whose layers do less each") if depth < 15 else (8, "one whose layers do more each")
-    )
-    say(f"\nNext, try {words}, and your own:", quiet=quiet)
-    lines = [
-        f"equisep demo --depth {other} --out equisep-demo-{other}",
-        f"equisep compare {folder}/profile.json equisep-demo-{other}/profile.json",
-    ]
-    if depth == DEPTH:  # the factory's own depth
-        lines += [
-            "equisep measure --model equisep.models:Fnn \\",
-            f"    --checkpoint {folder}/model.pt \\",
-            f"    --data {DATA} --prepare {PREPARATION} --per-class {per_class}",
-        ]
-    for line in (*lines, "equisep measure --help"):
-        say(f"  {line}", quiet=quiet)
+def _what_next(folder: Path, depth: int, *, quiet: bool) -> None:
+    other = 20 if depth < 15 else DEPTH
+    say(f"Files  {folder}/: {', '.join(FILES)}", quiet=quiet)
+    commands = {
+        "now your own model": "equisep measure --model ./mine.py:net --data mine.npz",
+        "another depth": f"equisep demo --depth {other} --out equisep-demo-{other}",
+        "every number": f"equisep explain {folder}/profile.json --all",
+    }
+    width = max(map(len, commands.values()))
+    for count, (what, command) in enumerate(commands.items()):
+        say(f"{'' if count else 'Next':<7}{command:<{width}}  {what}", quiet=quiet)

@@ -202,7 +202,7 @@ def measure(
             return
         with _rescued(out_file, quiet=quiet), redirect_stdout(sys.stderr):
             profile = measure_model(loaded.model, source.train, source.test, **given, progress=progress)
-    record = {**source.record, "asked": data}
+    record = {**source.record, **flags.asked()}
     settings = {**profile.settings, "data": record, "model": model, "checkpoint": checkpoint and str(checkpoint)}
     notes = Notes((*loaded.notes, *source.notes, *profile.notes, *_split_notes(split)))
     profile = replace(profile, settings=encode(settings), notes=notes.ranked())

@@ -89,7 +89,7 @@ def depth(facts: Facts) -> Iterator[Finding]:
             "cut": cut.index, "depth": facts.last.index, "ncc_test": cut.ncc_test, "ncc_train": cut.ncc_train,
             "accuracy_test": facts.accuracy_test, "work_behind": work if facts.shares else None,
         },
-        next=facts.command("cut") or "equisep.advice.cut.cut_model(model, train, test)",
+        next=facts.command("cut", without=("--split", "--length")) or "equisep.advice.cut.cut_model(model, train, test)",
         site=cut.name,
     )  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -233,8 +234,11 @@ class Facts:
         joined = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
         return f"{self.each}{'s' if several else ''} {joined}"
 
-    def command(self, name: str, flags: str = "") -> str | None:
-        """A command on the model and data of this profile, None where no command made it."""
+    def command(self, name: str, flags: str = "", *, without: Sequence[str] = ()) -> str | None:
+        """A command on the model and data of this profile, asked for in the same way; None where no command made it.
+
+        `flags` are added, and given instead of earlier ones; `without` are those that this command has not.
+        """
         settings = self.profile.settings
         model, data = settings.get("model"), settings.get("data")
         asked = data.get("asked") or data.get("name") if isinstance(data, dict) else None
@@ -243,7 +247,12 @@ class Facts:
         words = [f"equisep {name}", f"--model {shlex.quote(one_line(model))}"]
         if isinstance(settings.get("checkpoint"), str):
             words.append(f"--checkpoint {shlex.quote(one_line(settings['checkpoint']))}")
-        return " ".join([*words, f"--data {shlex.quote(one_line(asked))}", *([flags] if flags else [])])
+        words.append(f"--data {shlex.quote(one_line(asked))}")
+        given = data.get("flags") if isinstance(data, dict) else None
+        for flag, value in given.items() if isinstance(given, dict) else ():
+            if re.fullmatch(r"--[a-z-]+", flag) and flag not in (*without, *flags.split()):
+                words.append(f"{flag} {shlex.quote(one_line(str(value)))}")
+        return " ".join([*words, *([flags] if flags else [])])
 
     def measured_again(self, flags: str = "", arguments: str = "") -> str:
         """The command that measures this again with more flags, or the call where no command made the profile."""

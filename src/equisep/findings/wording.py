@@ -12,6 +12,7 @@ from equisep.results.finding import Finding
 MEANING = " (D: spread within classes over the distance between them.)"
 WIDTH, LEAST_WIDTH = 80, 30
 NEXT = "→"
+_JOINED = "\N{NO-BREAK SPACE}"  # no place to break a line
 _CONFIDENCE = {"sure": "", "likely": " [likely]", "cannot be said": " [cannot be said]"}
 
 
@@ -29,18 +30,23 @@ def explained(findings: Sequence[Finding], *, width: int = WIDTH) -> str:
     blocks = []
     for count, finding in enumerate(findings, start=1):
         mark = f"{count}. "
-        blocks.append(_wrapped(finding.text + _CONFIDENCE[finding.confidence], width, mark))
+        blocks.append(wrapped(finding.text + _CONFIDENCE[finding.confidence], width=width, mark=mark))
         if finding.next is not None:
-            blocks.append(_wrapped(finding.next, width, f"{' ' * len(mark)}{NEXT} "))
+            blocks.append(wrapped(finding.next, width=width, mark=f"{' ' * len(mark)}{NEXT} "))
     return "\n".join(blocks)
 
 
-def _wrapped(text: str, width: int, mark: str) -> str:
+def wrapped(text: str, *, width: int, mark: str = "") -> str:
+    """A paragraph behind its mark, broken between words, never between a number and its percent sign.
+
+    >>> wrapped("nearest class means get 79.3 % of them", width=31, mark="1. ")
+    '1. nearest class means get\\n   79.3 % of them'
+    """
     return textwrap.fill(
-        text,
+        text.replace(" %", f"{_JOINED}%"),
         width=max(width, LEAST_WIDTH),
         initial_indent=mark,
         subsequent_indent=" " * len(mark),
         break_long_words=False,
         break_on_hyphens=False,
-    )
+    ).replace(_JOINED, " ")
