@@ -185,6 +185,7 @@ def test_public_names() -> None:
         "fuzziness",
         "load_data",
         "measure",
+        "measure_features",
         "ncc_accuracy",
         "peeled",
         "recommend_depth",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from equisep.law import summarize_laws as summarize_laws
     from equisep.measuring import corrected_fuzziness as corrected_fuzziness
     from equisep.measuring import measure as measure
+    from equisep.measuring import measure_features as measure_features
     from equisep.models import Fnn as Fnn
     from equisep.results import LawFit as LawFit
     from equisep.results import Profile as Profile
@@ -49,6 +50,7 @@ _HOMES = {
     "fuzziness": "equisep.separation",
     "load_data": "equisep.data",
     "measure": "equisep.measuring",
+    "measure_features": "equisep.measuring",
     "ncc_accuracy": "equisep.separation",
     "peeled": "equisep.peeled",  # the wing itself
     "recommend_depth": "equisep.advice.depth",
@@ -73,6 +75,7 @@ __all__ = [
     "fuzziness",
     "load_data",
     "measure",
+    "measure_features",
     "ncc_accuracy",
     "peeled",
     "recommend_depth",

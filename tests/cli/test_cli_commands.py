@@ -213,7 +213,8 @@ def test_the_help_names_the_defaults_of_the_library() -> None:
     of_library = inspect.signature(library.measure).parameters
     shown = get_type_hints(measure, include_extras=True)
     for name, parameter in inspect.signature(measure).parameters.items():
-        if name in of_library and parameter.default is None and of_library[name].default is not None:
+        told = name in of_library and of_library[name].default not in (None, inspect.Parameter.empty)
+        if told and parameter.default is None:
             (option,) = shown[name].__metadata__
             assert option.show_default == str(of_library[name].default), name
     assert MEMORY == 2**30  # --memory: 1 GiB

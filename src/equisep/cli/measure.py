@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -32,12 +32,14 @@ from equisep.cli.options import (
     Channels,
     Checkpoint,
     DataFolder,
-    DataName,
+    DataOrStored,
     Device,
+    FeatureLabels,
+    Features,
     Json,
     Memory,
     Mode,
-    Model,
+    ModelOrStored,
     Normalize,
     PerClass,
     Prepare,
@@ -53,12 +55,10 @@ from equisep.cli.options import (
     asked_readings,
     asked_sites,
 )
+from equisep.cli.stored import refuse_with_features, stored_profile
 from equisep.errors import EquisepError, InputError
 from equisep.files import encode
 from equisep.results import Note, Profile
-
-if TYPE_CHECKING:
-    pass
 
 
 def _option(flag: str, panel: str, help: str, *, default: str | None = None, **more: Any) -> Any:
@@ -70,8 +70,10 @@ def _option(flag: str, panel: str, help: str, *, default: str | None = None, **m
 
 @reported
 def measure(
-    model: Model,
-    data: DataName,
+    model: ModelOrStored = None,
+    data: DataOrStored = None,
+    features: Features = None,
+    labels: FeatureLabels = None,
     checkpoint: Checkpoint = None,
     data_dir: DataFolder = None,
     tokenizer: Tokenizer = None,
@@ -149,6 +151,8 @@ def measure(
     """Measure how a model of yours separates its classes, layer by layer.
 
     [bold]equisep measure --model mynet:Net --checkpoint net.pt --data mine.npz --plot law.png[/]
+
+    [bold]equisep measure --features s3://bucket/features[/]
     """
     import torch
 
@@ -157,14 +161,8 @@ def measure(
     from equisep.measuring import subsamples as subsampled
     from equisep.measuring.notes import Notes
     from equisep.models import loaded_model, loading_words
-    from equisep.report.findings import render_findings
-    from equisep.report.plots import plot_law, save_figure
     from equisep.report.subsamples import render_subsamples, subsample_record
 
-    flags = DataFlags(
-        data=data, split=split, batch_size=batch_size, seed=seed, data_dir=data_dir, per_class=per_class, prepare=prepare,
-        resize=resize, channels=channels, normalize=normalize, tokenizer=tokenizer, length=length,
-    )  # fmt: skip
     if device is not None:
         usable_device(device, asked="--device")
     usable_file(out_file, flag="--out", endings=(".json",))
@@ -185,6 +183,23 @@ def measure(
         "coordinates": coordinates,
         "device": device,
     }
+    given = {name: value for name, value in options.items() if value is not None}
+    if features is not None:
+        refuse_with_features(
+            given, model=model, data=data, checkpoint=checkpoint, subsamples=subsamples, per_class=per_class
+        )
+        with _rescued(out_file, quiet=quiet), progress_bars(quiet=quiet) as progress:
+            profile = stored_profile(features, labels, split, given, progress=progress)
+        profile = replace(profile, notes=Notes((*profile.notes, *_split_notes(split))).ranked())
+        _show(profile, out_file=out_file, plot=plot, json=json, quiet=quiet)
+        return
+    if model is None or data is None:
+        missing = "--model" if model is None else "--data"
+        raise InputError(f"`measure` needs `{missing}`: a model and its data, or `--features` that are stored.")
+    flags = DataFlags(
+        data=data, split=split, batch_size=batch_size, seed=seed, data_dir=data_dir, per_class=per_class, prepare=prepare,
+        resize=resize, channels=channels, normalize=normalize, tokenizer=tokenizer, length=length,
+    )  # fmt: skip
     say(loading_words(model, checkpoint=checkpoint), quiet=quiet)
     torch.manual_seed(seed)  # a factory draws its weights from it
     with redirect_stdout(sys.stderr):  # what the user's code prints is no result
@@ -192,7 +207,6 @@ def measure(
     with progress_bars(quiet=quiet) as progress:
         source = measured_data(flags, model=model, progress=progress)
         say(source.words, quiet=quiet)
-        given = {name: value for name, value in options.items() if value is not None}
         given.setdefault("whole", per_class is None and split != "test")
         if subsamples is not None:
             sizes = asked_numbers(subsamples, flag="--subsamples")
@@ -206,6 +220,14 @@ def measure(
     settings = {**profile.settings, "data": record, "model": model, "checkpoint": checkpoint and str(checkpoint)}
     notes = Notes((*loaded.notes, *source.notes, *profile.notes, *_split_notes(split)))
     profile = replace(profile, settings=encode(settings), notes=notes.ranked())
+    _show(profile, out_file=out_file, plot=plot, json=json, quiet=quiet)
+
+
+def _show(profile: Profile, *, out_file: Path | None, plot: Path | None, json: bool, quiet: bool) -> None:
+    """Save, draw and print, as asked."""
+    from equisep.report.findings import render_findings
+    from equisep.report.plots import plot_law, save_figure
+
     if out_file is not None:
         saved(profile.save(out_file), "profile", quiet=quiet)
     if plot is not None:

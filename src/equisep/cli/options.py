@@ -35,28 +35,45 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instea
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks.", rich_help_panel=OUTPUT)]
 Seed = Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of weights, batch order and resampling.")]
 Device = Annotated[str | None, typer.Option("--device", help="Where to compute: cpu, cuda, cuda:1, mps.")]
-Model = Annotated[
-    str,
-    typer.Option(
-        "--model",
-        help="A network by name (vgg13,colors=3), timm:name, torchvision:name, hf:name-or-folder, or pkg.module:factory or "
-        "./file.py:factory, a function that makes the model: its code is run.",
-        rich_help_panel=MODEL,
-    ),
-]
+_MODEL = typer.Option(
+    "--model",
+    help="A network by name (vgg13,colors=3), timm:name, torchvision:name, hf:name-or-folder, or pkg.module:factory or "
+    "./file.py:factory, a function that makes the model: its code is run.",
+    rich_help_panel=MODEL,
+)
+Model = Annotated[str, _MODEL]
 Checkpoint = Annotated[
     Path | None,
     typer.Option(
         "--checkpoint", help="Weights: a state dict, as torch.save or safetensors wrote it.", rich_help_panel=MODEL
     ),
 ]
-DataName = Annotated[
-    str,
+_DATA = typer.Option(
+    "--data",
+    help="A data set by name, an .npz file, sentences (a .tsv table), or pkg.module:loader or ./file.py:loader, a loader or "
+    "a function that makes one: its code is run.",
+    rich_help_panel=DATA,
+)
+DataName = Annotated[str, _DATA]
+# where features that are stored may stand for both
+ModelOrStored = Annotated[str | None, _MODEL]
+DataOrStored = Annotated[str | None, _DATA]
+Features = Annotated[
+    str | None,
     typer.Option(
-        "--data",
-        help="A data set by name, an .npz file, sentences (a .tsv table), or pkg.module:loader or ./file.py:loader, a loader or "
-        "a function that makes one: its code is run.",
+        "--features",
+        help="Instead of --model and --data: stored features, a file, folder or URL of .npy, .safetensors, .arrow, .feather or "
+        ".parquet, as equisep features writes them.",
         rich_help_panel=DATA,
+    ),
+]
+FeatureLabels = Annotated[
+    str | None,
+    typer.Option(
+        "--labels",
+        help="With --features: the file, or the array or column, that holds the labels.",
+        rich_help_panel=DATA,
+        show_default="labels, label, y, …",
     ),
 ]
 Tokenizer = Annotated[

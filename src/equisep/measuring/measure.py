@@ -133,8 +133,8 @@ def measure(
         calls=calls,
         reduction="auto" if how is None else how.name,
         reading=names[0],
-        metrics=_names(metrics),
-        classes=_plain(classes),
+        metrics=metric_names(metrics),
+        classes=plain_number(classes),
         classifier=classifier,
         weighting=weighting,
         center=center,
@@ -142,12 +142,12 @@ def measure(
         tol=tol,
         epsilon=epsilon,
         intervals=intervals,
-        resamples=_plain(resamples),
+        resamples=plain_number(resamples),
         level=level,
         whole=True if whole is None else whole,
-        coordinates=_plain(coordinates),
-        seed=_plain(seed),
-        memory=MEMORY if memory is None else _plain(memory),
+        coordinates=plain_number(coordinates),
+        seed=plain_number(seed),
+        memory=MEMORY if memory is None else plain_number(memory),
     )
     if not (isinstance(sites, str) and sites in GRAINS):
         choose(model, sites)  # refuse wrong sites before any work
@@ -193,7 +193,8 @@ def measure(
     return profile
 
 
-def _names(metrics: str | Sequence[str] | None) -> tuple[str, ...]:
+def metric_names(metrics: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The metrics that were asked for, all by default."""
     if metrics is None:
         return METRICS
     if not isinstance(metrics, str | list | tuple):
@@ -201,7 +202,7 @@ def _names(metrics: str | Sequence[str] | None) -> tuple[str, ...]:
     return (metrics,) if isinstance(metrics, str) else tuple(metrics)
 
 
-def _plain(value: Any) -> Any:
+def plain_number(value: Any) -> Any:
     """Whole numbers of numpy as Python's own."""
     return int(value) if isinstance(value, numbers.Integral) and value is not True and value is not False else value
 

@@ -6,6 +6,7 @@ not depend on it: a site gives the same statistics from memory and from two read
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar, runtime_checkable
@@ -138,12 +139,20 @@ class Memory(Generic[R]):
         if self.plan.options.intervals == "bootstrap":
             return DataError(
                 f"`intervals='bootstrap'` needs all features in memory, and with those of `{name}` they exceed "
-                f"`memory={budget}` bytes. Raise `memory`, or take the default intervals, which need none of them."
+                f"`memory={budget}` bytes.{self._enough(self.plan.sites)} Raise `memory`, or take the default intervals, which "
+                "need none of them."
             )
         return DataError(
             f"`{self.plan.reduction.name}` needs all features of a site at once, and those of `{name}` do not fit "
-            f"`memory={budget}` bytes. Raise `memory`, or pass fewer samples."
+            f"`memory={budget}` bytes.{self._enough([index])} Raise `memory`, or pass fewer samples."
         )
+
+    def _enough(self, sites: Sequence[int]) -> str:
+        """What the features of some sites take, in a sentence, where the number of samples is known."""
+        if self.feed.batches is None:
+            return ""
+        samples = self.feed.batches * max(self.feed.batch_sizes, default=1)  # no fewer than there are
+        return f" {math.ceil(samples * sum(map(self.plan.bytes_at, sites))):,} bytes are enough."
 
     def features(self, index: int) -> tuple[list[Shaped[Tensor, "_ d"]], Assignments, Int[Tensor, " r"] | None]:
         """All features of a kept site in pieces, how their rows are assigned, and the sample of each row.

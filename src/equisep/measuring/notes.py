@@ -217,9 +217,11 @@ def note_depth(notes: Notes, depth: int | None, readings: Sequence[SiteReading],
         notes.add("low-classes", text)
 
 
-def note_classifier(notes: Notes, classes: int, site: str, reduction: Reduction) -> None:
+def note_classifier(notes: Notes, classes: int, site: str, reduction: Reduction, *, stored: bool = False) -> None:
     """Why there is no NC3 and NC4."""
-    if reduction.components is not None:
+    if stored:
+        text = "Stored features come without their network: its accuracy, its margins, NC3 and NC4 are not known."
+    elif reduction.components is not None:
         text = f"`{reduction.name}` changes the features that the classifier reads, so NC3 and NC4 do not exist."
     else:
         text = (

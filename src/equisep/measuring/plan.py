@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import torch
 from torch import nn
 
 from equisep.measuring.options import FOLDS, Options
@@ -17,6 +18,14 @@ from equisep.taps import INPUT, Reduction, Rows
 RELABELINGS = 5  # random labelings that the chance level is the median of …
 NARROW = 2048  # … at sites no wider than this; in many features one averages over enough of them
 STATE_BYTES = 2**32  # sums by fold are kept up to here at one site: beyond, D has no interval
+
+
+class StoredLayers(nn.Module):
+    """Stands for a network whose layers were run before: a batch holds what they gave. Its features are taken to `device`."""
+
+    def __init__(self, device: torch.device) -> None:
+        super().__init__()
+        self.register_buffer("home", torch.zeros(0, device=device))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +41,11 @@ class Plan:
     options: Options
     layer: nn.Linear | None = None
     components: Mapping[int, Components] = field(default_factory=dict)
+
+    @property
+    def stored(self) -> bool:
+        """Whether batches hold the features themselves, and no model is run."""
+        return isinstance(self.model, StoredLayers)
 
     @property
     def sites(self) -> range:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from equisep.data.feed import Feed
+from equisep.data.inputs import Inputs
 from equisep.data.mixing import Mixing
+from equisep.data.stores import StoredBatches
 from equisep.errors import DataError, SiteError
 from equisep.labels import check_range
 from equisep.measuring.fingerprint import Fingerprint
@@ -107,10 +111,7 @@ def read(
             with exact_arithmetic(found.rows.features.device):
                 take(site_index, plan.reduced(site_index, found.rows))
 
-    with listening(
-        plan.model, state.names, give=give, reading=options.reading, calls=options.calls, reduction=plan.reduction,
-        stop=not scored and not whole, until=state.until, spare=state.spare,
-    ):  # fmt: skip
+    with _running(plan, feed, state, give, stop=not scored and not whole) as run:
         for index, (inputs, labels) in enumerate(feed):
             check_range(labels, probe.classes, owner=probe.owner, where=f"batch {index} of the {feed.what} data")
             check_batch(plan.model, len(labels), options, index=index, what=feed.what)
@@ -118,12 +119,12 @@ def read(
             if start is not None:
                 start(labels)
             before = torch.get_rng_state()
-            output = run_model(inner(plan.model), inputs, probe.calling, what=f"batch {index} of the {feed.what} data")
+            output = run(inputs, f"batch {index} of the {feed.what} data")
             state.finish()
             random = random or not torch.equal(before, torch.get_rng_state())
             local = labels.cpu()
             counts += torch.bincount(local, minlength=probe.classes)
-            order = order.after(inputs, local)
+            order = order.after(Inputs() if plan.stored else inputs, local)  # features are no samples
             seen.append(local)
             scores = scores_of(output) if scored else None
             scored = scores is not None and scores.shape == (len(labels), probe.classes)
@@ -139,6 +140,28 @@ def read(
         mixing=checked_mixing(plan.model, options.reading, feed, seen),
         random=random,
     )
+
+
+@contextmanager
+def _running(
+    plan: Plan, feed: Feed, state: _State, give: Callable[[Activation], None], *, stop: bool
+) -> Iterator[Callable[[Inputs, str], Any]]:
+    """A function that runs the model on a batch, whose activations are given on; of stored features it gives on the batch."""
+    if not plan.stored:
+        with listening(
+            plan.model, state.names, give=give, reading=plan.options.reading, calls=plan.options.calls,
+            reduction=plan.reduction, stop=stop, until=state.until, spare=state.spare,
+        ):  # fmt: skip
+            yield lambda inputs, what: run_model(inner(plan.model), inputs, plan.probe.calling, what=what)
+        return
+
+    def run(inputs: Inputs, what: str) -> None:
+        for site, x in inputs.kwargs.items():
+            give(Activation(site, plan.reduction(x, site=site), len(x), None))
+
+    if isinstance(feed.source, StoredBatches):
+        feed.source.wanted = frozenset(site for site, index in state.position.items() if index in state.wanted)
+    yield run
 
 
 def checked_mixing(model: nn.Module, reading: Reading, feed: Feed, labels: list[Tensor]) -> Mixing | None:

@@ -1,0 +1,108 @@
+"""`equisep features`: what every layer of a model gives, written to files that `equisep measure --features` reads."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from equisep.cli.advice.layer import ModelName
+from equisep.cli.console import in_options, options_of, out, print_json, progress_bars, reported, say
+from equisep.cli.data import DataFlags, measured_data
+from equisep.cli.options import (
+    OUTPUT,
+    BatchSize,
+    Channels,
+    Checkpoint,
+    DataFolder,
+    DataName,
+    Device,
+    Json,
+    Normalize,
+    PerClass,
+    Prepare,
+    Quiet,
+    Reading,
+    Reduced,
+    Resize,
+    Seed,
+    Sites,
+    Split,
+    Tokenizer,
+    TokenLength,
+    asked_sites,
+)
+from equisep.files import encode
+
+Folder = Annotated[
+    Path, typer.Option("--out", help="The folder to write, new or empty.", rich_help_panel=OUTPUT, file_okay=False)
+]
+
+
+@reported
+def features(
+    model: ModelName,
+    data: DataName,
+    out_folder: Folder,
+    checkpoint: Checkpoint = None,
+    data_dir: DataFolder = None,
+    tokenizer: Tokenizer = None,
+    length: TokenLength = None,
+    split: Split = "both",
+    prepare: Prepare = None,
+    resize: Resize = None,
+    channels: Channels = None,
+    normalize: Normalize = None,
+    per_class: PerClass = None,
+    batch_size: BatchSize = 100,
+    sites: Sites = None,
+    reduction: Reduced = None,
+    reading: Reading = None,
+    seed: Seed = 0,
+    device: Device = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write what every layer of a model gives: an .npy file per layer, the labels, and features.json.
+
+    [bold]equisep features mynet:Net --checkpoint net.pt --data mine.npz --out features[/]
+
+    [bold]equisep measure --features features[/]
+    """
+    import torch
+
+    from equisep.devices import usable_device
+    from equisep.measuring.features import write_features
+    from equisep.models import loaded_model, loading_words
+    from equisep.results import reading_named
+
+    if device is not None:
+        usable_device(device, asked="--device")
+    flags = DataFlags(
+        data=data, split=split, batch_size=batch_size, seed=seed, data_dir=data_dir, per_class=per_class, prepare=prepare,
+        resize=resize, channels=channels, normalize=normalize, tokenizer=tokenizer, length=length,
+    )  # fmt: skip
+    say(loading_words(model, checkpoint=checkpoint), quiet=quiet)
+    torch.manual_seed(seed)  # a factory draws its weights from it
+    with redirect_stdout(sys.stderr):  # what the user's code prints is no result
+        loaded = loaded_model(model, checkpoint=checkpoint)
+    with progress_bars(quiet=quiet) as progress:
+        source = measured_data(flags, model=model, progress=progress)
+        say(source.words, quiet=quiet)
+        with redirect_stdout(sys.stderr):
+            written = write_features(
+                loaded.model, source.train, source.test, out=out_folder,
+                sites=asked_sites(sites) if sites else "auto", reduction=reduction or "auto",
+                reading=reading_named(reading or "eval"), device=device, whole=per_class is None and split != "test",
+                data={**encode(source.record), "asked": data}, progress=progress,
+            )  # fmt: skip
+    notes = [in_options(note.text, options_of(features)) for note in (*loaded.notes, *source.notes, *written.notes)]
+    if json:
+        print_json({"folder": str(written.folder), "layers": list(written.layers), "notes": notes})
+        return
+    for text in notes:
+        say(text, quiet=quiet)
+    out.print(f"{len(written.layers)} layers: {written.folder}", markup=False, highlight=False, soft_wrap=True)

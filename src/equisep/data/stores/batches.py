@@ -1,0 +1,123 @@
+"""StoredBatches: the rows of stored features in order, with class numbers, as batches that any reading can take again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from equisep.data.stores.arrays import ArrayReader, HeldReader
+from equisep.data.stores.layout import Layer, StoredSplit
+from equisep.data.stores.tables import ColumnReader
+from equisep.errors import DataError, LabelError
+from equisep.labels import MOST_CLASSES, class_indices
+from equisep.shapes import Int
+
+BATCH_BYTES = 2**24  # of all layers together: what is held of them at once
+LEAST_ROWS, MOST_ROWS = 64, 2**16
+LABEL_ROWS = 2**20  # looked at together
+
+
+class StoredBatches:
+    """({layer: rows}, labels) in the order of the store; `wanted` names the layers that are read, None for all.
+
+    Words as labels become class numbers in alphabetical order, or those of `names`, which are `class_names` then. No batch
+    reaches over the end of a part, so that rows are read where they are to be and never copied together.
+    """
+
+    def __init__(self, split: StoredSplit, *, names: tuple[str, ...] | None = None) -> None:
+        self.split = split
+        self.wanted: frozenset[str] | None = None
+        total = sum(layer.row_bytes for layer in split.layers)
+        self.size = min(MOST_ROWS, max(LEAST_ROWS, BATCH_BYTES // max(1, total)))
+        self.classes, words = _classes(split.labels)
+        self.class_names: tuple[str, ...] | None = names if words is not None and names is not None else words
+        if words is not None and names is not None and not set(words) <= set(names):
+            strange = sorted(set(words) - set(names))[0]
+            raise LabelError(f"The test data hold the label `{strange}`, which the training data have not.")
+        self._numbers = {name: number for number, name in enumerate(self.class_names or ())}
+
+    def _spans(self) -> list[int]:
+        """How many rows every batch has: up to the end of a part of any layer, `wanted` or not."""
+        ends = {0}
+        for layer in (*self.split.layers, self.split.labels):
+            ends |= set(np.cumsum([part.rows for part in layer.parts]).tolist())
+        edges = sorted(ends)
+        return [min(self.size, end - start) for begin, end in pairwise(edges) for start in range(begin, end, self.size)]
+
+    def __len__(self) -> int:
+        return len(self._spans())
+
+    def __iter__(self) -> Iterator[tuple[dict[str, Tensor], Int[Tensor, " b"]]]:
+        chosen = [layer for layer in self.split.layers if self.wanted is None or layer.name in self.wanted]
+        with ExitStack() as stack:
+            readers = {layer.name: _Parts(layer) for layer in chosen}
+            labels = _Parts(self.split.labels)
+            for reader in (*readers.values(), labels):
+                stack.callback(reader.close)
+            for count in self._spans():
+                y = labels.read(count)
+                yield {name: reader.read(count) for name, reader in readers.items()}, self._class_numbers(y)
+
+    def _class_numbers(self, labels: Any) -> Int[Tensor, " b"]:
+        if not isinstance(labels, Tensor):
+            return torch.tensor([self._numbers[word] for word in labels.tolist()], dtype=torch.int64, device="cpu")
+        return class_indices(labels)[0]
+
+
+class _Parts:
+    """The parts of a layer, read one after the other."""
+
+    def __init__(self, layer: Layer) -> None:
+        self.left = list(layer.parts)
+        self.reader: ArrayReader | HeldReader | ColumnReader | None = None
+        self.rows = 0
+
+    def read(self, count: int) -> Any:
+        """The next rows, which lie in one part."""
+        while not self.rows:
+            self.close()
+            part = self.left.pop(0)
+            self.reader, self.rows = part.open(), part.rows
+        assert self.reader is not None and count <= self.rows
+        self.rows -= count
+        return self.reader.read(count)
+
+    def close(self) -> None:
+        """Let go of the file that is open."""
+        if self.reader is not None:
+            self.reader.close()
+
+
+def _classes(labels: Layer) -> tuple[int, tuple[str, ...] | None]:
+    """K, the largest class number and one, and the names of the classes where the labels are words; by pieces."""
+    most, words = -1, set[str]()
+    for part in labels.parts:
+        reader = part.open()
+        try:
+            for start in range(0, part.rows, LABEL_ROWS):
+                piece = reader.read(min(LABEL_ROWS, part.rows - start))
+                if isinstance(piece, Tensor):
+                    numbers, _ = class_indices(piece)
+                    if int(numbers.min()) < 0:
+                        raise LabelError(
+                            f"Class labels count from 0; `{part.where}` holds {int(numbers.min())}. Leave such rows out."
+                        )
+                    most = max(most, int(numbers.max()))
+                else:
+                    words.update(piece.tolist())
+        finally:
+            reader.close()
+    if words and most >= 0:
+        raise DataError(f"The labels `{labels.name}` are words in some files and numbers in others.")
+    classes = len(words) if words else most + 1
+    if classes > MOST_CLASSES:
+        raise LabelError(
+            f"Class labels lie in 0 … {MOST_CLASSES - 1:,}; `{labels.name}` holds up to {classes - 1:,}. Renumber them."
+        )
+    return classes, tuple(sorted(words)) if words else None

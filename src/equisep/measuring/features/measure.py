@@ -1,0 +1,184 @@
+"""measure_features: from features that are stored, or at hand, to a profile, by the passes of `measure`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from equisep.data.feed import Feed
+from equisep.data.stores import StoredBatches, StoredFeatures, StoredSplit, held_features, open_features
+from equisep.devices import usable_device
+from equisep.errors import InputError, SiteError, did_you_mean
+from equisep.measuring.forward import Calling
+from equisep.measuring.measure import known_class_names, metric_names, plain_number, run_plan
+from equisep.measuring.notes import Notes
+from equisep.measuring.options import Options
+from equisep.measuring.plan import Plan, StoredLayers
+from equisep.measuring.probe import Probe
+from equisep.progress import Progress, silent
+from equisep.results import Profile, reading_named
+from equisep.shapes import Shaped
+from equisep.taps import Reduction, ReductionLike
+
+# options of `measure` that say how a model is run
+_OF_MODELS = ("sites", "calls", "reduction", "reading", "classifier")
+
+
+def measure_features(
+    features: Any,
+    labels: Any = None,
+    *,
+    test: Any = None,
+    test_labels: Any = None,
+    split: str = "both",
+    sites: str | Sequence[str] = "auto",
+    reduction: ReductionLike = "flatten",
+    class_names: Sequence[str] | None = None,
+    device: str | torch.device | None = None,
+    name: str | None = None,
+    progress: Progress = silent,
+    **options: Any,
+) -> Profile:
+    """Measure how stored features separate their classes, layer by layer: the profile of `measure`, without the network.
+
+    >>> profile = equisep.measure_features("features/")                        # what `equisep features` wrote
+    >>> profile = equisep.measure_features("s3://bucket/layers.safetensors")   # anything that fsspec opens
+    >>> profile = equisep.measure_features({"layer1": x1, "layer2": x2}, y)    # arrays of n × d at hand
+
+    features     a file or folder, local or a URL: .npy, .safetensors, .arrow or .feather, .parquet. Every array, tensor or column
+                 of lists is a layer, in the order of names (`layer2` before `layer10`) or of columns; a folder of .npy files is
+                 one layer in parts. Folders `train` and `test` are the two data sets. Or a mapping of arrays.
+    labels       by default the array or column called `labels`, `label`, `y` or the like; else its name, a file, or an array.
+    test         test data that lie elsewhere, with `test_labels`.
+    split        `both`, `train` alone, or `test` alone, measured by its own means.
+    sites        the layers to read, by names or globs; `auto` reads all.
+    reduction    how rows of more than one dimension become vectors, as in `measure`.
+
+    All further options are those of `measure` (metrics, classes, weighting, intervals, memory, whole, seed, …). Features are
+    read twice, in blocks, where they do not fit `memory`: what is held beside is O(K·d) per layer.
+    """
+    stored = _one_split(_opened(features, labels, what="training"), split)
+    other = stored.test
+    if test is not None:
+        other = _opened(test, test_labels, what="test").train
+        if other.names != stored.train.names:
+            raise InputError(
+                f"`test` needs the layers of the features, {_few(stored.train.names)}; found {_few(other.names)}."
+            )
+    how, chosen = Reduction.of(reduction), _chosen(stored.train.names, sites)
+    asked = _options(options, stored, sites=chosen, reduction=how.name)
+    where = torch.device("cpu") if device is None else usable_device(device, asked="measure_features")
+    feed = _feed(stored.train, chosen, "training", where)
+    batches = feed.source
+    assert isinstance(batches, StoredBatches)
+    feed_test = None if other is None else _feed(other, chosen, "test", where, names=batches.class_names)
+    notes = Notes(stored.notes)
+    plan = Plan(StoredLayers(where), _probe(feed, batches, how, asked), how, asked)
+    said = tuple(stored.manifest["class_names"]) if stored.manifest.get("class_names") else None
+    known = known_class_names(class_names or said, feed, plan.probe.classes)
+    title = name or stored.manifest.get("model") or Path(stored.where).name
+    profile, failure = run_plan(
+        plan, feed, feed_test, name=title, class_names=known, notes=notes, progress=progress
+    )  # fmt: skip
+    profile = replace(profile, settings={**profile.settings, "features": stored.where})
+    if failure is not None:
+        failure.profile = profile
+        raise failure
+    return profile
+
+
+def _opened(features: Any, labels: Any, *, what: str) -> StoredFeatures:
+    if isinstance(features, Mapping):
+        if labels is None:
+            raise InputError(f"The {what} features are arrays at hand: pass their labels as well.")
+        return held_features(features, labels, what=what)
+    if not isinstance(features, str | Path):
+        raise InputError(
+            f"Features are a path, a URL, or a mapping from layers to arrays; found {type(features).__name__}. "
+            "One array alone goes as `{'features': x}`."
+        )
+    if labels is not None and not isinstance(labels, str | Path):
+        raise InputError(
+            "Labels of stored features are a file or the name of a column; found an array. Save it beside them as labels.npy."
+        )
+    return open_features(features, labels=labels)
+
+
+def _one_split(stored: StoredFeatures, split: str) -> StoredFeatures:
+    """What is stored of one split, or of both."""
+    if split == "both":
+        return stored
+    if split not in ("train", "test"):
+        raise InputError(f"`split` takes both, train or test; found `{split}`.")
+    if split == "train":
+        return replace(stored, test=None)
+    if stored.test is None:
+        raise InputError(f"`split=test` needs test data; `{stored.where}` holds none (a folder `test` beside `train`).")
+    return replace(stored, train=stored.test, test=None, manifest={**stored.manifest, "whole": False})
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names[:3]) + (", …" if len(names) > 3 else "")
+
+
+def _chosen(names: Sequence[str], sites: str | Sequence[str]) -> tuple[str, ...]:
+    """The layers asked for, in the order of the store."""
+    if sites == "auto":
+        return tuple(names)
+    patterns = [sites] if isinstance(sites, str) else list(sites)
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            raise SiteError(
+                f"No layer `{pattern}` among the features.{did_you_mean(pattern, names)} They are {_few(names)} ({len(names)})."
+            )
+    return tuple(name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns))
+
+
+def _options(given: dict[str, Any], stored: StoredFeatures, *, sites: tuple[str, ...], reduction: str) -> Options:
+    """The options of the statistics; how the model was read is for the writer of the features to say."""
+    known = [entry.name for entry in fields(Options) if entry.name not in _OF_MODELS]
+    strange = next((name for name in given if name not in known), None)
+    if strange is not None:
+        raise InputError(f"`measure_features` has no option `{strange}`.{did_you_mean(strange, known)}")
+    plain = {name: plain_number(value) for name, value in given.items() if value is not None}
+    if "metrics" in plain:
+        plain["metrics"] = metric_names(plain["metrics"])
+    plain.setdefault("whole", bool(stored.manifest.get("whole", True)))
+    reading = reading_named(stored.manifest.get("reading") or "eval")
+    return Options(sites=sites, reduction=reduction, reading=reading, **plain)
+
+
+def _feed(
+    split: StoredSplit, sites: tuple[str, ...], what: str, device: torch.device, *, names: tuple[str, ...] | None = None
+) -> Feed:
+    layers = tuple(layer for layer in split.layers if layer.name in sites)
+    return Feed(StoredBatches(replace(split, layers=layers), names=names), what=what, device=device, dtype=None)
+
+
+def _probe(feed: Feed, batches: StoredBatches, reduction: Reduction, options: Options) -> Probe:
+    """What a probe of the network would have told, from the first rows."""
+    inputs, labels = feed.first()
+    feed.restart()
+    rows: dict[str, Shaped[Tensor, "r d"]] = {
+        site: reduction(x, site=site).features for site, x in inputs.kwargs.items()
+    }
+    numbers = tuple(x.numel() / len(labels) for x in rows.values())
+    classes = options.classes or batches.classes
+    return Probe(
+        names=tuple(rows),
+        sites=tuple(rows),
+        dims=tuple(x.shape[1] for x in rows.values()),
+        numbers=numbers,
+        bytes=tuple(count * x.element_size() for count, x in zip(numbers, rows.values(), strict=True)),
+        classes=classes,
+        owner=f"`classes={classes}`" if options.classes else "as the labels have it",
+        scored=False,
+        calling=Calling(),
+        grains={"": tuple(rows)},
+    )

@@ -1,0 +1,134 @@
+"""Stored features are measured as the network that gave them: the same profile, in one reading or in two."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import equisep
+from cli.running import equisep as command
+from equisep.data.stores import open_features
+from equisep.errors import DataError, EquisepError, FeatureError, InputError, LabelError, SiteError
+from equisep.measuring import write_features
+
+
+def data(n: int = 240, *, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    y = torch.arange(n) % 3
+    return torch.randn(n, 8, generator=generator) + 2 * nn.functional.one_hot(y, 8), y
+
+
+@pytest.fixture
+def model() -> nn.Module:
+    torch.manual_seed(0)
+    return equisep.Fnn(4, width=12, inputs=8, classes=3)
+
+
+def without_network(profile: equisep.Profile) -> list[object]:
+    """The readings of all sites; NC3, NC4, margins and the accuracy are the network's."""
+    return [replace(site, coordinates=None) for site in profile.sites]
+
+
+def test_the_profile_is_that_of_the_network(model: nn.Module, tmp_path: Path) -> None:
+    train, test = data(), data(90, seed=1)
+    written = write_features(model, train, test, out=tmp_path / "f", name="net")
+    direct = equisep.measure(model, train, test, name="net")
+    assert written.layers == tuple(site.name for site in direct.sites)
+    kept = equisep.measure_features(tmp_path / "f")
+    assert kept.model == "net"
+    assert without_network(kept) == without_network(direct)
+    assert kept.law == direct.law
+    assert kept.accuracy_train is None
+    assert any(note.code == "no-classifier" and "come without their network" in note.text for note in kept.notes)
+    alone = equisep.measure_features(tmp_path / "f", split="train", sites="blocks.*")
+    assert [site.name for site in alone.sites] == [site.name for site in direct.sites[1:]]
+    assert alone.counts_test is None
+
+
+def test_numbers_depend_neither_on_memory_nor_on_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = data()
+    arrays = {"a": x, "b": x.relu()}
+    whole = equisep.measure_features(arrays, y, test=arrays, test_labels=y)
+    monkeypatch.setattr("equisep.data.stores.batches.BATCH_BYTES", 1)  # 64 rows each
+    for memory in (2_000, 0):
+        parts = equisep.measure_features(arrays, y, test=arrays, test_labels=y, memory=memory)
+        for one, two in zip(whole.sites, parts.sites, strict=True):
+            assert two.fuzziness == pytest.approx(one.fuzziness, rel=1e-12)
+            assert two.null == pytest.approx(one.null, rel=1e-9)
+            assert (two.ncc_train, two.ncc_test) == (one.ncc_train, one.ncc_test)
+    assert whole.sites[0].fuzziness == pytest.approx(equisep.fuzziness(x, y), rel=1e-12)
+
+
+def test_maps_and_components_go_through_the_reductions_of_measure() -> None:
+    generator = torch.Generator().manual_seed(0)
+    x, y = torch.randn(60, 4, 3, 3, generator=generator), torch.arange(60) % 3
+    mean = equisep.measure_features({"maps": x}, y, reduction="mean", intervals="none")
+    assert mean.sites[0].dim == 4
+    assert mean.sites[0].fuzziness == pytest.approx(equisep.fuzziness(x.mean(dim=(2, 3)), y), rel=1e-12)
+    assert equisep.measure_features({"maps": x}, y, reduction="pca=2").sites[0].dim == 2
+
+
+def test_bad_input_is_one_sentence(tmp_path: Path) -> None:
+    x, y = data(60)
+    for call, error, words in (
+        (lambda: equisep.measure_features({"a": x}, y[:50]), DataError, "`a` has 60 rows and the labels are 50"),
+        (lambda: equisep.measure_features({"a": x}), InputError, "pass their labels"),
+        (lambda: equisep.measure_features(x, y), InputError, "`{'features': x}`"),
+        (lambda: equisep.measure_features({"a": x}, y, sites="b"), SiteError, "No layer `b`"),
+        (lambda: equisep.measure_features({"a": x}, y, weights="class"), InputError, "no option `weights`"),
+        (lambda: equisep.measure_features({"a": x}, y, classes=2), LabelError, "must lie in 0 … 1"),
+        (lambda: equisep.measure_features({"a": x}, y, test={"b": x}, test_labels=y), InputError, "the layers of"),
+        (lambda: equisep.measure_features({"a": x}, 0 * y), LabelError, "at least 2 classes"),
+        (lambda: equisep.measure_features({"a": x}, y, split="test"), InputError, "needs test data"),
+        (lambda: equisep.measure_features({"a": x}, y, reduction="pca=2", memory=100), DataError, "1,920 bytes"),
+    ):
+        with pytest.raises(error, match=words):
+            call()
+    x[41, 3] = torch.nan
+    with pytest.raises(FeatureError, match="Site `a` gives 1 NaN or Inf among 480 numbers at batch 0 of the training"):
+        equisep.measure_features({"a": x}, y)
+
+
+def test_what_was_measured_outlives_test_data_that_vanish(tmp_path: Path) -> None:
+    x, y = data(60)
+    for split in ("train", "test"):
+        (tmp_path / split).mkdir()
+        np.save(tmp_path / split / "a.npy", x.numpy())
+        np.save(tmp_path / split / "labels.npy", y.numpy())
+
+    def gone(what: str, done: int, total: int | None) -> None:
+        (tmp_path / "test" / "a.npy").unlink(missing_ok=True)
+
+    with pytest.raises(EquisepError, match=r"test/a\.npy` could not be read: No such file") as caught:
+        equisep.measure_features(tmp_path, progress=gone)
+    assert caught.value.profile is not None
+    assert caught.value.profile.sites[0].fuzziness == pytest.approx(equisep.fuzziness(x, y), rel=1e-12)
+
+
+def test_on_the_command_line(tmp_path: Path) -> None:
+    done = command(
+        "features", "fnn,depth=3", "--data", "embedded-10x10", "--per-class", "30", "--out", "f", folder=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert "3 layers: f" in done.stdout
+    assert open_features(tmp_path / "f").manifest["whole"] is False
+    done = command("measure", "--features", "f", "--out", "p.json", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    profile = equisep.Profile.load(tmp_path / "p.json")
+    assert profile.whole is False
+    assert profile.class_names is not None
+    assert profile.settings["features"] == "f"
+    for words, said in (
+        (("--features", "f", "--model", "fnn"), "`--model` is for a model that is run"),
+        (("--features", "nothing"), "There is no file or folder `nothing`"),
+        (("--features", "f", "--labels", "kind"), "written with its labels"),
+        ((), "needs `--model`"),
+    ):
+        done = command("measure", *words, folder=tmp_path)
+        assert done.returncode == 2
+        assert said in done.stderr
