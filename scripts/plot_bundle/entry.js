@@ -1,5 +1,6 @@
 // The marks that the page draws with, and no others: what is not named here is shaken out of the bundle.
 export {
+  axisY,
   barX,
   cell,
   dot,

@@ -117,14 +117,16 @@ function cosinesFigure(figure, [profile]) {
   const { cosines } = profile;
   const { names, etf } = cosines;
   const parts = partsOf(figure);
+  // one scale for all layers; by square roots, so that small differences from the ETF show beside large ones
+  const all = cosines.rows.flat(2).filter((value) => drawable(value));
+  const reach = Math.max(0.05, ...all.map((value) => Math.abs(value - etf)));
   let at = cosines.layers.length - 1;
   const draw = (width) => {
     const left = nameMargin(names, width);
     const letters = Math.floor((left - 12) / 6.6);
-    const side = Math.max(160, Math.min(width - left - 16, 26 * names.length + 60, 560));
+    const side = Math.max(160, Math.min(width - left - 16, 40 * names.length, 560));
     const cells = cosineCells(cosines, at);
     const known = cells.filter((cell) => drawable(cell.value));
-    const reach = Math.max(1 - etf, 1 + etf);
     const label = (width - left) / names.length > 15 ? (row) => short(names[row], letters) : () => "";
     const domain = names.map((_, row) => row);
     const options = {
@@ -140,7 +142,7 @@ function cosinesFigure(figure, [profile]) {
       color: { type: "identity" },
       marks: [
         Plot.cell(domain, { x: (row) => row, y: (row) => row, fill: "var(--rule)", fillOpacity: 0.5 }),
-        Plot.cell(known, { x: "x", y: "y", fill: (cell) => between(DIVERGING, 0.5 + (cell.value - etf) / (2 * reach)) }),
+        Plot.cell(known, { x: "x", y: "y", fill: (cell) => between(DIVERGING, 0.5 + 0.5 * Math.sign(cell.value - etf) * Math.sqrt(Math.abs(cell.value - etf) / reach)) }),
       ],
     };
     return drawing(`${figure.dataset.label} ${layerTitle(profile, cosines.layers[at])}.`, options, known, "both");
@@ -151,8 +153,8 @@ function cosinesFigure(figure, [profile]) {
     parts.controls.append(range.node, playButton(range, "layers"));
   }
   parts.key.replaceChildren(
-    ramp(DIVERGING, "opposite", "the same direction"),
-    keyEntry(swatch({ color: paint("zero"), line: false, block: true }), `the simplex ETF, ${etf.toFixed(3)}`),
+    ramp(DIVERGING, `${(etf - reach).toFixed(2)}, farther apart`, `${(etf + reach).toFixed(2)}, closer`),
+    keyEntry(swatch({ color: paint("zero"), line: false, block: true }), `as in a simplex ETF, ${etf.toFixed(3)}`),
   );
   register(figure, draw, 400);
 }

@@ -89,7 +89,7 @@ function swatch({ color, symbol = null, dash = null, line = true, hollow = false
   const space = "http://www.w3.org/2000/svg";
   const node = document.createElementNS(space, "svg");
   const wide = line ? 28 : 14;
-  for (const [name, value] of Object.entries({ class: "swatch", width: wide, height: 14, "aria-hidden": "true" }))
+  for (const [name, value] of Object.entries({ class: "sample", width: wide, height: 14, "aria-hidden": "true" }))
     node.setAttribute(name, value);
   node.setAttribute("viewBox", `${-wide / 2} -7 ${wide} 14`);
   const add = (tag, attributes) => {

@@ -68,12 +68,18 @@ function valueAxis(values, { logarithmic, label, share = false, zero = false }) 
   return {
     type: logarithmic ? "log" : "linear",
     domain: [low, high],
-    ticks: logarithmic ? logTicks([low, high]) : 6,
+    ticks: (logarithmic && logTicks([low, high])) || 6,
     tickFormat: share ? (value) => `${tickText(100 * value)} %` : tickText,
     label,
     labelArrow: "none",
     grid: true,
   };
+}
+
+/** The vertical axis itself: Plot would leave out most labels of a logarithmic one. */
+function axisMarks(axis) {
+  if (axis.type !== "log" || !Array.isArray(axis.ticks)) return [];
+  return [Plot.axisY(axis.ticks, { text: axis.ticks.map(tickText), label: axis.label, labelArrow: "none" })];
 }
 
 /** Where a point of a drawing lies, in its own pixels. */
@@ -134,7 +140,7 @@ function tipMark(points, along = "x") {
 function drawing(label, options, points, along = "x") {
   const svg = Plot.plot({
     ...options,
-    marks: [...options.marks, ...(points.length ? [tipMark(points, along)] : [])],
+    marks: [...axisMarks(options.y), ...options.marks, ...(points.length ? [tipMark(points, along)] : [])],
     style: STYLE,
     ariaLabel: label,
   });
@@ -146,7 +152,7 @@ function drawing(label, options, points, along = "x") {
 }
 
 /** The marks of one curve: whiskers, line, points. */
-function curveMarks({ rows, color, symbol, dash, hollow, joined, width = 1.8, opacity = 1 }, logarithmic) {
+function curveMarks({ rows, color, symbol, dash, hollow, joined, width = 1.8, opacity = 1 }, logarithmic, room) {
   const drawn = rows.filter((row) => drawable(row.y, logarithmic));
   const whiskers = drawn.filter((row) => drawable(row.low, logarithmic) && drawable(row.high, logarithmic));
   const marks = [];
@@ -156,7 +162,7 @@ function curveMarks({ rows, color, symbol, dash, hollow, joined, width = 1.8, op
     marks.push(Plot.line(open, { x: "x", y: "y", stroke: color, strokeWidth: width, strokeDasharray: dash, strokeOpacity: opacity }));
   }
   if (symbol) {
-    const size = drawn.length > 60 ? 2 : 4;
+    const size = Math.min(Math.max(room / drawn.length / 3.5, 1.8), 4); // points that do not grow into each other
     marks.push(Plot.dot(drawn, { x: "x", y: "y", r: size, symbol, fill: hollow ? "var(--panel)" : color, stroke: color, strokeWidth: 1.5 }));
   }
   return marks;
@@ -171,7 +177,7 @@ function lineMark(corners, style) {
  * A chart of curves against layers with a checkbox for each kind of curve.
  * `kinds`: { id, name, shown, sample, curves: [{ rows, … }], lines: [{ corners, style }] }; `extra(logarithmic)` gives more marks.
  */
-function curvesFigure(figure, { kinds, profiles, label, logarithmic = true, toggle = false, height = 360, extra = () => [], share = false, key = [] }) {
+function curvesFigure(figure, { kinds, profiles, label, logarithmic = true, toggle = false, height = 360, top = 28, extra = () => [], share = false, key = [] }) {
   const parts = partsOf(figure);
   const state = { logarithmic, shown: new Map(kinds.map((kind) => [kind.id, kind.shown])) };
   const draw = (width) => {
@@ -188,14 +194,14 @@ function curvesFigure(figure, { kinds, profiles, label, logarithmic = true, togg
       height: width < NARROW ? Math.round(0.8 * height) : height,
       marginLeft: 54,
       marginRight: 16,
-      marginTop: 28,
+      marginTop: top,
       marginBottom: 40,
       x: layerAxis(profiles, width),
       y: valueAxis(values, { logarithmic: state.logarithmic, label, share, zero: !state.logarithmic && !share }),
       marks: [
         ...lines.map(({ corners, style }) => lineMark(state.logarithmic ? corners : bent(corners), style)),
         ...extra(state.logarithmic, visible),
-        ...curves.flatMap((curve) => curveMarks(curve, state.logarithmic)),
+        ...curves.flatMap((curve) => curveMarks(curve, state.logarithmic, width)),
       ],
     };
     return drawing(figure.dataset.label, options, points);

@@ -6,8 +6,8 @@ const D_CURVES = [
   { id: "train", column: "fuzziness", interval: "fuzziness", name: "training data", color: "train", symbol: "circle" },
   { id: "test", column: "fuzziness_test", name: "test data", color: "test", symbol: "triangle", dash: "6 4", hollow: true, joined: true },
   { id: "chance", column: "null", name: "chance level (shuffled labels)", color: "chance", dash: "2 4", joined: true },
-  { id: "corrected", column: "corrected", interval: "corrected", name: "training, corrected for the number of samples", color: "corrected", symbol: "diamond" },
-  { id: "corrected_test", column: "corrected_test", interval: "corrected_test", name: "test, corrected", color: "corrected", symbol: "diamond", hollow: true, dash: "6 4", joined: true },
+  { id: "corrected", column: "corrected", interval: "corrected", name: "training, corrected for the number of samples", color: "corrected", symbol: "diamond", aside: 0.12 },
+  { id: "corrected_test", column: "corrected_test", interval: "corrected_test", name: "test, corrected", color: "corrected", symbol: "diamond", hollow: true, dash: "2 3", joined: true, aside: 0.12 },
 ];
 
 /** What is said where a curve is pointed at. */
@@ -18,9 +18,10 @@ function lawTitle(profile, position, name, text) {
   return `${whose}${layerTitle(profile, position)}\nD, ${name}: ${text}${work}`;
 }
 
-/** One column of D as rows to draw. */
-function lawRows(profile, { column, interval, name }) {
-  return profile.layers.index.map((x, position) => {
+/** One column of D as rows to draw, a little to the side where it would cover another. */
+function lawRows(profile, { column, interval, name, aside = 0 }) {
+  return profile.layers.index.map((index, position) => {
+    const x = index + aside;
     const y = profile.layers[column]?.[position] ?? null;
     const low = interval ? (profile.layers[`${interval}_low`]?.[position] ?? null) : null;
     const high = interval ? (profile.layers[`${interval}_high`]?.[position] ?? null) : null;
@@ -70,6 +71,12 @@ function readingKinds(profiles) {
   });
 }
 
+/** What is drawn before anybody chooses: of several networks the training data; what corrects them, where they are a sample. */
+function shownFirst({ id }, profiles) {
+  if (data.several) return id === "train";
+  return id.startsWith("corrected") ? profiles[0].whole === false : true;
+}
+
 function lawFigure(figure, profiles) {
   const columns = D_CURVES.flatMap((kind) => {
     const known = profiles
@@ -83,7 +90,7 @@ function lawFigure(figure, profiles) {
       return { ...style, ...own, rows, joined: kind.joined || (kind.id === "train" && alone) };
     });
     const sample = { ...style, color: data.several ? "var(--ink)" : style.color, line: Boolean(kind.joined) };
-    return [{ id: kind.id, name: kind.name, shown: kind.id === "train" || !data.several, sample, curves }];
+    return [{ id: kind.id, name: kind.name, shown: shownFirst(kind, profiles), sample, curves }];
   });
   const kinds = [...columns, ...fitKind(profiles), ...kinkKind(profiles), ...readingKinds(profiles)];
   curvesFigure(figure, { kinds, profiles, label: D_LABEL, toggle: true, height: 420, key: seriesKey(profiles) });

@@ -31,18 +31,18 @@ function centerMarks(profiles) {
       .map(([field, name, dash]) => Plot.ruleY([profile[field]], { stroke: color(name), strokeOpacity: 0.55, strokeWidth: 1, strokeDasharray: dash ?? "1 3" }));
     if (data.several) return levels;
     const flags = [];
-    if (profile.effective_depth !== null) flags.push({ x: profile.effective_depth, text: "effective depth", dy: 0 });
-    if (profile.network_depth !== null) flags.push({ x: profile.network_depth, text: "as good as the network", dy: 15 });
+    if (profile.effective_depth !== null) flags.push({ x: profile.effective_depth, text: "effective depth", line: 1 });
+    if (profile.network_depth !== null) flags.push({ x: profile.network_depth, text: "as good as the network", line: 2 });
     const middle = (profile.layers.index[0] + profile.layers.index.at(-1)) / 2;
     return [...levels, ...flags.flatMap((flag) => flagMarks(flag, flag.x > middle))];
   });
 }
 
 /** A vertical mark with its words, on the side where there is room. */
-function flagMarks({ x, text, dy }, left) {
-  const side = { textAnchor: left ? "end" : "start", dx: left ? -5 : 5, dy: dy - 14 };
+function flagMarks({ x, text, line }, left) {
+  const side = { textAnchor: left ? "end" : "start", dx: left ? -4 : 4, dy: -14 * line };
   return [
-    Plot.ruleX([x], { stroke: "var(--muted)", strokeDasharray: "3 3" }),
+    Plot.ruleX([x], { stroke: "var(--muted)", strokeDasharray: "3 3", insetTop: -14 * line }),
     Plot.text([text], { x: () => x, frameAnchor: "top", ...side, fill: "var(--ink)", stroke: "var(--panel)", strokeWidth: 4, fontSize: 12 }),
   ];
 }
@@ -54,7 +54,7 @@ function centersFigure(figure, profiles) {
   const level = own ? [keyEntry(swatch({ color: "var(--muted)", dash: "1 3" }), "level lines: the network’s own accuracy")] : [];
   const extra = () => centerMarks(profiles);
   const label = "samples nearest to their own class mean";
-  curvesFigure(figure, { kinds, profiles, label, logarithmic: false, share: true, height: 340, extra, key: [...seriesKey(profiles), ...level] });
+  curvesFigure(figure, { kinds, profiles, label, logarithmic: false, share: true, height: 360, top: 58, extra, key: [...seriesKey(profiles), ...level] });
 }
 
 function cdnvFigure(figure, profiles) {
@@ -93,7 +93,7 @@ function residualsFigure(figure, profiles) {
         marks: [
           Plot.ruleY([0], { stroke: "var(--fit)", strokeWidth: 1.5 }),
           Plot.ruleX(known, { x: "x", y1: 0, y2: "y", stroke: color, strokeWidth: 1.2 }),
-          Plot.dot(known, { x: "x", y: "y", r: known.length > 60 ? 2 : 4, fill: color, stroke: color }),
+          Plot.dot(known, { x: "x", y: "y", r: Math.min(Math.max(width / known.length / 3.5, 1.8), 4), fill: color, stroke: color }),
         ],
       },
       known,

@@ -9,14 +9,16 @@ function rareFigure(figure) {
   const draw = (width) => {
     const left = Math.min(12 + 7 * Math.max(...bars.map((bar) => bar.label.length)), Math.round(0.5 * width));
     const letters = Math.floor((left - 12) / 6.4);
+    const ends = [Math.min(0, ...known.map((bar) => bar.value)), Math.max(0, ...known.map((bar) => bar.value))];
+    const pad = (50 / (width - left - 96)) * (ends[1] - ends[0] || 1); // for the number at the end of a bar
     const options = {
       width,
       height: 60 + 34 * bars.length,
       marginLeft: left,
-      marginRight: 48,
+      marginRight: 16,
       marginTop: 12,
       marginBottom: 40,
-      x: { domain: [Math.min(0, ...known.map((bar) => bar.value)) - 0.1, Math.max(0, ...known.map((bar) => bar.value)) + 0.1], label: "cosine", labelAnchor: "center", labelArrow: "none", grid: true, ticks: Math.max(3, Math.floor(width / 110)) },
+      x: { domain: [ends[0] < 0 ? ends[0] - pad : 0, ends[1] > 0 ? ends[1] + pad : 0], label: "cosine", labelAnchor: "center", labelArrow: "none", grid: true, ticks: Math.max(3, Math.floor(width / 110)) },
       y: { type: "band", domain: bars.map((bar) => bar.y), tickFormat: (row) => short(bars[row].label, letters), label: null, tickSize: 0, padding: 0.25 },
       color: { type: "identity" },
       marks: [

@@ -18,23 +18,24 @@ function onTheWay(from, to, share) {
 }
 
 /** Paint one picture: the frame of the ideal faint, then arms to the class means, the nearest last. */
-function paintSpace(context, { side, points, ideal, names, colors, view, lone }) {
-  const half = side / 2;
+function paintSpace(context, { wide, high, reach, points, ideal, names, colors, view, lone }) {
+  const middle = { x: wide / 2, y: high / 2 };
+  const unit = Math.min(0.42 * high, 0.36 * wide);
   const place = (point) => {
-    const [x, y, z] = turned(point, view);
-    const near = 1 / (1 - 0.25 * z);
-    return { x: half + 0.4 * side * x * near, y: half - 0.4 * side * y * near, z, near };
+    const [x, y, z] = turned(point, view).map((value) => value / reach);
+    const near = 1 / (1 - 0.2 * z);
+    return { x: middle.x + unit * x * near, y: middle.y - unit * y * near, z, near };
   };
   const arm = (end, color, width, dash) => {
     context.strokeStyle = color;
     context.lineWidth = width;
     context.setLineDash(dash);
     context.beginPath();
-    context.moveTo(half, half);
+    context.moveTo(middle.x, middle.y);
     context.lineTo(end.x, end.y);
     context.stroke();
   };
-  context.clearRect(0, 0, side, side);
+  context.clearRect(0, 0, wide, high);
   context.globalAlpha = 0.55;
   for (const corner of ideal) {
     const end = place(corner);
@@ -61,9 +62,9 @@ function paintSpace(context, { side, points, ideal, names, colors, view, lone })
     context.fillStyle = colors.ink;
     context.strokeStyle = colors.panel;
     context.lineWidth = 3;
-    context.textAlign = end.x > half ? "left" : "right";
+    context.textAlign = end.x > middle.x ? "left" : "right";
     const text = short(names[end.kind], 16);
-    const at = end.x + (end.x > half ? 9 : -9);
+    const at = end.x + (end.x > middle.x ? 9 : -9);
     context.strokeText(text, at, end.y + 4);
     context.fillText(text, at, end.y + 4);
   }
@@ -74,19 +75,23 @@ function spaceFigure(figure, [profile]) {
   const { space } = profile;
   const parts = partsOf(figure);
   const state = { at: space.layers.length - 1, from: null, view: { ...START }, lone: null, colors: null };
+  const lengths = [...space.points.flat(), ...space.etf].filter(Boolean).map((point) => Math.hypot(...point));
+  const reach = Math.max(1e-9, ...lengths);
   const canvas = element("canvas", { role: "img", tabindex: "0" });
   const context = canvas.getContext("2d");
-  let side = 400;
+  let [wide, high] = [400, 400];
 
   const paintNow = (share = 1) => {
     const to = space.points[state.at];
     const points = state.from === null ? to : to.map((point, kind) => onTheWay(space.points[state.from][kind], point, share));
     context.font = `12px ${getComputedStyle(figure).fontFamily}`;
-    paintSpace(context, { side, points, ideal: space.etf, names: space.names, ...state });
+    paintSpace(context, { wide, high, reach, points, ideal: space.etf, names: space.names, ...state });
   };
+  const kept = element("span", { class: "entry" });
   const walk = (position) => {
     const from = state.at;
     state.at = position;
+    kept.textContent = `three dimensions show ${percent(space.kept[position])} of the squared lengths`;
     canvas.setAttribute("aria-label", `${figure.dataset.label} ${layerTitle(profile, space.layers[position])}.`);
     if (!("drawn" in figure.dataset)) return;
     if (stillness.matches || from === position) return paintNow();
@@ -109,9 +114,9 @@ function spaceFigure(figure, [profile]) {
   };
   const draw = (width) => {
     const sharp = devicePixelRatio || 1;
-    side = Math.min(width, 460);
-    canvas.width = canvas.height = Math.round(side * sharp);
-    canvas.style.width = canvas.style.height = `${side}px`;
+    [wide, high] = [Math.min(width, 680), Math.min(width, 440)];
+    [canvas.width, canvas.height] = [Math.round(wide * sharp), Math.round(high * sharp)];
+    [canvas.style.width, canvas.style.height] = [`${wide}px`, `${high}px`];
     context.setTransform(sharp, 0, 0, sharp, 0, 0);
     const classes = Array.from({ length: CLASS_COLORS }, (_, kind) => computedColor(`class-${kind}`));
     state.colors = { classes, ink: computedColor("ink"), panel: computedColor("panel"), rule: computedColor("muted") };
@@ -134,7 +139,7 @@ function spaceFigure(figure, [profile]) {
 
   walk(state.at);
   if (space.layers.length > 1) {
-    const describe = (position) => `${layerTitle(profile, space.layers[position])} · three dimensions show ${percent(space.kept[position])}`;
+    const describe = (position) => layerTitle(profile, space.layers[position]);
     const range = slider("Layer", space.layers.length, state.at, describe, walk);
     parts.controls.append(range.node, playButton(range, "layers"));
   }
@@ -143,6 +148,7 @@ function spaceFigure(figure, [profile]) {
   parts.key.replaceChildren(
     ...classKey(space.names, sample, choose),
     keyEntry(swatch({ color: paint("muted"), symbol: "circle", hollow: true, dash: "4 4" }), "a simplex ETF"),
+    kept,
   );
-  register(figure, draw, 460);
+  register(figure, draw, 440);
 }

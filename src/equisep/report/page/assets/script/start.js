@@ -21,5 +21,7 @@ for (const figure of document.querySelectorAll("figure.plot")) {
   const profiles = profile === undefined || profile === "all" ? data.profiles : [data.profiles[Number(profile)]];
   attempt(figure, () => DRAWERS[plot](figure, profiles));
 }
+// the first one at once, for whoever waits; the others as the reader comes near them
+if (figures.size > 0) redraw(figures.keys().next().value);
 serveTables();
 document.documentElement.dataset.ready = "";

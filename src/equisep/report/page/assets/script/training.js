@@ -53,7 +53,7 @@ function epochPanel(figure, history, { label, share, curves }, width, first) {
     marginBottom: 38,
     x: { label: history.unit, labelAnchor: "center", labelArrow: "none", tickFormat: tickText, ticks: Math.max(3, Math.floor(width / 90)) },
     y: valueAxis(points.map((row) => row.y), { logarithmic: false, label, share }),
-    marks: [...emergenceMarks(history, first), ...drawn.flatMap((curve) => curveMarks(curve, false))],
+    marks: [...emergenceMarks(history, first), ...drawn.flatMap((curve) => curveMarks(curve, false, width))],
   };
   return drawing(`${figure.dataset.label} ${label}.`, options, points);
 }
@@ -92,7 +92,7 @@ function lawEpochsFigure(figure) {
     const { at, logarithmic } = state;
     const faint = history.numbers.flatMap((_, reading) => {
       if (reading % every !== 0 || reading === at) return [];
-      return curveMarks({ rows: rowsOf(reading), color: between(HEAT, 0.15 + 0.85 * share(reading)), joined: true, width: 1, opacity: 0.7 }, logarithmic);
+      return curveMarks({ rows: rowsOf(reading), color: between(HEAT, 0.15 + 0.85 * share(reading)), joined: true, width: 1, opacity: 0.7 }, logarithmic, width);
     });
     const fit = history.line[at];
     const rows = rowsOf(at);
@@ -108,7 +108,7 @@ function lawEpochsFigure(figure) {
       marks: [
         ...faint,
         ...(fit ? [lineMark(logarithmic ? fit : bent(fit), { stroke: "var(--fit)", strokeWidth: 1.6 })] : []),
-        ...curveMarks({ rows, color: paint("ink"), symbol: "circle", joined: !fit, width: 2 }, logarithmic),
+        ...curveMarks({ rows, color: paint("ink"), symbol: "circle", joined: !fit, width: 2 }, logarithmic, width),
       ],
     };
     const points = rows.filter((row) => drawable(row.y, logarithmic));

@@ -65,5 +65,5 @@ function layerRows(profile, columns) {
 /** What a layer is called where there is room: its number and its name. */
 function layerTitle(profile, position) {
   const { index, name } = profile.layers;
-  return `${profile.each} ${index[position]} · ${short(name[position], 40)}`;
+  return `${profile.each} ${index[position]} · ${short(name[position], 28)}`;
 }

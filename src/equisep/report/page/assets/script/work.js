@@ -28,10 +28,11 @@ function workRows(profiles) {
 
 function workFigure(figure, profiles) {
   const rows = workRows(profiles);
-  const equal = [...new Set(profiles.map((profile) => profile.share_each).filter((share) => share !== null))];
+  const equal = profiles.map((profile, series) => ({ y: profile.share_each, series })).filter(({ y }) => y !== null);
+  const lineColor = ({ series }) => (data.several ? seriesPaint(series) : "var(--ink)");
   const fills = { more: paint("train"), even: "color-mix(in oklab, var(--train) 45%, var(--panel))", less: paint("test") };
   const fill = (row) => (data.several ? seriesPaint(row.series) : fills[row.side]);
-  const values = [...rows.flatMap((row) => [row.y, row.low, row.high]), ...equal];
+  const values = [...rows.flatMap((row) => [row.y, row.low, row.high]), ...equal.map(({ y }) => y)];
   const whiskers = rows.filter((row) => row.low !== null && row.high !== null);
   const draw = (width) =>
     drawing(
@@ -43,13 +44,13 @@ function workFigure(figure, profiles) {
         marginRight: 16,
         marginTop: 28,
         marginBottom: 40,
-        x: { ...layerAxis(profiles, width), domain: edges(rows) },
+        x: barAxis(profiles, rows, width),
         y: valueAxis(values, { logarithmic: false, label: "share of the work", share: true, zero: true }),
         color: { type: "identity" },
         marks: [
           Plot.rect(rows, { x1: "x1", x2: "x2", y1: 0, y2: "y", fill, insetLeft: 0.5, insetRight: 0.5 }),
           Plot.ruleX(whiskers, { x: "x", y1: "low", y2: "high", stroke: "var(--ink)", strokeWidth: rows.length > 80 ? 0.6 : 1.3 }),
-          Plot.ruleY(equal, { stroke: "var(--ink)", strokeDasharray: EQUAL_DASH, strokeOpacity: 0.7 }),
+          Plot.ruleY(equal, { y: "y", stroke: lineColor, strokeDasharray: EQUAL_DASH, strokeOpacity: 0.8 }),
           Plot.ruleY([0], { stroke: "var(--ink)" }),
         ],
       },
@@ -63,7 +64,10 @@ function workFigure(figure, profiles) {
   register(figure, draw, 300);
 }
 
-/** The range of bars, none of them cut off. */
-function edges(rows) {
-  return rows.length ? [Math.min(...rows.map((row) => row.x1)) - 0.1, Math.max(...rows.map((row) => row.x2)) + 0.1] : [0, 1];
+/** The axis of the layers that have a bar, none of which is cut off. */
+function barAxis(profiles, rows, width) {
+  const axis = layerAxis(profiles, width);
+  if (rows.length === 0) return axis;
+  const domain = [Math.min(...rows.map((row) => row.x1)) - 0.1, Math.max(...rows.map((row) => row.x2)) + 0.1];
+  return { ...axis, domain, ticks: axis.ticks.filter((tick) => tick > domain[0]), label: axis.label.replace(" (0 = input)", "") };
 }
