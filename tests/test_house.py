@@ -37,9 +37,9 @@ RANK = {name: rank for rank, names in enumerate(RANKS) for name in names}
 NO_TORCH = ("errors", "progress", "files", "results", "law", "findings", "figures", "report")
 # methods that import what they need when called: a profile draws and tabulates itself
 EXCEPTIONS = {
-    ("results", "report"): {"plot", "to_frame", "__rich_console__", "_repr_html_"},
+    ("results", "report"): {"plot", "report", "to_frame", "__rich_console__", "_repr_html_"},
     ("results", "findings"): {"findings", "explain"},
-    ("tracking", "report"): {"plot", "to_frame"},
+    ("tracking", "report"): {"plot", "report", "to_frame"},
 }
 MOST_FILES = 18  # of a folder, its face included
 FRAMEWORKS = (

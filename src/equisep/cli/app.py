@@ -21,6 +21,7 @@ COMMANDS = {
     "measure": "Measure how a model of yours separates its classes.",
     "explain": "Say in words what a saved profile means.",
     "features": "Write the features of every layer to files, to measure them later.",
+    "report": "Write a page (HTML) about saved profiles or a training.",
     "sites": "List the modules of a model, and which of them are read.",
     "layer": "Which layer's features serve my labels.",
     "rank": "Which model's features serve my labels.",

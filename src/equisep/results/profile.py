@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -168,6 +168,12 @@ class Profile:
         from equisep.report.plots import plot_profile
 
         return plot_profile(self, ax, **options)
+
+    def report(self, path: str | Path, *, beside: Sequence[Profile] = ()) -> Path:
+        """Write one self-contained HTML file about the profile, to open in any browser or to send; `beside` are compared."""
+        from equisep.report.page import profile_page, write_page
+
+        return write_page(path, profile_page([self, *beside]))
 
     def __repr__(self) -> str:
         law = self.law

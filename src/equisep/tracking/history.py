@@ -278,6 +278,12 @@ class History:
 
         return plot_history(self, path, **options)
 
+    def report(self, path: str | Path) -> Path:
+        """Write one self-contained HTML file about the training, to open in any browser or to send: see `equisep.report.page`."""
+        from equisep.report.page import history_page, write_page
+
+        return write_page(path, history_page(self))
+
     def __repr__(self) -> str:
         parts = [f"{len(self)} readings of {self.header.model}", f"{len(self.header.sites)} sites"]
         if self._entries:

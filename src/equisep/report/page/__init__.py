@@ -1,1 +1,112 @@
-"""The page: one self-contained HTML file that shows a profile, several, or a history, and asks nothing of the network."""
+"""The page: one self-contained HTML file about one profile, several, or a training, readable without script or network.
+
+>>> profile.report("p.html")
+>>> history.report("training.html")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from equisep.errors import InputError
+from equisep.files import write_whole, writing
+from equisep.report.formatting import one_line
+from equisep.report.page.class_sections import classes_section, geometry_section, maps_section, rare_section
+from equisep.report.page.comparison import comparison_section
+from equisep.report.page.document import document
+from equisep.report.page.glossary import glossary_section
+from equisep.report.page.history_numbers import history_numbers
+from equisep.report.page.law_sections import centers_section, law_section, trust_section, work_section
+from equisep.report.page.markup import Section
+from equisep.report.page.numbers import page_numbers
+from equisep.report.page.provenance import made_section, numbers_section
+from equisep.report.page.subject import Subject, subjects_of
+from equisep.report.page.training_section import training_section
+from equisep.report.page.verdict import findings_section, verdict_section
+from equisep.results import Finding, Profile
+from equisep.tracking.history import History
+
+__all__ = ["MOST_PROFILES", "history_page", "profile_page", "write_page"]
+
+MOST_PROFILES = 12  # compared on one page
+ENDINGS = (".html", ".htm")
+
+
+def profile_page(profiles: Sequence[Profile], *, names: Sequence[str] = (), sources: Sequence[str] = ()) -> str:
+    """The page of one profile, or of several side by side, as text.
+
+    `names` tell profiles of one model apart, such as the names of their files; `sources` are the files, where there are any.
+    """
+    if not profiles:
+        raise InputError("A page needs a profile; found none. Pass one, or several to compare.")
+    if len(profiles) > MOST_PROFILES:
+        raise InputError(
+            f"A page compares at most {MOST_PROFILES} profiles; found {len(profiles)}. Pass fewer, or use `equisep compare`."
+        )
+    subjects = subjects_of(profiles, names)
+    title = subjects[0].label if len(subjects) == 1 else f"{len(subjects)} networks compared"
+    sections = _sections(subjects, sources=sources)
+    head = verdict_section(
+        subjects, title, "How this network separates its classes, layer by layer" if len(subjects) == 1 else ""
+    )
+    return document(f"{title} · equisep", [head, *sections], page_numbers(subjects))
+
+
+def history_page(history: History, *, sources: Sequence[str] = ()) -> str:
+    """The page of a training as text: the law over its epochs, and everything of its last reading."""
+    last = history.last_read
+    if last is None or last.profile is None:
+        failure = "" if history.last is None else f" The last one failed: {history.last.failure}"
+        raise InputError(
+            f"The history of `{one_line(history.header.model)}` holds no reading with a profile, so there is nothing to show."
+            f"{failure} Read the network at least once: `tracker.epoch()`."
+        )
+    subjects = subjects_of([last.profile])
+    numbers = history_numbers(history)
+    training = training_section(history, numbers)
+    epochs = numbers is not None and numbers["maps"] is not None
+    sections = _sections(subjects, training=training, said=history.findings, epochs=epochs, sources=sources)
+    span = f"{len(history.read)} readings, {history.unit} {history.numbers[0]} to {history.numbers[-1]}"
+    head = verdict_section(
+        subjects, f"{subjects[0].label}, while it trained", f"{span}. The numbers below are those of the last one."
+    )
+    return document(f"{subjects[0].label}, training · equisep", [head, *sections], page_numbers(subjects, numbers))
+
+
+def write_page(path: str | Path, page: str) -> Path:
+    """Write a page; a reader never sees half a file."""
+    target = Path(path)
+    if target.suffix.lower() not in ENDINGS:
+        raise InputError(f"A page is an HTML file: `{target.name}` should end in {' or '.join(ENDINGS)}.")
+    with writing(f"The page `{target.name}`", target.parent):
+        write_whole(target, page)
+    return target
+
+
+def _sections(
+    subjects: Sequence[Subject],
+    *,
+    training: Section | None = None,
+    said: Sequence[Finding] = (),
+    epochs: bool = False,
+    sources: Sequence[str] = (),
+) -> list[Section]:
+    """Every section but the first, in order."""
+    parts = [
+        comparison_section(subjects),
+        training,
+        law_section(subjects),
+        work_section(subjects),
+        classes_section(subjects),
+        centers_section(subjects),
+        maps_section(subjects, epochs=epochs),
+        geometry_section(subjects),
+        rare_section(subjects),
+        trust_section(subjects),
+        numbers_section(subjects),
+        made_section(subjects, sources),
+        glossary_section(),
+    ]
+    known = [section for section in parts if section is not None]
+    return [findings_section(subjects, said, [section.id for section in known]), *known]

@@ -1,0 +1,336 @@
+"""The page's sections on classes: each by itself, samples on two components, the shape of the class means, rare classes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from equisep.findings.rare import ENERGIES, rare
+from equisep.findings.rare import MOST_CLASSES as MOST_SOLVED
+from equisep.report.formatting import classifier_rows, number, percent, samples_words
+from equisep.report.page.class_numbers import cosine_numbers, map_numbers
+from equisep.report.page.markup import (
+    Cell,
+    Head,
+    Section,
+    absent,
+    definitions,
+    figure,
+    folded,
+    paragraph,
+    plain,
+    table,
+)
+from equisep.report.page.subject import Subject
+from equisep.results import ClassPair
+
+MOST_PAIRS = 10
+_SIMPLEX = "In the simplex of neural collapse every two classes stand at the cosine −1/(K − 1), here {etf}."
+
+
+def classes_section(subjects: Sequence[Subject]) -> Section:
+    """Who is hard, who is lost, and who is taken for whom."""
+    return Section("classes", "Class by class", "".join(_each(subjects, _classes)))
+
+
+def maps_section(subjects: Sequence[Subject], *, epochs: bool = False) -> Section:
+    """Samples on two principal components."""
+    body = "".join(_each(subjects, lambda each: _maps(each, epochs)))
+    return Section("maps", "See it: samples on two components", body, "See it")
+
+
+def geometry_section(subjects: Sequence[Subject]) -> Section:
+    """The class means against the simplex, in a heat map and in three dimensions."""
+    return Section("geometry", "Where the class means point", "".join(_each(subjects, _geometry)), "Class means")
+
+
+def rare_section(subjects: Sequence[Subject]) -> Section | None:
+    """Rare classes beside the Layer-Peeled Model; None where no profile has any."""
+    if not any(subject.rare for subject in subjects):
+        return None
+    return Section("rare", "Rare classes", "".join(_each(subjects, _rare)))
+
+
+def _each(subjects: Sequence[Subject], blocks: Callable[[Subject], Iterable[str]]) -> Iterable[str]:
+    for subject in subjects:
+        if len(subjects) > 1:
+            yield f"<h3>{plain(subject.label)}</h3>"
+        yield from blocks(subject)
+
+
+def _classes(subject: Subject) -> Iterable[str]:
+    profile = subject.profile
+    if subject.classes_left_out:
+        yield paragraph(
+            f"The profile has {profile.classes:,} classes. Drawn and listed are the {len(subject.shown_classes)} hardest; "
+            f"{subject.classes_left_out:,} are left out here, and are all in the profile.", "left-out",
+        )  # fmt: skip
+    if any(site.class_fuzziness is not None for site in profile.sites):
+        caption = (
+            "D of each class, layer by layer, the hardest class on top. Dark is fuzzy; a row that stays dark is a class that the "
+            "network hardly separates."
+        )
+        yield figure("class-d", caption, label="D of each class against the layer", profile=subject.number)
+        yield folded(_class_layers(subject))
+    else:
+        yield absent("D per class was not measured: metric `class_fuzziness`.")
+    yield table(*_class_table(subject), label=f"Classes of {subject.label}", sortable=True, csv="classes.csv")
+    yield '<div class="beside">'
+    yield from _confused(subject)
+    yield from _nearest(subject)
+    yield "</div>"
+
+
+def _class_layers(subject: Subject) -> str:
+    profile = subject.profile
+    heads = [Head("class", "class", "", "text")]
+    heads += [Head(f"{subject.each} {site.index}", f"{subject.each} {site.index}") for site in profile.sites]
+    rows = []
+    for kind in subject.shown_classes:
+        values = [None if site.class_fuzziness is None else site.class_fuzziness[kind] for site in profile.sites]
+        name = subject.class_names[kind]
+        rows.append([Cell(name, name), *(Cell(value, number(value, 3)) for value in values)])
+    return table(heads, rows, label=f"D per class and layer, {subject.label}")
+
+
+def _class_table(subject: Subject) -> tuple[list[Head], list[list[Cell]]]:
+    """One row per class that is shown: its size, D at the last layer, accuracies, and whether it is lost."""
+    profile, last = subject.profile, subject.last
+    columns = {
+        Head("class_fuzziness", "D, last", "D of the class at the last layer"): None if last is None else last.class_fuzziness,
+        Head("accuracy_test", "test %", "test samples that the network has right"): profile.accuracy_class_test,
+        Head("accuracy_train", "train %", "training samples that the network has right"): profile.accuracy_class_train,
+        Head("ncc_test", "NCC test %", "test samples nearest to their own class mean, last layer"):
+            None if last is None else last.ncc_class_test,
+        Head("ncc_train", "NCC train %", "training samples nearest to their own class mean, last layer"):
+            None if last is None else last.ncc_class_train,
+        Head("margin", "margin", "mean of the own score less the largest other"):
+            None if profile.classifier is None else profile.classifier.margins,
+    }  # fmt: skip
+    known = {head: values for head, values in columns.items() if values is not None}
+    heads = [Head("class", "class", "", "text"), Head("samples", "samples", "training samples"), *known]
+    rows = []
+    for kind in subject.shown_classes:
+        name, count = subject.class_names[kind], profile.counts[kind]
+        mark = " (lost)" if kind in subject.lost else " (rare)" if kind in subject.rare else ""
+        cells = [Cell(name, name + mark), Cell(count, f"{count:,}")]
+        for head, values in known.items():
+            value = values[kind]
+            shown = number(value, 3) if head.name in ("class_fuzziness", "margin") else percent(value)
+            cells.append(Cell(value, shown))
+        rows.append(cells)
+    return heads, rows
+
+
+def _confused(subject: Subject) -> Iterable[str]:
+    profile, last = subject.profile, subject.last
+    tested = profile.confused_test is not None
+    pairs = profile.confused_test if tested else profile.confused_train
+    what, who = ("test" if tested else "training"), "the network"
+    if pairs is None and last is not None:
+        tested = last.confused_test is not None
+        pairs, who = (last.confused_test if tested else last.confused), "nearest class means at the last layer"
+        what = "test" if tested else "training"
+    if pairs is None:
+        yield absent("Who is taken for whom was not measured.")
+        return
+    yield f"<div><h3>Most often confused</h3>{paragraph(f'By {who}, on {what} data.', 'aside')}"
+    if pairs:
+        heads = [
+            Head("class", "class", "", "text"),
+            Head("taken_for", "taken for", "", "text"),
+            Head("samples", "samples"),
+        ]
+        yield table(heads, _pair_rows(subject, pairs, "samples"), label=f"Most often confused classes, {subject.label}")
+    else:
+        yield paragraph("No sample is taken for another class.")
+    yield "</div>"
+
+
+def _nearest(subject: Subject) -> Iterable[str]:
+    last = subject.last
+    if last is None or not last.nearest:
+        return
+    heads = [Head("class", "class", "", "text"), Head("other", "and", "", "text"), Head("distance", "distance")]
+    yield f"<div><h3>Nearest class means</h3>{paragraph('At the last layer.', 'aside')}"
+    yield table(heads, _pair_rows(subject, last.nearest, "distance"), label=f"Nearest class means, {subject.label}")
+    yield "</div>"
+
+
+def _pair_rows(subject: Subject, pairs: Sequence[ClassPair], kind: str) -> Iterable[list[Cell]]:
+    for pair in pairs[:MOST_PAIRS]:
+        first, second = subject.class_names[pair.first], subject.class_names[pair.second]
+        value = int(pair.value) if kind == "samples" else pair.value
+        shown = f"{value:,}" if kind == "samples" else number(pair.value, 3)
+        yield [Cell(first, first), Cell(second, second), Cell(value, shown)]
+
+
+def _maps(subject: Subject, epochs: bool) -> Iterable[str]:
+    numbers = map_numbers(subject)
+    if numbers is None and not epochs:
+        yield absent(
+            "The profile holds no samples on principal components. Measure with `coordinates=300` (or `--coordinates 300`) to "
+            "see them."
+        )
+        return
+    caption = (
+        "Samples on the two directions of greatest variance of each layer, colored by class. Move through the layers: classes "
+        "that mix at the input come apart. Directions are those of each layer, so positions do not compare between layers."
+    )
+    more = ' data-history=""' if epochs else ""
+    yield figure("map", caption, label="Samples on two principal components", profile=subject.number, more=more)
+    if numbers is None:
+        return
+    if numbers["left_out"]:
+        yield paragraph(f"Of the samples kept in the profile {numbers['left_out']:,} are not drawn.", "left-out")
+    heads = [
+        Head("site", subject.each), Head("name", "name", "", "text"),
+        Head("first", "first component %", "share of the variance"),
+        Head("second", "second component %", "share of the variance"),
+    ]  # fmt: skip
+    rows = [
+        [
+            Cell(site.index, str(site.index)),
+            Cell(site.name, site.name),
+            *(Cell(share, f"{100 * share:.1f}") for share in site.coordinates.explained),
+        ]
+        for site in subject.profile.sites
+        if site.coordinates is not None
+    ]
+    yield folded(
+        table(heads, rows, label=f"Variance on two components, {subject.label}"), "Shares of the variance as a table"
+    )
+
+
+def _geometry(subject: Subject) -> Iterable[str]:
+    profile, last = subject.profile, subject.last
+    etf = number(-1 / (profile.classes - 1), 3) if profile.classes > 1 else "–"
+    cosines = cosine_numbers(subject)
+    if cosines is not None:
+        words = _SIMPLEX.format(etf=etf)
+        caption = f"Cosines between the class means, centered on their mean. {words} Red: nearer to each other; blue: farther."
+        yield figure("cosines", caption, label="Cosines between class means", profile=subject.number)
+        yield folded(_cosine_table(subject))
+        caption = (
+            "The directions of the class means on the three dimensions that show most of them, beside a simplex (faint). Drag, "
+            "or use the arrow keys, to turn it; move through the layers to see the classes spread."
+        )
+        yield figure("space", caption, label="Class means in three dimensions", profile=subject.number)
+    elif last is not None and last.cosines is not None:
+        yield from _extremes(subject)
+    else:
+        yield absent("Cosines between class means were not measured.")
+    rows: list[tuple[str, str]] = []
+    if last is not None:
+        shown = {
+            "NC1, spread within classes": last.nc1,
+            "NC2, spread of the norms of class means": last.norm_spread,
+            "NC2, spread of their angles": last.angle_spread,
+            "NC2, distance from a simplex": last.etf_distance,
+        }
+        rows += [(name, number(value, 3)) for name, value in shown.items() if value is not None]
+    if profile.classifier is not None:
+        rows += [
+            (f"Classifier `{profile.classifier.name}`, {name}", words)
+            for name, words in classifier_rows(profile.classifier)
+        ]
+    if rows:
+        yield paragraph("Neural collapse at the last layer: 0 is full collapse.", "aside")
+        yield definitions(rows, "facts")
+    else:
+        yield absent("Neural collapse (NC1 to NC4) was not measured.")
+
+
+def _cosine_table(subject: Subject) -> str:
+    """The cosines of the last layer that has them, of the classes that are drawn."""
+    site = next(
+        site for site in reversed(subject.profile.sites) if site.cosines is not None and site.cosines.rows is not None
+    )
+    assert site.cosines is not None
+    kinds = sorted(subject.shown_classes)
+    names = [subject.class_names[kind] for kind in kinds]
+    heads = [Head("class", "class", "", "text"), *(Head(name, name) for name in names)]
+    rows = []
+    for kind, name in zip(kinds, names, strict=True):
+        values = [1.0 if kind == other else site.cosines.between(kind, other) for other in kinds]
+        rows.append([Cell(name, name), *(Cell(value, number(value, 3)) for value in values)])
+    return table(heads, rows, label=f"Cosines between class means at {subject.site_words(site)}, {subject.label}")
+
+
+def _extremes(subject: Subject) -> Iterable[str]:
+    """Of more than 100 classes the profile keeps the extremes."""
+    last = subject.last
+    assert last is not None and last.cosines is not None
+    cosines = last.cosines
+    yield paragraph(
+        f"Of {subject.profile.classes:,} classes the profile keeps the mean cosine between class means, "
+        f"{number(cosines.mean, 3)} (a simplex has {number(-1 / (subject.profile.classes - 1), 3)}), and the extremes: a heat "
+        "map of all is not drawn.",
+        "left-out",
+    )
+    heads = [Head("class", "class", "", "text"), Head("other", "and", "", "text"), Head("cosine", "cosine")]
+    for title, pairs in (("Nearest directions", cosines.greatest), ("Farthest directions", cosines.least)):
+        if pairs:
+            rows = _pair_rows(subject, pairs, "cosine")
+            yield f"<h4>{title}</h4>{table(heads, rows, label=f'{title}, {subject.label}')}"
+
+
+def _rare(subject: Subject) -> Iterable[str]:
+    profile = subject.profile
+    if not subject.rare:
+        yield paragraph("All classes are larger than half of the largest: none is rare.")
+        return
+    lost = f" {len(subject.lost)} of them {'is' if len(subject.lost) == 1 else 'are'} lost." if subject.lost else ""
+    yield paragraph(
+        f"{len(subject.rare)} of {profile.classes} classes have at most half the samples of the largest "
+        f"({samples_words(profile.counts)})."
+        f"{lost} In minority collapse (Fang, He, Long & Su 2021) the class means of rare classes become one direction: cosine 1."
+    )
+    said = next(iter(rare(subject.facts)), None)
+    if said is None:
+        yield absent(
+            "How near rare classes stand to each other is not known: cosines between class means were not kept."
+        )
+        return
+    bars = _rare_bars(subject, said.numbers)
+    attribute = f' data-bars="{escape(json.dumps(bars), quote=True)}"'
+    caption = (
+        "Mean cosine between the class means of rare classes, beside that of the others and what the Layer-Peeled Model predicts "
+        "from the class sizes alone. It has no depth and no data, and a network's energies are not known: read it as a range."
+    )
+    yield figure(
+        "rare",
+        caption,
+        label="Cosines between rare classes, measured and predicted",
+        profile=subject.number,
+        more=attribute,
+    )
+    heads = [Head("what", "mean cosine", "", "text"), Head("cosine", "value"), Head("kind", "", "", "text")]
+    rows = [
+        [Cell(bar["label"], bar["label"]), Cell(bar["value"], number(bar["value"], 3)), Cell(bar["kind"], bar["kind"])]
+        for bar in bars
+    ]
+    yield folded(table(heads, rows, label=f"Rare classes, {subject.label}"))
+    if not any(bar["kind"] == "predicted" for bar in bars):
+        yield absent(
+            f"The Layer-Peeled Model is not solved here: that is done for up to {MOST_SOLVED} classes, all with samples."
+        )
+
+
+def _rare_bars(subject: Subject, numbers: Mapping[str, float | None]) -> list[dict[str, Any]]:
+    named = {
+        "among rare classes": (numbers.get("cosine"), "measured"),
+        "among the other classes": (numbers.get("cosine_others"), "measured"),
+        **{
+            f"predicted among rare classes, energies {energy:g}": (numbers.get(f"predicted at {energy:g}"), "predicted")
+            for energy in ENERGIES
+        },
+        "a simplex": (-1 / (subject.profile.classes - 1), "reference"),
+    }
+    return [
+        {"label": label, "value": float(value), "kind": kind}
+        for label, (value, kind) in named.items()
+        if value is not None
+    ]

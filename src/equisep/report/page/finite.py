@@ -1,0 +1,88 @@
+"""A profile without numbers that are not finite: NaN and infinity do not exist on the page, and it says where they were."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from equisep.results import LawFit, Note, Profile, SiteReading
+
+_NEEDED = ("curve", "residuals", "loads")  # of a law: with one of their numbers missing it is no law
+
+
+def finite_profile(profile: Profile) -> Profile:
+    """The profile with None where a number is not finite, and a Note that counts them by layer; itself where all are."""
+    sites = tuple(_site(site) for site in profile.sites)
+    laws = {name: _law(law) for name, law in profile.laws.items()}
+    whole: dict[str, Any] = {
+        name: None
+        for name in ("accuracy_train", "accuracy_test")
+        if (value := getattr(profile, name)) is not None and not math.isfinite(value)
+    }
+    others = {name: finite_profile(other) for name, other in profile.other_readings.items()}
+    law = _law(profile.law)
+    if (
+        all(same is other for same, other in zip(sites, profile.sites, strict=True))
+        and not whole
+        and law is profile.law
+    ):
+        return replace(profile, laws=laws, other_readings=others)
+    changed = [site.name for site, other in zip(sites, profile.sites, strict=True) if site is not other]
+    notes = list(profile.notes)
+    if changed:
+        names = ", ".join(f"`{name}`" for name in changed[:3]) + (
+            f" and {len(changed) - 3} more" if len(changed) > 3 else ""
+        )
+        notes.insert(0, Note("not-finite", f"Numbers of {names} are not finite (NaN or infinity) and are left out."))
+    if law is not profile.law:
+        notes.insert(0, Note("law-not-finite", "The law holds numbers that are not finite: it is left out."))
+    return replace(profile, sites=sites, law=law, laws=laws, other_readings=others, notes=tuple(notes), **whole)
+
+
+def _site(site: SiteReading) -> SiteReading:
+    changed: dict[str, Any] = {}
+    for entry in fields(site):
+        value = getattr(site, entry.name)
+        if isinstance(value, float) and not math.isfinite(value):
+            changed[entry.name] = None
+        elif isinstance(value, tuple) and _numbers(value):
+            kept = tuple(None if part is None or not math.isfinite(part) else part for part in value)
+            if kept != value:  # a NaN is no equal of itself
+                changed[entry.name] = kept if entry.name not in ("fuzziness_folds", "singular_values") else None
+        elif value is not None and not _all_finite(value):
+            changed[entry.name] = None
+    return replace(site, **changed) if changed else site
+
+
+def _law(law: LawFit) -> LawFit:
+    """A law without the numbers that are not finite; none at all where its curve holds some."""
+    if _all_finite(law):
+        return law
+    if not all(_all_finite(getattr(law, name)) for name in _NEEDED):
+        return LawFit(curve=(), notes=law.notes)
+    changed: dict[str, Any] = {
+        name: None
+        for name in ("rho", "intercept", "half_life", "r", "r2", "max_residual", "imbalance", "two_slopes")
+        if not _all_finite(getattr(law, name))
+    }
+    intervals = {name: each for name, each in law.intervals.items() if _all_finite(each)}
+    return replace(law, intervals=intervals, **changed)
+
+
+def _numbers(values: tuple[Any, ...]) -> bool:
+    return all(value is None or isinstance(value, float) for value in values)
+
+
+def _all_finite(value: Any) -> bool:
+    """Whether every number in a value, however deep, is finite."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, Mapping):
+        return all(map(_all_finite, value.values()))
+    if isinstance(value, tuple | list):
+        return all(map(_all_finite, value))
+    if is_dataclass(value):
+        return all(_all_finite(getattr(value, entry.name)) for entry in fields(value))
+    return True

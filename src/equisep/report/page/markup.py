@@ -1,0 +1,156 @@
+"""The elements that the page is made of: escaped text, tables, figures with the same numbers beside them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Literal
+
+from equisep.report.formatting import UNICODE, one_line
+
+MISSING = UNICODE.missing
+TABLE_SUMMARY = "The same numbers as a table"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One number (or name) of a table: what it is, and how it is shown; `value` None is a missing one."""
+
+    value: float | int | str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The head of a column: its `name` in a CSV file, its `title` above the table, and what it means in `words`."""
+
+    name: str
+    title: str
+    words: str = ""
+    kind: Literal["number", "text"] = "number"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One part of the page: its anchor, its title, its HTML, and a shorter title for the contents where that is long."""
+
+    id: str
+    title: str
+    body: str
+    short: str = ""
+
+
+def plain(text: Any) -> str:
+    """Any text, of whoever, as text in HTML: never markup, on one line."""
+    return escape(one_line(str(text)), quote=True)
+
+
+def marked(text: str) -> str:
+    """Escaped text in which `backticks` have become code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", plain(text))
+
+
+def typeset(text: str) -> str:
+    """A text with numbers in it as print has it: a minus sign before them, not a hyphen."""
+    return re.sub(r"(?<![\w.)-])-(?=\d)", "−", text)
+
+
+def paragraph(text: str, kind: str = "") -> str:
+    """A paragraph of escaped text, `kind` its class."""
+    return f"<p{_class(kind)}>{marked(text)}</p>"
+
+
+def absent(text: str) -> str:
+    """A sentence that says what is missing here, and what would bring it."""
+    return paragraph(text, "absent")
+
+
+def bullets(items: Iterable[str], kind: str = "") -> str:
+    """A list whose items are HTML already; nothing where there are none."""
+    inner = "".join(f"<li>{item}</li>" for item in items)
+    return f"<ul{_class(kind)}>{inner}</ul>" if inner else ""
+
+
+def definitions(rows: Iterable[tuple[str, str]], kind: str = "") -> str:
+    """Terms and what they are, both as text."""
+    inner = "".join(f"<div><dt>{marked(term)}</dt><dd>{marked(words)}</dd></div>" for term, words in rows)
+    return f"<dl{_class(kind)}>{inner}</dl>" if inner else ""
+
+
+def table(
+    heads: Sequence[Head], rows: Iterable[Sequence[Cell]], *, label: str, csv: str | None = None, sortable: bool = False
+) -> str:
+    """A table that scrolls on its own where it is wide; `data-value` holds every number in full, empty where there is none.
+
+    The first column names the row.
+    """
+    titles = "".join(_head(head) for head in heads)
+    body = "".join(f"<tr>{_row(row, heads)}</tr>" for row in rows)
+    kind = ' class="sortable"' if sortable else ""
+    file = f' data-csv="{escape(csv, quote=True)}"' if csv else ""
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{plain(label)}">'
+        f"<table{kind}{file}><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def folded(content: str, summary: str = TABLE_SUMMARY) -> str:
+    """What stands behind a drawing, opened by whoever wants it (and by a page without script)."""
+    return f'<details class="numbers"><summary>{plain(summary)}</summary>{content}</details>'
+
+
+def figure(plot: str, caption: str, *, label: str, profile: int | str = "all", more: str = "") -> str:
+    """The frame of one drawing, which the page's script fills; without script it is not shown.
+
+    `label` says what it shows to those who do not see it; `more` are further attributes.
+    """
+    return (
+        f'<figure class="plot" data-plot="{plot}" data-profile="{profile}" data-label="{plain(label)}"{more}>'
+        f'<figcaption>{marked(caption)}</figcaption><div class="controls"></div><div class="drawing"></div>'
+        f'<div class="key"></div></figure>'
+    )
+
+
+def link(target: str, text: str) -> str:
+    """A link within the page."""
+    return f'<a href="#{target}">{plain(text)}</a>'
+
+
+def command(text: str) -> str:
+    """A command or call to copy."""
+    return f'<pre class="command"><code>{escape(text)}</code></pre>'
+
+
+def data_value(value: float | int | str | None) -> str:
+    """A value in full, as CSV has it; empty where there is none."""
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return ""
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def _class(kind: str) -> str:
+    return f' class="{kind}"' if kind else ""
+
+
+def _head(head: Head) -> str:
+    title = plain(head.title.replace("\n", " "))
+    words = f' title="{plain(head.words)}"' if head.words else ""
+    side = ' class="text"' if head.kind == "text" else ""
+    return f'<th scope="col" data-name="{plain(head.name)}" data-sort="{head.kind}"{side}{words}>{title}</th>'
+
+
+def _row(row: Sequence[Cell], heads: Sequence[Head]) -> str:
+    cells = []
+    for position, (cell, head) in enumerate(zip(row, heads, strict=True)):
+        value = escape(data_value(cell.value), quote=True)
+        side = ' class="text"' if head.kind == "text" else ""
+        text = cell.text if head.kind == "text" else typeset(cell.text)
+        shown = plain(text if cell.value is not None or head.kind == "text" else MISSING)
+        if position == 0:
+            cells.append(f'<th scope="row"{side} data-value="{value}">{shown}</th>')
+        else:
+            cells.append(f'<td{side} data-value="{value}">{shown}</td>')
+    return "".join(cells)

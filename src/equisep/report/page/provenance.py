@@ -1,0 +1,124 @@
+"""The end of the page: every number in one table, how it was made, and how to make it again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from equisep._version import __version__
+from equisep.report.columns import COLUMNS, READING_COLUMNS
+from equisep.report.formatting import one_line
+from equisep.report.page.law_sections import column_head, layer_rows
+from equisep.report.page.markup import (
+    Section,
+    absent,
+    command,
+    definitions,
+    folded,
+    paragraph,
+    plain,
+    table,
+)
+from equisep.report.page.subject import Subject
+
+_OPTIONS = (
+    "reading",
+    "weighting",
+    "epsilon",
+    "reduction",
+    "seed",
+    "intervals",
+    "whole",
+    "classes",
+    "classifier",
+    "coordinates",
+)
+_LONGEST = 400  # characters of one setting
+
+
+def numbers_section(subjects: Sequence[Subject]) -> Section:
+    """Every number of every layer."""
+    body = [paragraph("Click a head to sort. The copy has every number in full.", "aside scripted")]
+    for subject in subjects:
+        columns = [
+            column
+            for column in (*COLUMNS, *READING_COLUMNS)
+            if any(value is not None for value in column.of(subject.profile))
+        ]
+        if len(subjects) > 1:
+            body.append(f"<h3>{plain(subject.label)}</h3>")
+        if not subject.profile.sites:
+            body.append(absent("The profile holds no layer."))
+            continue
+        heads = [column_head(column, subject) for column in columns]
+        body.append('<div class="controls"></div>')
+        body.append(
+            table(
+                heads,
+                layer_rows(subject, columns),
+                label=f"All numbers of {subject.label}",
+                sortable=True,
+                csv="layers.csv",
+            )
+        )
+        body.append(
+            folded(definitions((head.title.replace("\n", " "), head.words) for head in heads), "What the columns mean")
+        )
+    return Section("numbers", "All numbers", "".join(body), "Numbers")
+
+
+def made_section(subjects: Sequence[Subject], sources: Sequence[str] = ()) -> Section:
+    """Settings, versions, and the command that makes it again."""
+    body = []
+    for subject in subjects:
+        profile = subject.profile
+        if len(subjects) > 1:
+            body.append(f"<h3>{plain(subject.label)}</h3>")
+        body.append("<h3>Make it again</h3>" + command(again(subject)))
+        versions = [(name, _shown(value)) for name, value in profile.provenance.items() if name != "command"]
+        body.append(
+            "<h3>Made with</h3>" + definitions(versions, "facts")
+            if versions
+            else absent("What made it was not recorded.")
+        )
+        settings = list(_flat(profile.settings))
+        if settings:
+            body.append(folded(definitions(settings, "facts"), "Every setting that can change a number"))
+    shown = f"This page was made by equisep {__version__}"
+    files = f" from {', '.join(f'`{one_line(name)}`' for name in sources)}" if sources else ""
+    body.append(paragraph(f"{shown}{files}. It holds everything it shows and asks nothing of any server.", "aside"))
+    return Section("made", "How it was made", "".join(body), "Made")
+
+
+def again(subject: Subject) -> str:
+    """The command or call that measures this again: as recorded, else as the settings tell."""
+    profile = subject.profile
+    recorded = profile.provenance.get("command")
+    if isinstance(recorded, str):
+        return one_line(recorded)
+    given = {name: profile.settings[name] for name in _OPTIONS if profile.settings.get(name) is not None}
+    if profile.reading is not None:
+        given["reading"] = profile.reading
+    asked = [name for name in ("reading", "weighting", "epsilon", "seed") if name in given]
+    flags = [f"--{name} {shlex.quote(one_line(str(given[name])))}" for name in asked]
+    known = subject.facts.command("measure", " ".join(flags))
+    if known is not None:
+        return known
+    test = ", test" if profile.counts_test is not None else ""
+    options = "".join(f", {name}={value!r}" for name, value in given.items() if isinstance(value, str | int | float))
+    return one_line(f"equisep.measure(model, train{test}{options})")
+
+
+def _flat(settings: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, str]]:
+    """Settings within settings by dotted names."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", _shown(value)
+
+
+def _shown(value: Any) -> str:
+    text = one_line(str(value)) if value not in (None, [], ()) else "–"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
