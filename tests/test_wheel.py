@@ -30,6 +30,9 @@ def test_wheel_holds_data_licences_and_types(wheel: Path) -> None:
         "equisep/data/embedded/LICENSE",
         "equisep/data/embedded/fashion_mnist_10x10.npz",
         "equisep/data/embedded/fashion_mnist_28x28.npz",
+        "equisep/report/page/assets/page.css",
+        "equisep/report/page/assets/plot.min.js",
+        "equisep/report/page/assets/script/start.js",
     ):
         assert wanted in names
     assert any(name.endswith("licenses/LICENSE") for name in names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
+from itertools import chain
 from typing import Any
 
 from equisep.results import LawFit, Note, Profile, SiteReading
@@ -81,8 +82,11 @@ def _all_finite(value: Any) -> bool:
         return math.isfinite(value)
     if isinstance(value, Mapping):
         return all(map(_all_finite, value.values()))
-    if isinstance(value, tuple | list):
-        return all(map(_all_finite, value))
+    if isinstance(value, tuple):
+        kinds = set(map(type, value))
+        if kinds <= {float, int, type(None)}:  # thousands of samples need not be looked at one by one
+            return all(map(math.isfinite, filter(None, value)))
+        return _all_finite(tuple(chain.from_iterable(value))) if kinds == {tuple} else all(map(_all_finite, value))
     if is_dataclass(value):
         return all(_all_finite(getattr(value, entry.name)) for entry in fields(value))
     return True

@@ -128,7 +128,7 @@ def data_value(value: float | int | str | None) -> str:
     """A value in full, as CSV has it; empty where there is none."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return ""
-    return repr(value) if isinstance(value, float) else str(value)
+    return repr(value) if isinstance(value, float) else one_line(str(value))
 
 
 def _class(kind: str) -> str:
