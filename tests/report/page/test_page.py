@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -257,12 +258,10 @@ def test_numbers_that_are_not_finite_are_left_out_and_named() -> None:
 
 def test_a_profile_of_the_first_format_has_a_page(tmp_path: Path) -> None:
     old = tmp_path / "old.json"
-    old.write_text(
-        '{"kind": "equisep profile", "schema": 1, "model": "Old", "classes": 2, "counts": [5, 5], "settings": {"mode": "batch"}, '
-        '"sites": [{"index": 0, "name": "input", "dim": 4, "fuzziness": 4.0}, '
-        '{"index": 1, "name": "a", "dim": 4, "fuzziness": 2.0}, {"index": 2, "name": "b", "dim": 4, "fuzziness": 1.0}], "law": {"curve": [4.0, 2.0, 1.0], "rho": 0.5, "intercept": '
-        '1.3862943611198906, "half_life": 1.0, "r": -1.0, "r2": 1.0, "loads": [0.6931471805599453, 0.6931471805599453]}}'
-    )
+    sites = [{"index": i, "name": name, "dim": 4, "fuzziness": 4 / 2**i} for i, name in enumerate(("input", "a", "b"))]
+    law = {"curve": [4.0, 2.0, 1.0], "rho": 0.5, "intercept": math.log(4), "half_life": 1.0, "r": -1.0, "loads": [math.log(2)] * 2}
+    content = {"model": "Old", "classes": 2, "counts": [5, 5], "settings": {"mode": "batch"}, "sites": sites, "law": law}
+    old.write_text(json.dumps({"kind": "equisep profile", "schema": 1, **content}))
     page = Page(profile_page([load_profile(old)]))
     assert "The law holds" in page.words and "Intervals were not computed." in page.words
     assert page.table("All numbers").column("fuzziness") == ["4.0", "2.0", "1.0"]
