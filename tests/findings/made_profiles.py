@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from equisep.law import fit_law
-from equisep.results import Profile, SiteReading
+from equisep.results import ClassCosines, Profile, SiteReading
 
 CLASSES = 10
 
@@ -59,3 +59,12 @@ def network(
 
 def codes(profile: Profile) -> list[str]:
     return [finding.code for finding in profile.findings]
+
+
+def with_rare_classes() -> Profile:
+    """Five classes of 500 samples, whose means keep apart, and five of 5, whose means nearly coincide."""
+    counts = (500,) * 5 + (5,) * 5
+    profile = network(counts=counts, classes=(0.9,) * 10, nearest=(0.9,) * 10)
+    rows = tuple(tuple(0.9 if i + 1 >= 5 and j >= 5 else -0.2 for j in range(i + 1)) for i in range(9))
+    last = replace(profile.sites[-1], cosines=ClassCosines(mean=0.0, rows=rows))
+    return replace(profile, sites=(*profile.sites[:-1], last))

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made_profiles import CLASSES, codes, network
+from made_profiles import CLASSES, codes, network, with_rare_classes
 
 from equisep.findings import MOST, RULES, WEIGHTS
+from equisep.findings.rare import predicted_cosines
 from equisep.law import fit_law
-from equisep.results import Break, ClassCosines, ClassPair, Corrected, Interval, Profile
+from equisep.results import Break, ClassPair, Corrected, Interval, Profile
 
 DEEP: dict[str, Any] = {
     "curve": [45.0 * 0.6**step for step in range(11)],
@@ -189,16 +190,16 @@ def test_neural_collapse() -> None:
 
 
 def test_cosines_of_rare_classes_beside_the_layer_peeled_model() -> None:
-    counts = (500,) * 5 + (5,) * 5
-    profile = network(counts=counts, classes=(0.9,) * 10, nearest=(0.9,) * 10)
-    rows = tuple(tuple(0.9 if i + 1 >= 5 and j >= 5 else -0.2 for j in range(i + 1)) for i in range(9))
-    last = replace(profile.sites[-1], cosines=ClassCosines(mean=0.0, rows=rows))
-    profile = replace(profile, sites=(*profile.sites[:-1], last))
+    profile = with_rare_classes()
     finding = next(each for each in profile.findings if each.code == "rare-geometry")
     assert finding.classes == (5, 6, 7, 8, 9) and finding.next is None
     assert "stand at a cosine of 0.90 to each other, -0.20 between those of the others" in finding.text
     assert finding.numbers["predicted at 1"] == pytest.approx(1.0, abs=1e-3)  # 100 is far beyond R* there
     assert -1 / 9 < (finding.numbers["predicted at 20"] or 0) < 1
+    saved = replace(profile, peeled_cosines=predicted_cosines(profile))  # as `measure` saves it
+    assert saved.peeled_cosines == (finding.numbers["predicted at 1"], finding.numbers["predicted at 20"])
+    assert saved.findings == profile.findings
+    assert predicted_cosines(network()) is None
 
 
 def test_shares_have_the_jackknife_error_of_their_folds() -> None:

@@ -11,7 +11,8 @@ from rich.console import Console
 
 from equisep.compare import compare_laws, compare_profiles
 from equisep.law import fit_law
-from equisep.report.terminal import render_comparison, render_law, render_profile
+from equisep.report.comparison import render_comparison
+from equisep.report.terminal import render_law, render_profile
 from equisep.results import Break, ClassifierReading, LawFit, Note, SampleOrder, SiteReading
 
 

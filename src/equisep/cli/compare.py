@@ -64,7 +64,7 @@ def _two(a: Profile, b: Profile, files: list[str], *, json: bool) -> None:
     if json:
         print_json(encode(difference))
         return
-    from equisep.report.terminal import render_comparison
+    from equisep.report.comparison import render_comparison
 
     beside = [f"{file}, reading `{profile.reading or '?'}`" for file, profile in zip(files, (a, b), strict=True)]
     out.print(render_comparison(difference, beside=(beside[0], beside[1])))

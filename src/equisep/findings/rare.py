@@ -17,11 +17,13 @@ until an experiment of its own says so (docs/findings.md).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from statistics import fmean
 
 from equisep.errors import EquisepError
 from equisep.findings.facts import Facts, known
 from equisep.findings.ranking import made
+from equisep.results import Profile
 from equisep.results.finding import Finding
 
 ENERGIES = (1.0, 20.0)
@@ -38,7 +40,9 @@ def rare(facts: Facts) -> Iterator[Finding]:
     measured, beside = (_mean_cosine(cosines.rows, labels) for labels in (small, others))
     if measured is None:
         return
-    predicted = _predicted(facts, small)
+    predicted = facts.profile.peeled_cosines
+    if predicted is None:  # a profile of an earlier version
+        predicted = _solved(facts.profile.counts, tuple(small))
     words = ""
     if predicted:
         low, high = min(predicted), max(predicted)
@@ -72,11 +76,22 @@ def _mean_cosine(rows: tuple[tuple[float | None, ...], ...], labels: list[int]) 
     return fmean(values) if values else None
 
 
-def _predicted(facts: Facts, small: list[int]) -> list[float]:
-    """The mean cosine between centered rare class means at the optimum of the Layer-Peeled Model, per product of energies."""
-    sizes = facts.profile.counts
+def predicted_cosines(profile: Profile) -> tuple[float, ...] | None:
+    """What the Layer-Peeled Model predicts for the rare classes of a profile, to be saved with it; None where none are rare.
+
+    The mean cosine between their centered means at the optimum, per product of energies: solved once, when the profile is made,
+    so that explaining it needs neither a solver nor numpy. Empty where there is no prediction.
+    """
+    facts = Facts(profile)
+    small = tuple(row.label for row in facts.class_rows if row.rare)
+    asked = facts.last is not None and facts.last.cosines is not None and facts.last.cosines.rows is not None
+    return _solved(profile.counts, small) if asked and len(small) > 1 else None
+
+
+@cache
+def _solved(sizes: tuple[int, ...], small: tuple[int, ...]) -> tuple[float, ...]:
     if len(sizes) > MOST_CLASSES or not all(sizes):
-        return []
+        return ()
     import numpy as np
 
     from equisep.peeled import solve
@@ -88,9 +103,9 @@ def _predicted(facts: Facts, small: list[int]) -> list[float]:
         try:
             means = solve(sizes=list(sizes), feature_energy=energy, weight_energy=1.0).H
         except EquisepError:  # energies at which no certificate can be had
-            return []
+            return ()
         value = known(measured_cosines(means - means.mean(axis=0), chosen).minority)
         if value is None:
-            return []
+            return ()
         values.append(value)
-    return values
+    return tuple(values)

@@ -9,6 +9,7 @@ import numpy as np
 from torch import nn
 
 from equisep.files import encode
+from equisep.findings.rare import predicted_cosines
 from equisep.law import curve_intervals, fit_law, judged_by_folds, law_intervals, steadied
 from equisep.law.intervals import ResampleKind
 from equisep.law.population import corrected, corrected_law
@@ -74,7 +75,7 @@ def profile_of(
     known = any(site.fuzziness_interval is not None for site in chosen.readings)
     depth = _note_all(plan, chosen, train, reads, notes)
     balanced = [_mean(site.ncc_class_train) for site in chosen.readings]
-    return Profile(
+    profile = Profile(
         model=name,
         reading=options.reading,
         classes=probe.classes,
@@ -101,6 +102,7 @@ def profile_of(
         else None,
         settings=encode({**asdict(options), "grain": probe.grain or None, "intervals_by": kind if known else None}),
     )
+    return replace(profile, peeled_cosines=predicted_cosines(profile))
 
 
 def site_reading(name: str, train: SiteStatistics, test: TestStatistics | None, options: Options) -> SiteReading:

@@ -19,6 +19,7 @@ from equisep.report.formatting import (
     shortened_names,
 )
 from equisep.report.tables import plain_table, room_beside
+from equisep.report.terminal import View, notes_block
 
 _CLEAR = {True: ("clear", "bold green"), False: ("unclear", "yellow"), None: ("", "")}
 _PAIRED = (
@@ -28,6 +29,18 @@ _PAIRED = (
 )
 _LEAST_NAME = 8
 _LEAST_SETTING = 8
+
+
+def render_comparison(
+    difference: ProfileDifference | LawDifference, *, beside: tuple[str, str] = ("", "")
+) -> RenderableType:
+    """What differs between two profiles or laws, with intervals; `beside` is a remark on each profile."""
+    if isinstance(difference, LawDifference):
+        return View(lambda glyphs, width: Group(law_comparison(difference, glyphs), *notes_block(difference.notes)))
+    notes = (*difference.notes, *difference.law.notes)
+    return View(
+        lambda glyphs, width: Group(*profile_comparison(difference, glyphs, width, beside=beside), *notes_block(notes))
+    )
 
 
 def law_comparison(difference: LawDifference, glyphs: Glyphs) -> Group:

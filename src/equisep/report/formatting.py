@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from equisep.law import break_of
 from equisep.results import ClassifierReading, Interval, LawFit, Profile
 from equisep.results.records import BREAK_LEVEL, LAW_R, LEAST_SITES, NO_LAW_R
 from equisep.results.wording import MISSING, class_labels, correlation, number, one_line, passed_words, percent
@@ -123,7 +122,11 @@ def verdict_words(law: LawFit) -> tuple[str, str]:
 
 def kink_words(law: LawFit, *, first: int = 0) -> str:
     """Whether two slopes describe the curve better than one; `first` is the number of its first site."""
-    kink = break_of(law)
+    kink = law.two_slopes
+    if kink is not None and kink.p is None:  # a profile of an earlier version; numpy is for these alone
+        from equisep.law import break_of
+
+        kink = break_of(law)
     if kink is None or kink.p is None:
         return "not asked of fewer than 5 layers" if len(law.curve) < 5 else "not known"
     chance = f"p < {_LEAST_P:g}" if kink.p < _LEAST_P else f"p = {number(kink.p, 2)}"

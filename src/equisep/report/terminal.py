@@ -1,4 +1,4 @@
-"""A profile, a law and their comparison in the terminal (rich), from 80 columns up, in ASCII where UTF-8 is missing."""
+"""A profile and its laws in the terminal (rich), from 80 columns up, in ASCII where UTF-8 is missing."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from equisep.compare import LawDifference, ProfileDifference
 from equisep.report.columns import READING_COLUMNS, chosen
-from equisep.report.comparison import law_comparison, profile_comparison
 from equisep.report.formatting import (
     ASCII,
     UNICODE,
@@ -38,7 +36,7 @@ from equisep.report.tables import plain_table, room_beside
 from equisep.report.terminal_plot import render_curve
 from equisep.results import ClassifierReading, LawFit, Note, Profile
 
-__all__ = ["render_comparison", "render_curve", "render_law", "render_laws", "render_profile"]
+__all__ = ["render_curve", "render_law", "render_laws", "render_profile"]
 
 VERDICT_STYLES = {"law": "bold green", "between": "bold yellow", "no law": "bold red", "undetermined": "dim"}
 _LEAST_NAME, _GOOD_NAME = 8, 14
@@ -113,18 +111,6 @@ def _law_name(key: str, classes: Sequence[str]) -> str:
         return _LAW_NAMES.get(key, one_line(key))
     label = classes[int(kind)]
     return f"class {kind}" if label == kind else f"class {kind}, {label}"
-
-
-def render_comparison(
-    difference: ProfileDifference | LawDifference, *, beside: tuple[str, str] = ("", "")
-) -> RenderableType:
-    """What differs between two profiles or laws, with intervals; `beside` is a remark on each profile."""
-    if isinstance(difference, LawDifference):
-        return View(lambda glyphs, width: Group(law_comparison(difference, glyphs), *notes_block(difference.notes)))
-    notes = (*difference.notes, *difference.law.notes)
-    return View(
-        lambda glyphs, width: Group(*profile_comparison(difference, glyphs, width, beside=beside), *notes_block(notes))
-    )
 
 
 def _profile_blocks(profile: Profile, glyphs: Glyphs, width: int) -> Iterable[RenderableType]:

@@ -46,6 +46,8 @@ class Profile:
     is for each of them D over D in `eval`, site by site: what the statistics of batches add. `whole` says whether the training
     data are all there are, so that D is theirs exactly, or a sample, so that D of the population (`SiteReading.corrected`, the
     law `corrected` of `laws`) is the question; test data are always a sample (`corrected_test`, the law `corrected test`).
+    `peeled_cosines` are what the Layer-Peeled Model predicts for rare classes of these sizes (`equisep.findings.rare`); None
+    where no class is rare.
     """
 
     model: str
@@ -75,6 +77,7 @@ class Profile:
     whole: bool | None = None
     other_readings: Mapping[str, Profile] = field(default_factory=dict)
     company: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
+    peeled_cosines: tuple[float, ...] | None = None
 
     @property
     def readings(self) -> dict[str, Profile]:
