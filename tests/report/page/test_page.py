@@ -259,8 +259,22 @@ def test_numbers_that_are_not_finite_are_left_out_and_named() -> None:
 def test_a_profile_of_the_first_format_has_a_page(tmp_path: Path) -> None:
     old = tmp_path / "old.json"
     sites = [{"index": i, "name": name, "dim": 4, "fuzziness": 4 / 2**i} for i, name in enumerate(("input", "a", "b"))]
-    law = {"curve": [4.0, 2.0, 1.0], "rho": 0.5, "intercept": math.log(4), "half_life": 1.0, "r": -1.0, "loads": [math.log(2)] * 2}
-    content = {"model": "Old", "classes": 2, "counts": [5, 5], "settings": {"mode": "batch"}, "sites": sites, "law": law}
+    law = {
+        "curve": [4.0, 2, 1],
+        "rho": 0.5,
+        "intercept": math.log(4),
+        "half_life": 1.0,
+        "r": -1.0,
+        "loads": [math.log(2.0)] * 2,
+    }
+    content = {
+        "model": "Old",
+        "classes": 2,
+        "counts": [5, 5],
+        "settings": {"mode": "batch"},
+        "sites": sites,
+        "law": law,
+    }
     old.write_text(json.dumps({"kind": "equisep profile", "schema": 1, **content}))
     page = Page(profile_page([load_profile(old)]))
     assert "The law holds" in page.words and "Intervals were not computed." in page.words
