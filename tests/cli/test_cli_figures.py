@@ -13,6 +13,7 @@ from equisep.cli.figures.settings import cell_changes
 from equisep.errors import InputError
 from equisep.figures.catalogue import all_figures, figure_of
 from equisep.figures.evidence import Entry
+from equisep.figures.judge import WORDS
 from equisep.runs.record import write_record
 from equisep.runs.store import Store
 from figures.synthetic_figures import law_curve, outcome
@@ -75,7 +76,7 @@ def test_run_prints_what_show_prints(place: Path) -> None:
     run = json.loads((place / "run.json").read_text())
     assert run == read(show(place, "--json"))
     assert (run["state"], run["cells"]) == ("run", {"run": 6, "planned": 6})
-    assert [(row["verdict"], row["n"]) for row in run["claims"]] == [("held", 3), ("not held", 3)]
+    assert [(row["verdict"], row["n"]) for row in run["claims"]] == [("held", 3), ("contradicted", 3)]
     assert run["printed"][0]["paper"] == 5.0 and run["printed"][0]["ours"] > 0
 
 
@@ -139,7 +140,7 @@ def test_list_names_all_with_their_state(place: Path) -> None:
     states = {row["id"]: row["state"] for row in rows}
     assert len(rows) == len(all_figures()) + 1
     assert (states["mine/depths"], states["he2023/fig1"], states["galanti2022/bound"]) == ("run", "not run", "not run")
-    assert rows[-1]["claims"] == {"held": 1, "not held": 1, "indicated": 0, "not run": 0}
+    assert rows[-1]["claims"] == dict.fromkeys(WORDS, 0) | {"held": 1, "contradicted": 1}
     assert all(row["title"] for row in rows)
     text = equisep("figures", "list", folder=place).stdout
     assert f"{len(all_figures())} figures, 0 of them run" in text
@@ -152,7 +153,7 @@ def test_a_run_that_was_stopped_is_partly_run(place: Path) -> None:
     cells = [cell for cell in figure.cells(series, seeds=range(5)) if cell.rate == 1e-3]
     store.add_manifest(figure.id, "paper", [("standard", cell) for cell in cells], {})
     for cell in cells[:2]:
-        store.put(cell, outcome(law_curve(r=-0.999)), {"device": "cpu"})
+        store.put(cell, outcome(law_curve(r=-0.999), accuracy=1.0), {"device": "cpu"})
     rows = read(equisep("figures", "list", "--store", "stopped", "--json", folder=place))
     assert {row["id"]: row["state"] for row in rows}["he2023/fig9"] == "partly run (2 of 5 cells)"
     done = read(equisep("figures", "show", "he2023/fig9", "--store", "stopped", "--json", folder=place))
@@ -234,7 +235,7 @@ def test_fields_of_cells_can_be_set_in_a_store_of_their_own(place: Path) -> None
     words = ("figures", "run", "mine/depths", "--from", "mine.py", "--seeds", "1", "--json", "--set", "dtype=float64")
     content = read(equisep(*words, "--store", "double", folder=place))
     assert content["cells"]["run"] == 2
-    assert [row["verdict"] for row in content["claims"]] == ["indicated", "not held"]
+    assert [row["verdict"] for row in content["claims"]] == ["supported", "against"]
     done = equisep(*words, "--store", "runs", folder=place)
     assert done.returncode == 2
     assert "`runs` holds `mine/depths` run with no --set" in done.stderr

@@ -85,7 +85,7 @@ def numbers(*values: float | None, name: str = "score") -> list[Outcome]:
 def shown_evidence(*, scale: str = "paper", seeds: int = 0) -> Evidence:
     """A figure with a law, a comparison, printed numbers and a stand-in, of three seeds and two rates."""
     made = figure(
-        Claim("A law in both", "law", ("deep", "shallow"), place="Fig. 1"),
+        Claim("A law in both", "law", ("deep", "shallow"), source="Fig. 1"),
         Claim("The deep one separates less a layer", "above", ("deep", "shallow"), "rho"),
         Claim("ρ of the deep one is 0.9", "near", ("deep",), "rho", 0.9),
         Claim("Something that was never read", "at least", ("deep",), "ncc", 0.5),

@@ -90,15 +90,24 @@ def test_every_field_makes_another_key(base: Cell) -> None:
 
 
 def test_the_keys_of_every_figure_stay_what_they_were() -> None:
-    """Series and keys of all cells of the papers' figures, as version 0.1 planned them: every stored cell is still known."""
+    """Series and keys of all cells of the papers' figures, as version 0.1 planned them, but for the reading `drawn`.
+
+    What was stored in fewer readings is another cell: a network has to be there to be read once more.
+    """
     frozen = json.loads(FROZEN.read_text())
     of_papers = [figure for figure in all_figures() if not figure.id.startswith("equisep2026/")]  # ours came later
     assert {name.rpartition(".")[0] for name in frozen} == {figure.id for figure in of_papers}
     for figure in of_papers:
         for scale in ("paper", "smoke"):
-            keys = [[each.series, each.cell.key] for each in asked_cells(figure, Asked(scale=scale))]
+            keys = [[each.series, _without_drawn(each.cell).key] for each in asked_cells(figure, Asked(scale=scale))]
             digest = hashlib.sha256(json.dumps(keys, separators=(",", ":")).encode()).hexdigest()
             assert {"cells": len(keys), "sha256": digest} == frozen[f"{figure.id}.{scale}"], figure.id
+
+
+def _without_drawn(cell: Cell) -> Cell:
+    if not isinstance(cell, Training) or "drawn" not in cell.readings:
+        return cell
+    return cell.with_(readings=tuple(name for name in cell.readings if name != "drawn"))
 
 
 def test_the_keys_of_stored_results_stay_what_they_are() -> None:

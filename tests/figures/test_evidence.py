@@ -93,3 +93,40 @@ def test_short_runs_alone_are_never_taken_for_the_whole_training() -> None:
     whole = Entry("a", short[1].cell.with_(epochs=600), outcome(law_curve(r=-0.98)))
     found = gather(made, [*short, whole], scale="paper").series["a"]
     assert found.rate == 3e-3 and found.values("r") == pytest.approx({0: -0.98})
+
+
+def fitting(shares: dict[float, tuple[float, ...]], r: dict[float, float]) -> list[Entry]:
+    """By rate the training accuracy of each seed, and one r for all of them."""
+    return [
+        Entry(
+            "a",
+            Cell(rate=rate, seed=seed, data_seed=seed),
+            replace(outcome(law_curve(r=r[rate])), numbers={"accuracy": share}),
+        )
+        for rate, own in shares.items()
+        for seed, share in enumerate(own)
+    ]
+
+
+def test_the_rate_is_chosen_among_those_at_which_networks_fit() -> None:
+    r = {1e-4: -0.9999, 1e-3: -0.999, 3e-3: -0.99}
+    shares = {1e-4: (0.9, 1.0), 1e-3: (0.9995, 1.0), 3e-3: (1.0, 1.0)}
+    found = gather(figure(fit=0.999), fitting(shares, r), scale="paper").series["a"]
+    assert found.rate == 1e-3 and [found.fits(seed) for seed in (0, 1)] == [True, True]
+    assert {seed: entry.cell.rate for seed, entry in found.best.items()} == {0: 1e-3, 1: 1e-4}  # each seed by itself
+    assert gather(figure(), fitting(shares, r), scale="paper").series["a"].rate == 1e-4  # no figure of ours asks
+    none = gather(figure(fit=0.999), fitting({1e-3: (0.5, 1.0), 3e-3: (0.5, 0.5)}, r), scale="paper").series["a"]
+    assert none.rate == 1e-3 and [none.fits(seed) for seed in (0, 1)] == [False, True]
+
+
+def test_the_rate_is_chosen_in_the_papers_reading_where_it_is_known() -> None:
+    def entry(rate: float, mixed: float, drawn: float) -> Entry:
+        return Entry("a", Cell(rate=rate), outcome(**{"r@reading=mixed": mixed, "r@reading=drawn": drawn}))
+
+    found = gather(figure(), [entry(1e-3, -0.999, -0.9), entry(3e-3, -0.99, -0.998)], scale="paper").series["a"]
+    assert (found.rate, found.rate_in("drawn"), found.rate_in("mixed"), found.rate_in("eval")) == (
+        3e-3,
+        3e-3,
+        1e-3,
+        None,
+    )

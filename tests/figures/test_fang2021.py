@@ -38,7 +38,7 @@ def test_every_figure_builds_its_cells_and_draws_every_series(figure: Figure) ->
     assert len({panel.name for panel in figure.panels}) == len(figure.panels)
     assert all(figure.drawn_in(panel) for panel in figure.panels)
     assert figure.title and figure.source and "2021" in figure.cite
-    assert figure.claims and all(claim.place for claim in figure.claims)
+    assert figure.claims and all(claim.source for claim in figure.claims)
     assert len({claim.text for claim in figure.claims}) == len(figure.claims)
 
 

@@ -42,7 +42,7 @@ def test_every_figure_builds_its_cells_and_draws_every_series(figure: Figure) ->
     assert {series.name for panel in figure.panels for series in figure.drawn_in(panel)} == set(cells_of(figure))
     assert len({panel.name for panel in figure.panels}) == len(figure.panels)
     assert figure.title and figure.source and "2022" in figure.cite
-    assert figure.claims and all(claim.place for claim in figure.claims)
+    assert figure.claims and all(claim.source for claim in figure.claims)
     assert len({claim.text for claim in figure.claims}) == len(figure.claims)
     asked = [claim.quantity for claim in figure.claims] + [panel.y for panel in figure.panels]
     asked += [panel.x for panel in figure.panels if panel.x] + [printed.quantity for printed in figure.printed]

@@ -281,7 +281,7 @@ def test_one_entry_is_all_that_a_new_quantity_takes(toy: str) -> None:
     seen = evidence(made, {"a": [outcome(HALVED), outcome(HALVED[:3]), outcome(HALVED[4:])]})
     (verdict,) = judge(seen)
     assert verdict.reason.startswith("a: mean range of D 38 [0, ")  # the interval is cut at the span
-    assert verdict.verdict == "not held" and quantity(seen.series["a"].chosen[0].outcome, toy) == 63.0
+    assert verdict.verdict == "undecided" and quantity(seen.series["a"].chosen[0].outcome, toy) == 63.0
     assert "| range |" in figure_markdown(seen, [verdict]) and "| 38.00 |" in figure_markdown(seen, [verdict])
     axes = draw_figure(seen).axes[1]
     assert axes.get_ylabel() == "greatest minus least D" and axes.get_yscale() == "linear"

@@ -4,14 +4,16 @@ from equisep.figures.catalogue import all_figures, figure_of
 from equisep.figures.cell import Cell, Solve, Training
 from equisep.figures.evidence import Entry, Evidence, gather
 from equisep.figures.figure import Claim, Figure, Panel, Printed, Series
-from equisep.figures.judge import Verdict, judge
+from equisep.figures.judge import ClaimVerdicts, judge, judge_readings
 from equisep.figures.outcome import Curves, Outcome
 from equisep.figures.quantities import Quantity, quantity, register
 from equisep.figures.query import Query, curve
+from equisep.figures.verdict import Verdict
 
 __all__ = [
     "Cell",
     "Claim",
+    "ClaimVerdicts",
     "Curves",
     "Entry",
     "Evidence",
@@ -30,6 +32,7 @@ __all__ = [
     "figure_of",
     "gather",
     "judge",
+    "judge_readings",
     "quantity",
     "register",
 ]

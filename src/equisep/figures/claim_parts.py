@@ -1,94 +1,237 @@
-"""What a claim is judged by: for each operand, pair or group one number per seed."""
+"""What a claim is judged by: for each operand, pair or group one number per seed, of networks that fit."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 
-from equisep.figures.evidence import Evidence, SeriesEvidence
-from equisep.figures.figure import Claim
-from equisep.figures.quantities import quantity_words
-from equisep.figures.rules import COMPARISONS, GROUPED, TRENDS, quantities_of, series_of
+from equisep.figures.evidence import Entry, Evidence, SeriesEvidence, has_fit
+from equisep.figures.figure import Claim, Printed
+from equisep.figures.quantities import Query, depends_on_reading, quantity, quantity_words
+from equisep.figures.rules import COMPARISONS, GROUPED, LEVEL, TRENDS, quantities_of
+from equisep.law.seeds import Scale
+from equisep.results import Interval
 
-_Number = Callable[[Sequence[float], Sequence[float]], float]
+_Number = Callable[[Sequence[float], Sequence[float]], float | None]
+RESAMPLES = 2000
+_ATANH = ("r", "class_r")  # numbers that are correlations
+_POSITIVE = ("rho", "half_life", "last", "cdnv", "cdnv_test", "fuzziness", "fuzziness_test", "ratio")
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """One series and one quantity of it, with its x in a sweep."""
+    """One series and one quantity of it, with its x in a sweep.
+
+    asked       the quantity as the claim writes it; `quantity`: in the reading that is judged.
+    fitted      whether only networks that fit count. `best`: at the rate that is best for each seed, not at the chosen one.
+    """
 
     name: str
     series: SeriesEvidence
+    asked: str
     quantity: str
     x: float
+    fitted: bool = True
+    best: bool = False
+
+    @property
+    def entries(self) -> Mapping[int, Entry]:
+        """By seed, those that count."""
+        every = self.series.best if self.best else self.series.chosen
+        return {seed: entry for seed, entry in every.items() if not self.fitted or has_fit(entry, self.series.fit)}
+
+    @property
+    def unfit(self) -> frozenset[int]:
+        """The seeds left out because their network does not fit."""
+        return frozenset(self.series.best if self.best else self.series.chosen) - frozenset(self.entries)
 
     @property
     def values(self) -> dict[int, float]:
-        """By seed, at the chosen rate."""
-        return self.series.values(self.quantity)
+        """By seed, where the number exists."""
+        known = {seed: quantity(entry.outcome, self.quantity) for seed, entry in self.entries.items()}
+        return {seed: value for seed, value in known.items() if value is not None and np.isfinite(value)}
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One part of a claim: its name, what the number is called, one per seed, and the operands it comes from."""
+    """One part of a claim: its name, what the number is called, one per seed, and the operands it comes from.
+
+    scale       where means and intervals are made. `printed`: what a prediction is held against.
+    n           seeds that have the number. `mean`, `interval`: where they are not made of the values.
+    """
 
     name: str
     called: str
     values: tuple[float, ...]
     of: tuple[Operand, ...]
+    scale: Scale = "plain"
+    printed: Printed | None = None
+    mean: float | None = None
+    interval: Interval | None = None
+    n: int = -1
+    unfit: frozenset[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", len(self.values) if self.n < 0 else self.n)
+        object.__setattr__(self, "unfit", frozenset().union(*(operand.unfit for operand in self.of)))
 
 
-def comparisons_of(evidence: Evidence, claim: Claim) -> Iterator[Comparison]:
+def in_reading(text: str, reading: str) -> str:
+    """The quantity in a reading, where it is one of features and names none."""
+    return Query.of(text).renamed(Query.of(text).name, reading=reading) if depends_on_reading(text) else text
+
+
+def comparisons_of(evidence: Evidence, claim: Claim, reading: str = "") -> Iterator[Comparison]:
     """The parts that the claim's rule looks at; only seeds that have every number are paired."""
-    operands = _operands(evidence, claim, claim.of)
+    made = _Maker(evidence, claim, reading)
     if claim.rule in COMPARISONS:
-        yield from _compared(claim, operands)
+        yield from made.compared()
     elif claim.rule in TRENDS or claim.rule in GROUPED:
-        yield from _of_groups(evidence, claim, operands)
-    elif claim.rule == "same best":
-        yield _best(evidence, claim)
+        yield from made.of_groups()
+    elif claim.rule == "best at zero":
+        yield made.best_at_zero()
+    elif claim.rule == "as printed":
+        yield from made.as_printed()
+    elif claim.rule == "near":
+        yield from made.near()
     else:
-        for operand in operands:
-            values = tuple(operand.values.values())
-            yield Comparison(operand.name, quantity_words(operand.quantity), values, (operand,))
+        for operand in made.operands(claim.of):
+            yield Comparison(
+                operand.name, quantity_words(operand.asked), tuple(operand.values.values()), (operand,),
+            )  # fmt: skip
 
 
-def _of_groups(evidence: Evidence, claim: Claim, operands: tuple[Operand, ...]) -> Iterator[Comparison]:
-    """Rules that look at a glob as a whole: slopes, places of the least value, ranges."""
-    groups = [_operands(evidence, claim, (pattern,)) for pattern in claim.of]
-    called = quantity_words(claim.quantity)
-    if claim.rule == "less spread":
-        yield _spread(claim, groups)
-    elif claim.rule == "least rising":
-        for (first, low), (second, high) in pairwise(zip(claim.of, groups, strict=True)):
-            before, after = (_by_seed(group, _place_of_least) for group in (low, high))
-            steps = tuple(after[seed] - before[seed] for seed in after if seed in before)
-            yield Comparison(f"{second} − {first}", f"step in the place of the least {called}", steps, (*low, *high))
-    elif claim.rule == "least near" or (len(groups) > 1 and all(len(group) > 1 for group in groups)):
-        words, number = ("place of the least", _place_of_least) if claim.rule == "least near" else ("slope of", _slope)
-        for pattern, group in zip(claim.of, groups, strict=True):
-            yield Comparison(pattern, f"{words} {called}", _over(group, number), group)
-    else:
-        yield Comparison(", ".join(claim.of), f"slope of {called}", _over(operands, _slope), operands)
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    """The comparisons of one claim in one reading."""
 
+    evidence: Evidence
+    claim: Claim
+    reading: str
 
-def _operands(evidence: Evidence, claim: Claim, patterns: Sequence[str]) -> tuple[Operand, ...]:
-    """Series × quantities; the x of a series is its own where all have one, else its place.
+    def operands(self, patterns: Sequence[str], *, best: bool = False) -> tuple[Operand, ...]:
+        """Series × quantities; the x of a series is its own where all have one, else its place.
 
-    Trends are judged over places, so that one far x (R = 500, or infinite) does not decide alone.
-    """
-    names = [name for pattern in patterns for name in (series.name for series in evidence.figure.named(pattern))]
-    found = [evidence.series[name] for name in dict.fromkeys(names)]
-    asked = quantities_of(claim)
-    own = all(each.series.x is not None for each in found) and len(asked) == 1 and claim.rule not in TRENDS
-    made = [(each, text) for each in found for text in asked]
-    return tuple(
-        Operand(_name(each, text, found, asked), each, text, float(each.series.x or 0.0) if own else float(index))
-        for index, (each, text) in enumerate(made)
-    )
+        Trends are judged over places, so that one far x (R = 500, or infinite) does not decide alone.
+        """
+        figure, asked = self.evidence.figure, quantities_of(self.claim)
+        names = [name for pattern in patterns for name in (series.name for series in figure.named(pattern))]
+        each = [self.evidence.series[name] for name in dict.fromkeys(names)]
+        own = all(one.series.x is not None for one in each) and len(asked) == 1 and self.claim.rule not in TRENDS
+        made = [(one, text) for one in each for text in asked]
+        return tuple(
+            Operand(
+                _name(one, text, each, asked),
+                one,
+                text,
+                in_reading(text, self.reading) if self.reading else text,
+                float(one.series.x or 0.0) if own else float(index),
+                self.claim.fit,
+                best,
+            )
+            for index, (one, text) in enumerate(made)
+        )
+
+    def compared(self) -> Iterator[Comparison]:
+        """Pairs: of series, or of the quantities of each series."""
+        operands = self.operands(self.claim.of)
+        asked = len(quantities_of(self.claim))
+        rows = [operands] if asked == 1 else [operands[at : at + asked] for at in range(0, len(operands), asked)]
+        to_first = self.claim.rule in ("alike", "no less")
+        for row in rows:
+            pairs = [(row[0], other) for other in row[1:]] if to_first else list(pairwise(row))
+            for first, second in pairs:
+                yield self._pair(first, second)
+
+    def _pair(self, first: Operand, second: Operand) -> Comparison:
+        one, two = first.values, second.values
+        both = [(one[seed], two[seed]) for seed in one if seed in two]
+        a, b, of = first.name, second.name, (first, second)
+        called = quantity_words(first.asked) if first.asked == second.asked else ""
+        if self.claim.rule == "alike":
+            ratios = tuple(y / x for x, y in both if x and y / x > 0)
+            return Comparison(f"{b} / {a}", f"ratio of {called}".removesuffix(" of "), ratios, of, "log")
+        if self.claim.rule == "no less":
+            ratios = tuple(y / x for x, y in both if x)
+            return Comparison(f"{b} / {a}", f"ratio of {called}".removesuffix(" of "), ratios, of)
+        called = f"difference in {called}".removesuffix(" in ")
+        if self.claim.rule == "above":
+            return Comparison(f"{a} − {b}", called, tuple(x - y for x, y in both), of)
+        return Comparison(f"{b} − {a}", called, tuple(y - x for x, y in both), of)
+
+    def of_groups(self) -> Iterator[Comparison]:
+        """Rules that look at a glob as a whole: slopes, places of the least value, ranges."""
+        rule, patterns = self.claim.rule, self.claim.of
+        groups = [self.operands((pattern,)) for pattern in patterns]
+        called = quantity_words(self.claim.quantity)
+        if rule == "less spread":
+            yield self._spread(groups)
+        elif rule == "least rising":
+            for (first, low), (second, high) in pairwise(zip(patterns, groups, strict=True)):
+                yield _step(f"{second} − {first}", f"step in the place of the least mean {called}", low, high)
+        elif rule == "least near":
+            at = float(self.claim.value or 0.0)
+            for pattern, group in zip(patterns, groups, strict=True):
+                words = f"{called} at {at:g} over the least"
+                yield Comparison(pattern, words, _over(group, lambda x, y: _over_least(x, y, at)), group, "log")
+        elif len(groups) > 1 and all(len(group) > 1 for group in groups):
+            for pattern, group in zip(patterns, groups, strict=True):
+                yield Comparison(pattern, f"slope of {called}", _over(group, _slope), group)
+        else:
+            every = self.operands(patterns)
+            yield Comparison(", ".join(patterns), f"slope of {called}", _over(every, _slope), every)
+
+    def _spread(self, groups: Sequence[tuple[Operand, ...]]) -> Comparison:
+        """By seed: the mean range within the groups of the second half minus that within those of the first."""
+        ranges = [_by_seed(group, lambda _, y: max(y) - min(y)) for group in groups]
+        half, patterns = len(groups) // 2, self.claim.of
+        shared = [seed for seed in ranges[0] if all(seed in other for other in ranges)]
+        values = tuple(
+            float(np.mean([own[seed] for own in ranges[half:]]) - np.mean([own[seed] for own in ranges[:half]]))
+            for seed in shared
+        )
+        name = f"within {', '.join(patterns[half:])} − within {', '.join(patterns[:half])}"
+        of = tuple(each for group in groups for each in group)
+        return Comparison(name, f"range of {quantity_words(self.claim.quantity)}", values, of)
+
+    def best_at_zero(self) -> Comparison:
+        """By seed: places between where the first quantity is greatest and the nearest change of sign of the second.
+
+        A seed in which the second keeps its sign has no such number.
+        """
+        asked = quantities_of(self.claim)
+        every = self.operands(self.claim.of)
+        rows = [tuple(each for each in every if each.asked == text) for text in asked]
+        greatest = _by_seed(rows[0], lambda _, y: float(np.argmax(y)))
+        changes = {seed: _changes(y) for seed, y in _rows_by_seed(rows[1]).items()}
+        values = tuple(
+            min(abs(greatest[seed] - change) for change in changes[seed]) for seed in greatest if changes.get(seed)
+        )
+        first, second = map(quantity_words, asked)
+        called = f"places between the greatest {first} and where {second} changes its sign"
+        return Comparison(", ".join(self.claim.of), called, values, (*rows[0], *rows[1]))
+
+    def as_printed(self) -> Iterator[Comparison]:
+        """Each printed number beside those of all draws, each at its own best rate, as the paper's one training was."""
+        printed = {(row.series, row.quantity): row for row in self.evidence.figure.printed}
+        for operand in self.operands(self.claim.of, best=True):
+            row = printed[operand.series.series.name, operand.asked]
+            values, name = operand.values, Query.of(operand.asked).name
+            scale: Scale = "atanh" if name in _ATANH else "log" if name in _POSITIVE else "plain"
+            called = f"{quantity_words(operand.asked)} at the best rate of each draw"
+            usable = tuple(value for value in values.values() if scale != "log" or value > 0)
+            yield Comparison(operand.name, called, usable, (operand,), scale, row)
+
+    def near(self) -> Iterator[Comparison]:
+        """Each operand over the value."""
+        value = self.claim.value or 1.0
+        for operand in self.operands(self.claim.of):
+            ratios = tuple(own / value for own in operand.values.values() if own / value > 0)
+            called = f"{quantity_words(operand.asked)} over {value:g}"
+            yield Comparison(operand.name, called, ratios, (operand,), "log")
 
 
 def _name(each: SeriesEvidence, text: str, found: Sequence[SeriesEvidence], asked: Sequence[str]) -> str:
@@ -97,55 +240,33 @@ def _name(each: SeriesEvidence, text: str, found: Sequence[SeriesEvidence], aske
     return quantity_words(text) if len(found) == 1 else f"{each.series.name} {quantity_words(text)}"
 
 
-def _compared(claim: Claim, operands: Sequence[Operand]) -> Iterator[Comparison]:
-    to_first = claim.rule in ("alike", "no less")
-    pairs = [(operands[0], other) for other in operands[1:]] if to_first else list(pairwise(operands))
-    for first, second in pairs:
-        one, two = first.values, second.values
-        both = [(one[seed], two[seed]) for seed in one if seed in two]
-        a, b, of = first.name, second.name, (first, second)
-        called = quantity_words(first.quantity) if first.quantity == second.quantity else ""
-        if to_first:
-            yield Comparison(
-                f"{b} / {a}", f"ratio of {called}".removesuffix(" of "), tuple(y / x for x, y in both if x != 0), of
-            )
-        elif claim.rule == "above":
-            yield Comparison(
-                f"{a} − {b}", f"difference in {called}".removesuffix(" in "), tuple(x - y for x, y in both), of
-            )
-        else:
-            yield Comparison(
-                f"{b} − {a}", f"difference in {called}".removesuffix(" in "), tuple(y - x for x, y in both), of
-            )
+def _step(name: str, called: str, low: tuple[Operand, ...], high: tuple[Operand, ...]) -> Comparison:
+    """By how much the place of the least value of the mean curve moves; seeds are resampled in each group by itself.
+
+    Means are of logarithms where all values are positive, as of D.
+    """
+    tables = [_table(group) for group in (low, high)]
+    if any(not len(table) for table in tables):
+        return Comparison(name, called, (), (*low, *high))
+    places = [np.array([operand.x for operand in group]) for group in (low, high)]
+
+    def step(rows: Sequence[np.ndarray]) -> float:
+        before, after = (float(x[int(np.argmin(own.mean(axis=0)))]) for x, own in zip(places, rows, strict=True))
+        return after - before
+
+    draws = np.random.default_rng(0)
+    steps = [step([table[draws.integers(len(table), size=len(table))] for table in tables]) for _ in range(RESAMPLES)]
+    n = min(len(table) for table in tables)
+    ends = np.quantile(steps, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    interval = Interval(low=float(ends[0]), high=float(ends[1]), level=LEVEL, kind="bootstrap", n=n)
+    own = interval if n > 1 else None
+    return Comparison(name, called, (), (*low, *high), mean=step(tables), interval=own, n=n)
 
 
-def _spread(claim: Claim, groups: Sequence[tuple[Operand, ...]]) -> Comparison:
-    """By seed: the mean range within the groups of the second half minus that within those of the first."""
-    ranges = [_by_seed(group, lambda _, y: max(y) - min(y)) for group in groups]
-    half = len(groups) // 2
-    shared = [seed for seed in ranges[0] if all(seed in other for other in ranges)]
-    values = tuple(
-        float(np.mean([own[seed] for own in ranges[half:]]) - np.mean([own[seed] for own in ranges[:half]]))
-        for seed in shared
-    )
-    name = f"within {', '.join(claim.of[half:])} − within {', '.join(claim.of[:half])}"
-    return Comparison(
-        name, f"range of {quantity_words(claim.quantity)}", values, tuple(each for group in groups for each in group)
-    )
-
-
-def _best(evidence: Evidence, claim: Claim) -> Comparison:
-    """By seed: how many places lie between the series where the first quantity is greatest and where the second is least."""
-    found = [evidence.series[name] for name in series_of(evidence.figure, claim)]
-    rows = [
-        tuple(Operand(each.series.name, each, text, float(index)) for index, each in enumerate(found))
-        for text in quantities_of(claim)
-    ]
-    greatest, smallest = _by_seed(rows[0], _place_of_greatest), _by_seed(rows[1], _place_of_least)
-    values = tuple(abs(greatest[seed] - smallest[seed]) for seed in greatest if seed in smallest)
-    first, second = map(quantity_words, quantities_of(claim))
-    called = f"places between the greatest {first} and the least {second}"
-    return Comparison(", ".join(claim.of), called, values, (*rows[0], *rows[1]))
+def _table(group: Sequence[Operand]) -> np.ndarray:
+    """A row per seed, of the values over the group; logarithms where all are positive."""
+    rows = np.array(list(_rows_by_seed(group).values()))
+    return np.log(rows) if rows.size and rows.min() > 0 else rows
 
 
 def _over(group: Sequence[Operand], number: _Number) -> tuple[float, ...]:
@@ -154,9 +275,15 @@ def _over(group: Sequence[Operand], number: _Number) -> tuple[float, ...]:
 
 def _by_seed(group: Sequence[Operand], number: _Number) -> Mapping[int, float]:
     """A number of the values over x, for each seed that has all of them."""
+    x = tuple(operand.x for operand in group)
+    made = {seed: number(x, y) for seed, y in _rows_by_seed(group).items()}
+    return {seed: value for seed, value in made.items() if value is not None}
+
+
+def _rows_by_seed(group: Sequence[Operand]) -> Mapping[int, tuple[float, ...]]:
     values = [operand.values for operand in group]
     shared = [seed for seed in values[0] if all(seed in other for other in values)]
-    return {seed: number([operand.x for operand in group], [other[seed] for other in values]) for seed in shared}
+    return {seed: tuple(other[seed] for other in values) for seed in shared}
 
 
 def _slope(x: Sequence[float], y: Sequence[float]) -> float:
@@ -167,9 +294,15 @@ def _slope(x: Sequence[float], y: Sequence[float]) -> float:
     return float(away @ np.asarray(y) / (away @ away))
 
 
-def _place_of_least(x: Sequence[float], y: Sequence[float]) -> float:
-    return float(x[int(np.argmin(y))])
+def _over_least(x: Sequence[float], y: Sequence[float], at: float) -> float | None:
+    """The value at a place over the least one; None where there is no such place, or the least is not positive."""
+    return y[list(x).index(at)] / min(y) if at in x and min(y) > 0 else None
 
 
-def _place_of_greatest(x: Sequence[float], y: Sequence[float]) -> float:
-    return float(x[int(np.argmax(y))])
+def _changes(y: Sequence[float]) -> tuple[float, ...]:
+    """The places at which a row changes its sign: of the two beside, the one nearer to zero."""
+    return tuple(
+        float(index if abs(a) <= abs(b) else index + 1)
+        for index, (a, b) in enumerate(pairwise(y))
+        if a == 0 or b == 0 or (a > 0) != (b > 0)
+    )

@@ -79,16 +79,16 @@ def prediction_gain(reading: Curves, site: int) -> float | None:
     return None if share is None or fit is None or whole is None else abs(fit - whole) - abs(share - whole)
 
 
-def settled(outcome: Outcome, site: int) -> float | None:
+def settled(outcome: Outcome, site: int, reading: str | None = None) -> float | None:
     """The first epoch from which a site's D over that of the site before stays within 10 % of its last value."""
-    if outcome.reading() is None:
+    if outcome.reading(reading=reading) is None:
         return None
     along = [
-        (reading.epoch, after / before)
-        for reading in sorted(outcome.readings, key=lambda each: each.epoch)
-        if reading == outcome.reading(epoch=reading.epoch)
-        and (after := at_site(reading.fuzziness, site)) is not None
-        and (before := at_site(reading.fuzziness, site - 1))
+        (curves.epoch, after / before)
+        for curves in sorted(outcome.readings, key=lambda each: each.epoch)
+        if curves == outcome.reading(epoch=curves.epoch, reading=reading)
+        and (after := at_site(curves.fuzziness, site)) is not None
+        and (before := at_site(curves.fuzziness, site - 1))
     ]
     first = None
     for epoch, ratio in reversed(along):

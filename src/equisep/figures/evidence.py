@@ -11,7 +11,9 @@ import numpy as np
 from equisep.figures.cell import Cell, Solve, Training, trainings
 from equisep.figures.figure import Figure, Series
 from equisep.figures.outcome import Outcome
-from equisep.figures.quantities import quantity
+from equisep.figures.quantities import quantity, was_read
+
+PAPERS_R = "r@reading=drawn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class SeriesEvidence:
 
     best        the entries whose own r is most negative, seed by seed: optimistic, since each seed chooses for itself.
     planned     the cells that runs asked for, be they run or not.
+    fit         the least training accuracy of a network that fits, as the figure declares it; None: all do.
     """
 
     series: Series
@@ -44,6 +47,7 @@ class SeriesEvidence:
     chosen: Mapping[int, Entry] = field(default_factory=dict)
     best: Mapping[int, Entry] = field(default_factory=dict)
     planned: tuple[Cell, ...] = ()
+    fit: float | None = None
 
     @property
     def missing(self) -> tuple[Cell, ...]:
@@ -51,27 +55,40 @@ class SeriesEvidence:
         run = {entry.cell for entry in self.entries}
         return tuple(cell for cell in self.planned if cell not in run)
 
+    def fits(self, seed: int) -> bool:
+        """Whether the chosen network of a seed fits its training data."""
+        return has_fit(self.chosen[seed], self.fit)
+
     def values(self, text: str) -> dict[int, float]:
         """A quantity by seed at the chosen rate; seeds for which it does not exist are left out."""
-        found = {seed: quantity(entry.outcome, text) for seed, entry in self.chosen.items()}
-        return {seed: value for seed, value in found.items() if value is not None and np.isfinite(value)}
+        return _values(self.chosen, text)
 
     def optimistic(self, text: str) -> dict[int, float]:
         """The same at the rate that is best for each seed."""
-        found = {seed: quantity(entry.outcome, text) for seed, entry in self.best.items()}
-        return {seed: value for seed, value in found.items() if value is not None and np.isfinite(value)}
+        return _values(self.best, text)
+
+    def rate_in(self, reading: str) -> float | None:
+        """The rate that one reading by itself would choose among networks that fit; None where it was not read."""
+        by_rate = _by_rate(self.entries)
+        text = f"r@reading={reading}"
+        every = [entry for own in by_rate.values() for entry in own.values()]
+        if not every or not any(was_read(entry.outcome, text) for entry in every):
+            return None
+        return chosen_rate(by_rate, fit=self.fit, text=text)
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What was run of one figure at one scale (`paper` or `smoke`).
 
-    At `smoke` scale, and where `substitute` images stand in, claims are not run.
+    At `smoke` scale, and where `substitute` images stand in, claims are not run. `beside` is further evidence of the same
+    figure: trainings of its own, read in more ways (`equisep.runs.three_readings`).
     """
 
     figure: Figure
     scale: str
     series: Mapping[str, SeriesEvidence]
+    beside: Evidence | None = None
 
     @property
     def done(self) -> int:
@@ -100,7 +117,8 @@ def gather(figure: Figure, entries: Iterable[Entry], *, scale: str, plan: Iterab
     for series in figure.series:
         own = [entry for entry in held if entry.series == series.name]
         cells = (*(cell for name, cell in asked if name == series.name), *(entry.cell for entry in own))
-        series_found[series.name] = replace(series_evidence(figure, series, own), planned=tuple(dict.fromkeys(cells)))
+        made = series_evidence(figure, series, own)
+        series_found[series.name] = replace(made, planned=tuple(dict.fromkeys(cells)), fit=figure.fit)
     return Evidence(figure, scale, series_found)
 
 
@@ -113,29 +131,68 @@ def series_evidence(figure: Figure, series: Series, entries: list[Entry]) -> Ser
         return SeriesEvidence(series, None)
     if isinstance(solved := entries[-1].cell, Solve):
         return SeriesEvidence(series, None, tuple(entries), {solved.seed: entries[-1]}, {solved.seed: entries[-1]})
-    longest = max(entry.training.epochs for entry in entries)
-    whole = [entry for entry in entries if entry.training.epochs == longest]
-    if figure.choose == "short runs" and len({entry.training.rate for entry in whole}) > 1:
+    by_rate = _by_rate(entries)
+    if figure.choose == "short runs" and len(by_rate) > 1:
         return SeriesEvidence(series, None, tuple(entries))  # the short runs alone: the whole training is one rate's
-    by_rate: dict[float, dict[int, Entry]] = {}
-    for entry in sorted(whole, key=lambda entry: (entry.training.rate, entry.training.seed)):
-        by_rate.setdefault(entry.training.rate, {})[entry.training.seed] = entry
-    rate = chosen_rate(by_rate)
+    text = _ranked_by(entries)
+    rate = chosen_rate(by_rate, fit=figure.fit, text=text)
     best: dict[int, Entry] = {}
     for own in by_rate.values():
         for seed, entry in own.items():
-            if seed not in best or _rank(entry) < _rank(best[seed]):
+            if seed not in best or _rank(entry, figure.fit, text) < _rank(best[seed], figure.fit, text):
                 best[seed] = entry
     return SeriesEvidence(series, rate, tuple(entries), by_rate[rate], best)
 
 
-def chosen_rate(by_rate: Mapping[float, Mapping[int, Entry]]) -> float:
-    """He & Su's rule over seeds: the rate of the most negative mean r; a seed without an r counts as r = 1, the worst."""
+def chosen_rate(by_rate: Mapping[float, Mapping[int, Entry]], *, fit: float | None = None, text: str = "r") -> float:
+    """He & Su's rule over seeds: the rate of the most negative mean r; a seed without an r counts as r = 1, the worst.
+
+    The paper speaks of networks that fit: rates at which more of the seeds fit come first.
+    """
     full = max(len(own) for own in by_rate.values())
-    tried = {rate: own for rate, own in by_rate.items() if len(own) == full}
-    return min(tried, key=lambda rate: (float(np.mean([_rank(entry) for entry in tried[rate].values()])), rate))
+    tried = {rate: list(own.values()) for rate, own in by_rate.items() if len(own) == full}
+
+    def rank(rate: float) -> tuple[int, float, float]:
+        unfit = sum(not has_fit(entry, fit) for entry in tried[rate])
+        return unfit, float(np.mean([_r(entry, text) for entry in tried[rate]])), rate
+
+    return min(tried, key=rank)
 
 
-def _rank(entry: Entry) -> float:
-    r = quantity(entry.outcome, "r")
+def has_fit(entry: Entry, least: float | None) -> bool:
+    """Whether a network names as many of its training samples rightly, in `eval` where that was read, as is asked for."""
+    if least is None:
+        return True
+    accuracy = quantity(entry.outcome, "accuracy")
+    return accuracy is not None and round(accuracy, 6) >= least  # 0.999 in float32 is below 0.999
+
+
+def _by_rate(entries: Iterable[Entry]) -> dict[float, dict[int, Entry]]:
+    """Trainings of the whole length, by rate and seed."""
+    trained = [entry for entry in entries if isinstance(entry.cell, Training)]
+    longest = max((entry.training.epochs for entry in trained), default=0)
+    by_rate: dict[float, dict[int, Entry]] = {}
+    for entry in sorted(trained, key=lambda entry: (entry.training.rate, entry.training.seed)):
+        if entry.training.epochs == longest:
+            by_rate.setdefault(entry.training.rate, {})[entry.training.seed] = entry
+    return by_rate
+
+
+def _ranked_by(entries: Iterable[Entry]) -> str:
+    """The r that rates are chosen by: as the paper reads it, in `drawn`, where all entries have that, else the first one."""
+    ended = [entry.outcome for entry in entries if entry.outcome.diverged is None]
+    return PAPERS_R if ended and all(was_read(outcome, PAPERS_R) for outcome in ended) else "r"
+
+
+def _rank(entry: Entry, fit: float | None, text: str) -> tuple[bool, float]:
+    return not has_fit(entry, fit), _r(entry, text)
+
+
+def _r(entry: Entry, text: str) -> float:
+    r = quantity(entry.outcome, text)
     return 1.0 if r is None else r
+
+
+def _values(entries: Mapping[int, Entry], text: str) -> dict[int, float]:
+    known = {seed: quantity(entry.outcome, text) for seed, entry in entries.items()}
+    return {seed: value for seed, value in known.items() if value is not None and np.isfinite(value)}

@@ -12,18 +12,19 @@ from equisep.figures.cell import Cell, Training
 
 # A claim compares operands: its series, or, of one series, the quantities between `;`.
 Rule = Literal[
-    "law", "fuzzy law", "no law",  # r by the catalogue's bounds, for every operand
+    "law", "fuzzy law", "no law",  # r of every operand: at most −0.996; at most −0.95; above −0.971
     "below", "above",  # each operand less (greater) than the next, paired over seeds
     "differ",  # each operand from the next, paired over seeds, either way
-    "alike",  # each operand within ±20 % of the first, paired over seeds
+    "alike",  # each operand within a factor of 1.25 of the first, paired over seeds, by two one-sided tests
     "no less",  # each operand at least 80 % of the first, paired over seeds
     "rising", "falling",  # the slope over the places of the operands, by seed
     "less spread",  # one glob a group: mean range less in the first half of the groups than in the second
-    "least rising",  # one glob a group: the x of the least value rises from group to group
-    "least near",  # the x of the least value within ±20 % of `value`
-    "same best",  # of series: the first quantity is greatest where the second is least (±1 place)
+    "least rising",  # one glob a group: the x of the least value of the mean curve rises from group to group
+    "least near",  # the value at x = `value` is within a factor of 1.25 of the least one
+    "best at zero",  # of series: the first quantity is greatest where the second changes its sign (±1 place)
     "at least", "at most",  # against `value`
-    "near",  # within ±20 % of `value`
+    "near",  # within a factor of 1.25 of `value`, by two one-sided tests
+    "as printed",  # what the figure prints of the series is what one more training at its best rate may give
 ]  # fmt: skip
 Choice = Literal["best r", "given", "short runs"]
 PanelKind = Literal["sites", "epochs", "sweep", "points", "scatter", "array"]
@@ -78,7 +79,9 @@ class Claim:
 
     of          series by name or glob, in the order of the comparison. `quantity`: see `equisep.figures.query`.
     exact       proven by a certificate or by arithmetic, so that seeds do not matter (solved problems).
-    place       where the paper says it.
+    quote       the paper's own sentence or number. `source`: where it stands there, or `ours …` where the paper says no
+                such thing.
+    fit         whether it is about networks that fit their training data, as far as the figure asks for that.
     """
 
     text: str
@@ -87,7 +90,9 @@ class Claim:
     quantity: str = "r"
     value: float | None = None
     exact: bool = False
-    place: str = ""
+    quote: str = ""
+    source: str = ""
+    fit: bool = True
 
     def __post_init__(self) -> None:
         _refuse_unknown("rule", self.rule, get_args(Rule))
@@ -98,12 +103,13 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A number as the paper prints it, and where."""
+    """A number as the paper prints it, and where; `rounding`: how far the number itself may be from what is printed."""
 
     series: str
     quantity: str
     value: float
     place: str
+    rounding: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +128,12 @@ class ComparativeBound:
 class Figure:
     """One experiment of a paper: base cell × series × rates × seeds, how the rate is chosen, what is drawn and claimed.
 
-    rates       by optimizer; those that are tried. `choose`: `best r` (the most negative mean r over seeds, once per series),
-                `given` (the cell's own rate), `short runs` (best r of runs of `short` times the epochs with one seed).
+    rates       by optimizer; those that are tried. `choose`: `best r` (the most negative mean r over seeds, once per series,
+                among rates at which networks fit), `given` (the cell's own rate), `short runs` (best r of runs of `short`
+                times the epochs with one seed).
+    fit         the least training accuracy, in `eval`, of a network that a claim may rest on; None where the paper does not
+                speak of networks that fit.
+    readings    in which claims are judged, the paper's own first; none: once, in the way that their quantity says.
     smoke       changes at smoke scale, beside the general ones.
     columns     panels in a row, as the paper arranges them.
     code_rates  the rates that the authors' public code names, by series. `bound`: what a comparative bound is estimated from.
@@ -147,6 +157,8 @@ class Figure:
     notes: tuple[str, ...] = ()
     code_rates: Mapping[str, float] = field(default_factory=dict)
     bound: ComparativeBound | None = None
+    fit: float | None = None
+    readings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _refuse_unknown("way to choose the rate", self.choose, get_args(Choice))

@@ -19,8 +19,25 @@ from equisep.figures.outcome import Curve, Curves, Outcome
 from equisep.figures.query import BY_CLASS, WAYS, Query, curve, curve_of, reading_of
 
 __all__ = [
-    "CLAIMED", "FITTED", "NEVER", "WAYS", "Column", "Quantity", "Query", "axis_label", "curve", "entry_of",
-    "known_quantities", "law_of", "quantity", "quantity_words", "register", "span_of", "standard_quantities", "was_read",
+    "CLAIMED",
+    "FITTED",
+    "NEVER",
+    "WAYS",
+    "Column",
+    "Quantity",
+    "Query",
+    "axis_label",
+    "curve",
+    "depends_on_reading",
+    "entry_of",
+    "known_quantities",
+    "law_of",
+    "quantity",
+    "quantity_words",
+    "register",
+    "span_of",
+    "standard_quantities",
+    "was_read",
 ]  # fmt: skip
 
 Make = Callable[[Outcome, Query], float | None]
@@ -53,6 +70,7 @@ class Quantity:
     log         whether a panel may draw it on a logarithmic axis.
     made_of     the curve of a reading that it needs; a run without that curve was not asked for it.
     of          makes it of an outcome; without, it is a number that outcomes hold under its name.
+    course      whether it is of the course of a training, which is read in one way.
     """
 
     name: str
@@ -64,6 +82,7 @@ class Quantity:
     log: bool = True
     made_of: str = ""
     of: Make | None = None
+    course: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "words", self.words or self.name.replace("_", " "))
@@ -72,6 +91,8 @@ class Quantity:
 
 def quantity(outcome: Outcome, text: str) -> float | None:
     """The number that `text` names; None where it does not exist, as after a divergence."""
+    if text in outcome.numbers:  # under its whole text, as `r@reading=drawn` of a training whose curves were not kept
+        return outcome.numbers[text]
     query = Query.of(text)
     if query.name in outcome.numbers:
         return outcome.numbers[query.name]
@@ -82,11 +103,18 @@ def quantity(outcome: Outcome, text: str) -> float | None:
 def was_read(outcome: Outcome, text: str) -> bool:
     """Whether `text` names something that was asked of this cell, be it that no such number exists."""
     query = Query.of(text)
-    if query.name in outcome.numbers or quantity(outcome, text) is not None:
+    if {text, query.name} & outcome.numbers.keys() or quantity(outcome, text) is not None:
         return True
     entry = entry_of(query.name)
     name = query.ways.get("of", entry.made_of) if entry.made_of == "fuzziness" else entry.made_of
     return bool(name) and bool(curve(outcome, query.renamed(name, **({"class": "0"} if name == BY_CLASS else {}))))
+
+
+def depends_on_reading(text: str) -> bool:
+    """Whether `text` names a number of features, which each reading has its own of, and does not say of which."""
+    query = Query.of(text)
+    entry = entry_of(query.name)
+    return bool(entry.made_of) and not entry.course and "reading" not in query.ways
 
 
 def entry_of(name: str) -> Quantity:
@@ -219,7 +247,9 @@ def _at(make: Callable[[Curves, int], float | None]) -> Make:
 
 def _of_stop(name: str, words: str, make: Callable[[Outcome, str], float | None], rule: str) -> Quantity:
     """A number of one rule that stops a training."""
-    return Quantity(name, words, log=False, made_of="fuzziness", of=lambda outcome, query: make(outcome, rule))
+    return Quantity(
+        name, words, log=False, made_of="fuzziness", of=lambda outcome, query: make(outcome, rule), course=True
+    )
 
 
 _D = "fuzziness"
@@ -249,7 +279,7 @@ _BUILT_IN: Mapping[str, Quantity] = {entry.name: entry for entry in (
              of=_of_reading(lambda reading, query: numbers.load_gap(reading, query.number("split", 0)))),
     Quantity("load_difference", "load gap, in size,", "load gap, in size", made_of=_D, of=_of_reading(_load_difference)),
     Quantity("settled", "epoch of settling", made_of=_D,
-             of=lambda outcome, query: numbers.settled(outcome, query.number("site", 1))),
+             of=lambda outcome, query: numbers.settled(outcome, query.number("site", 1), query.ways.get("reading"))),
     # metrics of one site, which are curves over all of them too
     Quantity("fuzziness", "D", "separation fuzziness D", made_of=_D, of=_of_site),
     Quantity("fuzziness_test", "D on test data", "separation fuzziness D on test data", made_of="fuzziness_test", of=_of_site),
@@ -284,17 +314,17 @@ _BUILT_IN: Mapping[str, Quantity] = {entry.name: entry for entry in (
     )),
     # of the course of a training: when things emerged, and what rules that stop it save and cost
     Quantity("law_emerged", "epoch at which the law emerged", "epoch of the law", log=False, made_of=_D,
-             of=lambda outcome, query: stopping.emergence_epoch(outcome, "law")),
+             of=lambda outcome, query: stopping.emergence_epoch(outcome, "law"), course=True),
     Quantity("collapse_emerged", "epoch at which neural collapse emerged", "epoch of neural collapse", log=False, made_of=_D,
-             of=lambda outcome, query: stopping.emergence_epoch(outcome, "collapse")),
+             of=lambda outcome, query: stopping.emergence_epoch(outcome, "collapse"), course=True),
     Quantity("law_ahead", "epochs from the law to the stop by law settled", log=False, made_of=_D,
-             of=lambda outcome, query: stopping.law_ahead(outcome)),
+             of=lambda outcome, query: stopping.law_ahead(outcome), course=True),
     Quantity("collapse_lag", "epochs from the law to neural collapse", log=False, made_of=_D,
-             of=lambda outcome, query: stopping.collapse_lag(outcome)),
+             of=lambda outcome, query: stopping.collapse_lag(outcome), course=True),
     Quantity("fitted_epoch", "epoch of 99 % training accuracy", log=False, made_of=_D,
-             of=lambda outcome, query: stopping.fitted_epoch(outcome)),
+             of=lambda outcome, query: stopping.fitted_epoch(outcome), course=True),
     Quantity("test_settled", "epoch from which test accuracy stays", log=False, made_of=_D,
-             of=lambda outcome, query: stopping.test_settled_epoch(outcome)),
+             of=lambda outcome, query: stopping.test_settled_epoch(outcome), course=True),
     *(_of_stop(f"stop_{rule}", f"epochs trained by {label}", stopping.trained_epochs, rule)
       for rule, (label, _) in stopping.RULES.items()),
     *(_of_stop(f"saved_{rule}", f"share of epochs saved by {label}", stopping.saved_share, rule)

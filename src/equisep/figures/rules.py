@@ -5,25 +5,30 @@ from __future__ import annotations
 import math
 import re
 from difflib import get_close_matches
+from typing import Literal
 
 from equisep.errors import InputError
 from equisep.figures.figure import Claim, Figure
 from equisep.figures.quantities import Query, known_quantities
+from equisep.results.records import FUZZY_R, LAW_R, NO_LAW_R
 
 _ROUNDING = 1e-12  # a mean of equal numbers differs from them by a rounding
-ALIKE = 0.2  # "alike" and "near": within ±20 %
-PLACES = 1.0  # "same best": so many places apart at most
-LAW_R, FUZZY_R = -0.99, -0.95  # the bounds by which the claims of the catalogue are declared
+ALIKE = 1.25  # "alike", "near" and "least near": within this factor, either way; ours, as bioequivalence has it
+NO_LESS = 0.8  # "no less": at least this share
+PLACES = 1.0  # "best at zero": so many places apart at most
+LEVEL, EQUIVALENCE_LEVEL = 0.95, 0.9  # of intervals; two one-sided tests at 5 % are an interval at 90 %
 LAWS = ("law", "fuzzy law", "no law")
 COMPARISONS = ("below", "above", "differ", "alike", "no less")
 TRENDS = ("rising", "falling")
 GROUPED = ("less spread", "least rising", "least near")  # one glob a group
+EQUIVALENCE = ("alike", "near", "least near")
 AGAINST_VALUE = ("at least", "at most", "near", "least near")
-_CLOSED = (*AGAINST_VALUE, "alike", "no less", "same best")  # bounds that may be met; zero has to be excluded
+_CLOSED = (*AGAINST_VALUE, *LAWS, "alike", "no less", "best at zero")  # bounds that may be met; zero has to be excluded
 _COUNTED = ("site", "from", "class", "split")
 _EPOCH = re.compile(r"\d+(/[1-9]\d*)?")  # 100, or 100/600 of all
 _TYPO = 0.75  # how alike two names are of which one is the other misspelled
 _LEAST_GROUPS = {"less spread": 2, "least rising": 2}
+Side = Literal["in", "out", "reaches"]
 
 
 def series_of(figure: Figure, claim: Claim) -> tuple[str, ...]:
@@ -47,19 +52,32 @@ def check_claims(figure: Figure) -> None:
             raise InputError(f"{where} has the rule `{claim.rule}` of `{claim.quantity}`. That rule is of `r` alone.")
         if claim.rule in AGAINST_VALUE and claim.value is None:
             raise InputError(f"{where} has the rule `{claim.rule}` and no `value`. Give the number it is held against.")
+        if claim.rule == "near" and not claim.value:
+            raise InputError(f"{where} is to be near 0, of which no number is a share. Use the rule `at most`.")
+        if claim.rule == "as printed":
+            _check_printed(figure, claim, where)
         _check_operands(claim, where, series=len(series_of(figure, claim)), asked=len(asked))
 
 
+def _check_printed(figure: Figure, claim: Claim, where: str) -> None:
+    """Refuse a claim on printed numbers that the figure does not have."""
+    known = {(row.series, row.quantity) for row in figure.printed}
+    for name in series_of(figure, claim):
+        for text in quantities_of(claim):
+            if (name, text) not in known:
+                raise InputError(f"{where} is on `{text}` of `{name}` as printed. Add it to `printed`, with its place.")
+
+
 def _check_operands(claim: Claim, where: str, *, series: int, asked: int) -> None:
-    """Refuse a comparison of too few things, or of several series in several quantities."""
+    """Refuse a comparison of too few things, or a trend of several series in several quantities."""
     compares = claim.rule in (*COMPARISONS, *TRENDS)
-    if claim.rule == "same best" and asked != 2:
-        raise InputError(f"{where} has the rule `same best` of `{claim.quantity}`. Write two quantities, `A;B`.")
-    if asked > 1 and (claim.rule in GROUPED or (compares and series > 1)):
+    if claim.rule == "best at zero" and asked != 2:
+        raise InputError(f"{where} has the rule `best at zero` of `{claim.quantity}`. Write two quantities, `A;B`.")
+    if asked > 1 and series > 1 and claim.rule in (*GROUPED, *TRENDS):
         raise InputError(f"{where} compares several series in several quantities. Name one series, or one quantity.")
     operands = len(claim.of) if claim.rule in GROUPED else series * asked
     least = _LEAST_GROUPS.get(claim.rule, 2 if compares else 1)
-    if operands < least or (claim.rule == "same best" and series < 2):
+    if operands < least or (claim.rule == "best at zero" and series < 2):
         raise InputError(
             f"{where} has the rule `{claim.rule}`, which compares, and names one thing in `of`. Name two or more."
         )
@@ -82,13 +100,13 @@ def bounds(claim: Claim) -> tuple[float, float]:
     """Between which numbers the rule wants its quantity, difference, ratio, slope or place."""
     value = claim.value or 0.0
     match claim.rule:
-        case "alike":
-            return 1 - ALIKE, 1 + ALIKE
+        case "alike" | "near":
+            return 1 / ALIKE, ALIKE
+        case "least near":
+            return -math.inf, ALIKE
         case "no less":
-            return 1 - ALIKE, math.inf
-        case "near" | "least near":
-            return value - ALIKE * abs(value), value + ALIKE * abs(value)
-        case "same best":
+            return NO_LESS, math.inf
+        case "best at zero":
             return -math.inf, PLACES
         case "at least":
             return value, math.inf
@@ -99,21 +117,34 @@ def bounds(claim: Claim) -> tuple[float, float]:
         case "law":
             return -math.inf, LAW_R
         case "fuzzy law":
-            return LAW_R, FUZZY_R
+            return -math.inf, FUZZY_R
         case "no law":
-            return FUZZY_R, math.inf
+            return NO_LAW_R, math.inf
         case _:
             return 0.0, math.inf
 
 
-def meets(claim: Claim, low: float, high: float) -> bool:
-    """Whether an interval (or a number, as low = high) lies within the bounds; one that touches zero does not exclude it."""
+def side(claim: Claim, low: float, high: float) -> Side:
+    """Whether an interval (or a number, as low = high) lies within the bounds of a rule, beyond them, or reaches them.
+
+    The paper calls r = −0.996 a law and −0.971 none: what is between the two is neither, for `law` and for `no law` alike. A
+    difference is never shown to be none.
+    """
     floor, ceiling = bounds(claim)
     if claim.rule in _CLOSED:
-        return low >= floor - _ROUNDING * abs(floor) and high <= ceiling + _ROUNDING * abs(ceiling)
-    if claim.rule == "differ":
-        return low > 0 or high < 0
-    return low > floor and high < ceiling
+        within = low >= floor - _ROUNDING * abs(floor) and high <= ceiling + _ROUNDING * abs(ceiling)
+    else:
+        within = low > floor and high < ceiling
+    match claim.rule:
+        case "differ":
+            return "in" if low > 0 or high < 0 else "reaches"
+        case "law":
+            beyond = low > NO_LAW_R
+        case "no law":
+            within, beyond = low > floor, high <= LAW_R
+        case _:
+            beyond = high < floor or low > ceiling
+    return "in" if within else "out" if beyond else "reaches"
 
 
 def margin(claim: Claim, mean: float) -> float:
@@ -122,35 +153,25 @@ def margin(claim: Claim, mean: float) -> float:
     return abs(mean) if claim.rule == "differ" else min(mean - floor, ceiling - mean)
 
 
-def claimed_law(r: float | None, rho: float | None) -> str:
-    """Which rule of a law a mean r and ρ meet; nothing where there is neither an r nor a ρ ≥ 1.
-
-    By the bounds that the claims of the catalogue are declared by; the word for a curve is `results.law_verdict`.
-    """
-    if rho is not None and rho >= 1:
-        return "no law"
-    if r is None:
-        return ""
-    return "law" if r <= LAW_R else "fuzzy law" if r <= FUZZY_R else "no law"
-
-
 def rule_words(claim: Claim) -> str:
     """What the rule asks for."""
     low, high = bounds(claim)
     match claim.rule:
         case "law":
-            return f"the rule asks for r ≤ {high:g} and ρ < 1"
+            return f"a law has r ≤ {high:g} and ρ < 1, none r > {NO_LAW_R:g}"
         case "fuzzy law":
-            return f"the rule asks for {low:g} < r ≤ {high:g} and ρ < 1"
+            return f"the rule asks for r ≤ {high:g} and ρ < 1"
         case "no law":
-            return f"the rule asks for r > {low:g} or ρ ≥ 1"
-        case "alike" | "near" | "least near":
+            return f"the rule asks for r > {low:g} or ρ ≥ 1, and r ≤ {LAW_R:g} is a law"
+        case "alike" | "near":
             return f"the rule asks for {low:.4g} to {high:.4g}"
+        case "as printed":
+            return "the rule asks that one more training at its best rate may give the printed number"
         case "at least" | "no less":
             return f"the rule asks for at least {low:.4g}"
-        case "at most":
+        case "at most" | "least near":
             return f"the rule asks for at most {high:.4g}"
-        case "same best":
+        case "best at zero":
             return f"the rule asks for at most {high:.4g} in every seed"
         case "falling":
             return "the rule asks for less than 0"

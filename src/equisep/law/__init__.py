@@ -6,7 +6,7 @@ from equisep.law.fit import fit_law
 from equisep.law.intervals import curve_intervals, law_intervals, standard_error, steadied
 from equisep.law.loads import imbalance, loads, sensitivity
 from equisep.law.quantiles import normal_quantile, student_quantile
-from equisep.law.seeds import seed_interval, summarize_laws
+from equisep.law.seeds import seed_interval, seed_mean, summarize_laws
 
 __all__ = [
     "Emergence",
@@ -20,6 +20,7 @@ __all__ = [
     "loads",
     "normal_quantile",
     "seed_interval",
+    "seed_mean",
     "sensitivity",
     "standard_error",
     "steadied",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -12,6 +13,13 @@ from equisep.law.quantiles import student_quantile, two_sided
 from equisep.results import Interval, LawFit, LawSummary, Note
 
 _RANGES = {"rho": (0.0, math.inf), "half_life": (0.0, math.inf), "r": (-1.0, 1.0)}
+Scale = Literal["plain", "log", "atanh"]
+_MOST_R = 1.0 - 2.0**-52  # atanh is infinite at 1
+SCALES: Mapping[str, tuple[Callable[[float], float], Callable[[float], float]]] = {
+    "plain": (float, float),
+    "log": (math.log, math.exp),
+    "atanh": (lambda r: math.atanh(min(max(r, -_MOST_R), _MOST_R)), math.tanh),
+}
 _WORDS = {"rho": "ρ", "half_life": "half-life", "r": "r"}
 
 
@@ -42,11 +50,29 @@ def summarize_laws(laws: Sequence[LawFit], level: float = 0.95) -> LawSummary:
 
 
 def seed_interval(
-    values: Sequence[float], level: float, *, within: tuple[float, float] = (-math.inf, math.inf)
+    values: Sequence[float],
+    level: float,
+    *,
+    within: tuple[float, float] = (-math.inf, math.inf),
+    scale: Scale = "plain",
+    one_more: bool = False,
 ) -> Interval:
-    """The Student-t interval of the mean of two or more values, cut to the range `within`."""
+    """The Student-t interval of the mean of two or more values, cut to the range `within`.
+
+    scale       where it is made, and transformed back from: `log` of ratios, `atanh` of correlations (Fisher 1921).
+    one_more    the prediction interval instead, in which the value of one more seed lies: mean ± t_{n−1}·s·√(1 + 1/n).
+    """
     n = len(values)
-    middle = float(np.mean(values))
-    reach = student_quantile(two_sided(level), n - 1) * float(np.std(values, ddof=1)) / math.sqrt(n)
-    low, high = max(middle - reach, within[0]), min(middle + reach, within[1])
-    return Interval(low=low, high=high, level=level, kind="seeds", n=n)
+    there, back = SCALES[scale]
+    moved = [there(value) for value in values]
+    middle = float(np.mean(moved))
+    share = math.sqrt(1 + 1 / n) if one_more else 1 / math.sqrt(n)
+    reach = student_quantile(two_sided(level), n - 1) * float(np.std(moved, ddof=1)) * share
+    low, high = max(back(middle - reach), within[0]), min(back(middle + reach), within[1])
+    return Interval(low=low, high=high, level=level, kind="prediction" if one_more else "seeds", n=n)
+
+
+def seed_mean(values: Sequence[float], scale: Scale = "plain") -> float:
+    """The mean on a scale, as `seed_interval` has it: the geometric mean of ratios."""
+    there, back = SCALES[scale]
+    return back(float(np.mean([there(value) for value in values])))

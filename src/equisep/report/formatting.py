@@ -44,6 +44,7 @@ _KIND_WORDS = {
     "combined": "treating the two samples as independent",
     "paired": "paired, the same {n} folds of samples left out of both",
     "crossed": "over {n} seeds and the test samples",
+    "prediction": "of one more seed, predicted from {n}",
 }
 
 

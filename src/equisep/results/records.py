@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-# of a difference: combined from two others, or paired, with the same folds left out of both; crossed: over seeds and samples
-IntervalKind = Literal["bootstrap", "jackknife", "seeds", "combined", "paired", "crossed"]
+# of a difference: combined from two others, or paired, with the same folds left out of both; crossed: over seeds and samples;
+# prediction: of the number of one more seed
+IntervalKind = Literal["bootstrap", "jackknife", "seeds", "combined", "paired", "crossed", "prediction"]
 Verdict = Literal["law", "between", "no law", "undetermined"]
 
 LAW_R = -0.996  # He & Su (2023) call this correlation a law …

@@ -43,7 +43,7 @@ Scale = Annotated[
     str, typer.Option("--scale", help="paper, or smoke: a small run that only shows that everything works.")
 ]
 Strict = Annotated[
-    bool, typer.Option("--strict", help="Exit with 1 where a claim does not hold, or where nothing was run.")
+    bool, typer.Option("--strict", help="Exit with 1 where a claim is contradicted, or where nothing was run.")
 ]
 
 
@@ -58,7 +58,7 @@ class FigureResult:
     @property
     def failed(self) -> bool:
         """Whether `--strict` objects."""
-        return not self.evidence.done or any(verdict.verdict == "not held" for verdict in self.verdicts)
+        return not self.evidence.done or any(verdict.verdict == "contradicted" for verdict in self.verdicts)
 
     def json(self) -> dict[str, Any]:
         """As plain JSON types."""

@@ -107,18 +107,18 @@ def depth_claims(
             shallow = tuple(f"{name}{d}" for d in depths if d < effective)
             found += [
                 Claim(f"Effective depth {effective} in all networks that deep{text}", "near", (f"{name}{effective}", *deep),
-                      "effective_depth", float(effective), place=place),
-                Claim(f"Shallower networks fit{text}", "at least", shallow, "accuracy", FITTED, place=place),
-                Claim(f"… without collapse{text}", "at most", shallow, "ncc", FITTED, place=place),
+                      "effective_depth", float(effective), source=place),
+                Claim(f"Shallower networks fit{text}", "at least", shallow, "accuracy", FITTED, source=place, fit=False),
+                Claim(f"… without collapse{text}", "at most", shallow, "ncc", FITTED, source=place),
             ]  # fmt: skip
         if collapsed is not None:
             found.append(
                 Claim(f"Layers from {collapsed} on of the deep networks collapse{text}", "at least", deep,
-                      ";".join(f"ncc@site={layer}" for layer in range(collapsed, depths[-2] + 1)), FITTED, place=place)
+                      ";".join(f"ncc@site={layer}" for layer in range(collapsed, depths[-2] + 1)), FITTED, source=place)
             )  # fmt: skip
         found += [
-            Claim(f"The deep networks collapse at the top{text}", "at least", deep, "ncc", FITTED, place=place),
-            Claim(f"More layers show the same degree of collapse{text}", "alike", deep, "cdnv", place=place),
+            Claim(f"The deep networks collapse at the top{text}", "at least", deep, "ncc", FITTED, source=place),
+            Claim(f"More layers show the same degree of collapse{text}", "alike", deep, "cdnv", source=place),
         ]
     return tuple(found)
 
@@ -165,12 +165,12 @@ def noise_claims(group: str, place: str) -> tuple[Claim, ...]:
         every, text = (f"{group}-{way}-*",), f" ({way})"
         noisy = tuple(f"{group}-{way}-{share}" for share in NOISE if share)
         found += [
-            Claim(f"CDNV of layer 4 grows with noise{text}", "rising", every, "cdnv@site=4", place=place),
-            Claim(f"The network fits its labels{text}", "at least", every, "accuracy", FITTED, place=place),
-            Claim(f"… while layer 4 does not separate noisy ones{text}", "at most", noisy, "ncc@site=4", FITTED, place=place),
-            Claim(f"Effective depth grows with noise{text}", "rising", every, "effective_depth", place=place),
+            Claim(f"CDNV of layer 4 grows with noise{text}", "rising", every, "cdnv@site=4", source=place),
+            Claim(f"The network fits its labels{text}", "at least", every, "accuracy", FITTED, source=place, fit=False),
+            Claim(f"… while layer 4 does not separate noisy ones{text}", "at most", noisy, "ncc@site=4", FITTED, source=place),
+            Claim(f"Effective depth grows with noise{text}", "rising", every, "effective_depth", source=place),
             Claim(f"Nearest-center accuracy of layer 4 is nearer to test accuracy than train accuracy is{text}", "at least",
-                  noisy, "prediction_gain@site=4", 0.0, place=place),
+                  noisy, "prediction_gain@site=4", 0.0, source=place),
         ]  # fmt: skip
     return tuple(found)
 
@@ -180,6 +180,7 @@ FIG1 = Figure(
     title="MLP-d-100 on CIFAR-10",
     source=SOURCE,
     cite=CITE,
+    fit=FITTED,
     base=BASE.with_(width=100),
     series=over_depths("mlp", MLP_DEPTHS, classifier=1),
     panels=depth_panels("mlp", MLP_DEPTHS),
@@ -195,6 +196,7 @@ FIG2 = Figure(
     title="ConvNet-d-400 on CIFAR-10",
     source=SOURCE,
     cite=CITE,
+    fit=FITTED,
     base=CONV.with_(width=400),
     series=over_depths("convnet", CONV_DEPTHS),
     panels=depth_panels("convnet", CONV_DEPTHS),
@@ -211,6 +213,7 @@ FIG3 = Figure(
     title="MLP-10-500 on CIFAR-10 with random labels",
     source=SOURCE,
     cite=CITE,
+    fit=FITTED,
     base=BASE.with_(depth=11, width=500),
     series=over_noise("mlp"),
     panels=noise_panels("mlp"),
@@ -221,10 +224,10 @@ FIG3 = Figure(
             for way in WAYS
             for claim in (
                 Claim(f"CDNV of layer 4 is 0.28 without noise ({way})", "near", (f"mlp-{way}-0",), "cdnv@site=4", 0.28,
-                      place="Fig. 3"),
-                Claim(f"… 0.6 with 25 % ({way})", "near", (f"mlp-{way}-25",), "cdnv@site=4", 0.6, place="Fig. 3"),
+                      source="Fig. 3"),
+                Claim(f"… 0.6 with 25 % ({way})", "near", (f"mlp-{way}-25",), "cdnv@site=4", 0.6, source="Fig. 3"),
                 Claim(f"… above 1 with 50 and 75 % ({way})", "at least", (f"mlp-{way}-50", f"mlp-{way}-75"),
-                      "cdnv@site=4", 1.0, place="Fig. 3"),
+                      "cdnv@site=4", 1.0, source="Fig. 3"),
             )
         ),
     ),
@@ -243,6 +246,7 @@ FIG4 = Figure(
     title="ConvNet-10-500 on CIFAR-10 with random labels",
     source=SOURCE,
     cite=CITE,
+    fit=FITTED,
     base=CONV.with_(depth=10, width=500),
     series=over_noise("convnet"),
     panels=noise_panels("convnet"),
@@ -269,6 +273,7 @@ FIG5 = Figure(
     title="ResNet-18 after each group of blocks",
     source=SOURCE,
     cite=CITE,
+    fit=FITTED,
     base=BASE.with_(network="resnet18", depth=None, width=None, grains=("blocks",), tf32=True),
     series=tuple(Series(name, changes, label=title) for name, (title, changes) in SETS.items()),
     panels=tuple(
@@ -278,9 +283,9 @@ FIG5 = Figure(
         for name, (title, _) in SETS.items()
     ),
     claims=(
-        Claim("The top group of blocks collapses", "at least", ("*",), f"ncc@site={ENDS[-1]}", FITTED, place="Fig. 5"),
+        Claim("The top group of blocks collapses", "at least", ("*",), f"ncc@site={ENDS[-1]}", FITTED, source="Fig. 5"),
         Claim("The collapsed top separates test data as well as the whole network, to 1 %", "at most", ("*",),
-              f"center_gap@site={ENDS[-1]}", 0.01, place="Fig. 5"),
+              f"center_gap@site={ENDS[-1]}", 0.01, source="Fig. 5"),
     ),
     seeds=1,
     smoke=NARROW,
@@ -297,6 +302,7 @@ FIG6 = Figure(
     title="ConvNet-d-100 on CIFAR-10",
     source=SOURCE,
     cite=CITE,
+    fit=FITTED,
     base=CONV.with_(width=100),
     series=FIG2.series,
     panels=FIG2.panels,
@@ -312,6 +318,7 @@ BOUND = Figure(
     title="The comparative bound, estimated",
     source=SOURCE,
     cite=CITE,
+    fit=FITTED,
     # the embedded images: both samples are small, anyone has them, and an FNN errs on them little enough to tell p apart
     base=BASE.with_(data="embedded-10x10", preparation="he2023-10x10", width=100, per_class=50, second=50, read_epochs=(),
                     milestones=(1 / 3, 2 / 3), factor=0.1),
@@ -336,11 +343,11 @@ BOUND = Figure(
     ),
     claims=(
         Claim("Shallow networks separate S1 and S2 less the more labels of S2 differ", "falling", ("joined2-*",), "ncc",
-              place="the section on the comparative bound"),
+              source="the section on the comparative bound"),
         Claim("So does layer 4 of the deepest", "falling", (f"joined{DEEPEST}-*",), "ncc@site=4",
-              place="the section on the comparative bound"),
+              source="the section on the comparative bound"),
         Claim("… which separates S1 alone better", "below", (f"joined{DEEPEST}-{SHARES[0]}", f"first-{DEEPEST}"),
-              "ncc@site=4", place="the section on the comparative bound"),
+              "ncc@site=4", source="the section on the comparative bound"),
     ),
     seeds=10,
     smoke=SMALL,

@@ -18,7 +18,13 @@ from equisep.report.formatting import Glyphs, ascii_text, one_line
 from equisep.report.tables import plain_table
 from equisep.report.terminal import View
 
-_COUNTED = {"held": "held", "not held": "not", "indicated": "ind.", "not run": "open"}  # verdict → head of its column
+# head of a column → the verdicts counted there
+_COUNTED = {
+    "held": ("held",),
+    "contra": ("contradicted",),
+    "und": ("undecided", "supported", "against"),
+    "open": ("not testable", "not run"),
+}
 _LEAST_TITLE = 12
 
 
@@ -66,8 +72,8 @@ def render_list(rows: Sequence[ListRow]) -> RenderableType:
 
 
 def _table(rows: Sequence[ListRow], glyphs: Glyphs, width: int) -> RenderableType:
-    """One line per figure: claims as four narrow columns of counts, and as much of the title as there is room for."""
-    head = ("figure", "state", *_COUNTED.values(), "title")
+    """One line per figure: claims as narrow columns of counts, and as much of the title as there is room for."""
+    head = ("figure", "state", *_COUNTED, "title")
     lines = [_line(row, glyphs) for row in rows]
     widths = [max(cell_len(line[column]) for line in (head, *lines)) for column in range(len(head) - 1)]
     room = width - sum(widths) - 2 * len(head)  # a blank on each side of a column
@@ -84,11 +90,12 @@ def _table(rows: Sequence[ListRow], glyphs: Glyphs, width: int) -> RenderableTyp
 def _line(row: ListRow, glyphs: Glyphs) -> tuple[str, ...]:
     scale = f", {row.scale}" if row.scale == "smoke" else ""
     state = row.state.removeprefix("partly run (").removesuffix(")")  # `5 of 10 cells` says it
-    counts = (str(row.claims[word]) if row.claims[word] else "" for word in _COUNTED)
+    sums = (sum(row.claims[word] for word in words) for words in _COUNTED.values())
+    counts = (str(each) if each else "" for each in sums)
     return (row.figure.id, f"{state}{scale}", *counts, one_line(ascii_text(row.figure.title, glyphs)))
 
 
 def _sums(rows: Sequence[ListRow]) -> str:
     run = sum(row.state != "not run" for row in rows)
     claims = ", ".join(f"{sum(row.claims[word] for row in rows)} {word}" for word in WORDS)
-    return f"{len(rows)} figures, {run} of them run; claims (held, not, ind., open): {claims}."
+    return f"{len(rows)} figures, {run} of them run; claims: {claims}."

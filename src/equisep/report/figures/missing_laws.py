@@ -8,14 +8,16 @@ import numpy as np
 
 from equisep.figures.claim_parts import Operand, comparisons_of
 from equisep.figures.evidence import Entry, Evidence, SeriesEvidence, gather
+from equisep.figures.figure import Claim
 from equisep.figures.judge import Verdict, judge
 from equisep.figures.quantities import FITTED, Query, curve, law_of, quantity_words
-from equisep.figures.rules import LAWS, claimed_law
+from equisep.figures.rules import LAWS, side
 from equisep.report.figures.markdown import escaped, markdown_table
 from equisep.report.formatting import correlation, number, percent
 from equisep.results import law_verdict
 
 _RULES = (*LAWS, "at least", "at most")  # that ask for an r of each series by itself
+_MISSING = ("contradicted", "against", "undecided", "not testable")
 _NONE = "–"
 _VERDICTS = {"law": "a law", "between": "between a law and none", "no law": "no law", "undetermined": "undetermined"}
 
@@ -24,13 +26,13 @@ def law_parts(evidence: Evidence, verdicts: Sequence[Verdict]) -> Iterator[str]:
     """Markdown for each claim of a law that did not hold: its series seed by seed, and a sentence on what differs."""
     for verdict in verdicts:
         claim = verdict.claim
-        if verdict.verdict != "not held" or claim.rule not in _RULES or Query.of(claim.quantity).name != "r":
+        if verdict.verdict not in _MISSING or claim.rule not in _RULES or Query.of(claim.quantity).name != "r":
             continue
-        yield f"**Not held: {escaped(claim.text)}.** What differs, seed by seed at the chosen rate:"
-        for comparison, part in zip(comparisons_of(evidence, claim), verdict.parts, strict=True):
-            if part.verdict == "not held":
+        yield f"**{verdict.verdict.capitalize()}: {escaped(claim.text)}.** What differs, seed by seed at the chosen rate:"
+        for comparison, part in zip(comparisons_of(evidence, claim, verdict.reading), verdict.parts, strict=True):
+            if part.verdict in _MISSING:
                 (operand,) = comparison.of
-                yield f"{_heading(operand)} {' '.join(_differences(operand, claim.rule))}"
+                yield f"{_heading(operand)} {' '.join(_differences(operand, claim))}"
                 if operand.values:
                     yield _seeds_table(operand)
         yield _weightings(evidence)
@@ -91,7 +93,7 @@ def _heading(operand: Operand) -> str:
     return f"`{operand.series.series.name}`{rate}{what}:"
 
 
-def _differences(operand: Operand, rule: str) -> Iterator[str]:
+def _differences(operand: Operand, claim: Claim) -> Iterator[str]:
     """Sentences on how the curves of one series depart from what the rule asks for, and what does not explain it."""
     found, asked = operand.series, Query.of(operand.quantity)
     own = operand.values
@@ -99,8 +101,8 @@ def _differences(operand: Operand, rule: str) -> Iterator[str]:
         yield _absent(found, asked)
         return
     rho = found.values(asked.renamed("rho"))
-    if rule in LAWS:
-        meeting = sum(claimed_law(r, rho.get(seed)) == rule for seed, r in own.items())
+    if claim.rule in LAWS:
+        meeting = sum(side(claim, r, r) == "in" and rho.get(seed, 0.0) < 1 for seed, r in own.items())
         if len(own) > 1:
             yield f"{meeting} of {len(own)} seeds by themselves meet the rule."
         yield from _other_readings(found, asked, own)

@@ -16,7 +16,7 @@ from equisep.figures.figure import Figure
 from equisep.figures.judge import FEW, WORDS, Verdict, judge
 from equisep.figures.papers import PAPERS, STAND_INS
 from equisep.figures.quantities import FITTED
-from equisep.figures.rules import ALIKE, FUZZY_R, LAW_R
+from equisep.figures.rules import ALIKE
 from equisep.report.figures.cells import provenance_line, stand_in_lines, version_words
 from equisep.report.figures.markdown import (
     claims_markdown,
@@ -30,8 +30,7 @@ from equisep.report.figures.markdown import (
 from equisep.report.figures.missing_laws import law_parts, rate_parts
 from equisep.report.figures.summary import LIBRARIES, SeriesSummary, Summary, summarize
 from equisep.report.formatting import duration, percent, size
-from equisep.results.records import LAW_R as PAPER_LAW_R
-from equisep.results.records import NO_LAW_R
+from equisep.results.records import FUZZY_R, LAW_R, NO_LAW_R
 from equisep.runs.record import recorded_evidence
 
 _MOST = 4  # series named in a sentence
@@ -143,13 +142,15 @@ def _head(found: Sequence[Recorded]) -> Iterator[str]:
     yield summary_table(found)
     yield _made_words(run)
     yield (
-        f"**How claims are judged.** By rule, never by eye. A *law* is a mean r over seeds of {LAW_R:g} or less, a *fuzzy law* "
-        f"of {FUZZY_R:g} or less, both with ρ < 1. Beside claims the words go by He & Su's own numbers: *a law* for r of "
-        f"{PAPER_LAW_R:g} or less, *no law* for r above {NO_LAW_R:g} or ρ ≥ 1, between a law and none otherwise. "
-        "A comparison holds where the paired 95 % interval over seeds excludes zero, "
-        f"*alike* and *near* where it lies within ±{100 * ALIKE:g} %. With fewer than {FEW} seeds a claim is *indicated* at "
-        "best. Every part of a claim has to meet the rule: *ours* is the part that does so the least. Where several learning "
-        "rates were tried, one is chosen for all seeds, by the mean r; *r optimistic* lets each seed choose for itself. "
+        "**How claims are judged.** By rule, never by eye. A claim is *held* where the whole 95 % interval over seeds meets its "
+        "rule, *contradicted* where all of it is beyond, *undecided* where it reaches the rule's bounds. With fewer than "
+        f"{FEW} seeds it is *supported* or *against*; *not testable* where there is no number, or no network fits its "
+        "training data. By He & Su's own numbers a *law* has r of "
+        f"{LAW_R:g} or less, *no law* is r above {NO_LAW_R:g} or ρ ≥ 1, and what is between decides nothing; a *fuzzy law* has "
+        f"r of {FUZZY_R:g} or less (ours). *Alike* and *near* ask for a factor of at most {ALIKE:g} by two one-sided tests. "
+        "Every part of a claim has to meet the rule: *ours* is the part that does so the least. Where several learning "
+        "rates were tried, one is chosen for all seeds, by the mean r among rates at which networks fit; *r optimistic* lets "
+        "each seed choose for itself. "
         "*Bend* is how far two slopes fit better than one, over what one curve in twenty of one slope exceeds by chance "
         "([intervals.md](intervals.md)): above 1 the curve is bent, however large |r| is. "
         f"The reading of sites is {_reading_words(found)}; *r eval* is r in eval reading, and loss and accuracies are "
@@ -190,20 +191,20 @@ def _made_words(run: Sequence[Summary]) -> str:
 
 
 def _findings(found: Sequence[Recorded]) -> Iterator[str]:
-    """Every claim that did not hold, in a line."""
+    """Every claim that is contradicted, in a line."""
     yield "## Findings"
     lines = []
     for each in found:
         series = each.summary.series if each.summary else ()
-        failed = [one for one in each.summary.verdicts if one.verdict == "not held"] if each.summary else []
+        failed = [one for one in each.summary.verdicts if one.verdict == "contradicted"] if each.summary else []
         if failed:
             lines.append(f"- [`{each.figure.id}`](#{anchor(each.figure.id)}) {escaped(each.figure.title)}")
         lines += [f"  - **{escaped(one.claim.text)}.** {escaped(one.reason)}{_unfit(one, series)}" for one in failed]
     if not lines:
-        yield "No recorded claim failed."
+        yield "No recorded claim is contradicted."
         return
     yield (
-        "What the papers claim and these runs did not find. Each is a result, with its numbers. Where a claim, its rule or "
+        "What the papers claim and these runs contradict. Each is a result, with its numbers. Where a claim, its rule or "
         "how it is read was set after numbers had been seen, the remarks below say so."
     )
     yield "\n".join(lines)
@@ -211,7 +212,7 @@ def _findings(found: Sequence[Recorded]) -> Iterator[str]:
 
 def _unfit(verdict: Verdict, series: Sequence[SeriesSummary]) -> str:
     """Which series of the parts that failed do not fit their training data at the rate that r chose; a fact, no cause."""
-    words = {word.strip(",") for part in verdict.parts if part.verdict == "not held" for word in part.name.split()}
+    words = {word.strip(",") for part in verdict.parts if part.verdict == "contradicted" for word in part.name.split()}
     named = [
         f"{row.name} {percent(fit)} % at the rate {row.rate:g}"
         for row in series

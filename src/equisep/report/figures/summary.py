@@ -131,7 +131,7 @@ def state_of(evidence: Evidence | None, *, recorded: bool = False) -> str:
 
 
 def counts_of(verdicts: Sequence[Verdict]) -> dict[str, int]:
-    """How many claims held, did not, are indicated, were not run."""
+    """How many claims have each verdict."""
     return {word: sum(verdict.verdict == word for verdict in verdicts) for word in WORDS}
 
 
@@ -220,7 +220,9 @@ def _claim_json(verdict: Verdict) -> dict[str, Any]:
         "rule": claim.rule,
         "quantity": claim.quantity,
         "of": list(claim.of),
-        "place": claim.place,
+        "quote": claim.quote,
+        "source": claim.source,
+        "reading": verdict.reading or None,
         "exact": claim.exact,
         "verdict": verdict.verdict,
         "held": verdict.held,
@@ -246,6 +248,9 @@ def _part_json(part: Part) -> dict[str, Any]:
         "beside": dict(part.beside),
         "without_it": part.lost,
         "diverged": part.diverged,
+        "unfit": part.unfit,
+        "accuracy": part.accuracy,
+        "rates": dict(part.rates),
     }
 
 

@@ -26,7 +26,10 @@ from equisep.report.formatting import Glyphs, ascii_text, one_line
 from equisep.report.tables import GAP, plain_table, room_beside
 from equisep.report.terminal import View
 
-VERDICT_STYLES = {"held": "bold green", "not held": "bold red", "indicated": "bold yellow", "not run": "dim"}
+VERDICT_STYLES = {
+    "held": "bold green", "contradicted": "bold red", "undecided": "bold yellow", "supported": "green", "against": "red",
+    "not testable": "dim", "not run": "dim",
+}  # fmt: skip
 
 
 def render_figure(evidence: Evidence, verdicts: Sequence[Verdict], *, recorded: bool = False) -> RenderableType:
