@@ -11,9 +11,9 @@ from typing import Any
 from equisep.advice.crossed import LEAST_SEEDS
 from equisep.advice.depth.minimal_ncc import MinimalNccDepth
 from equisep.advice.depth.summary import Summary
+from equisep.advice.standings import Enough, Standing
 from equisep.errors import InputError, did_you_mean
 from equisep.law.quantiles import two_sided
-from equisep.results import Interval
 from equisep.results.readings import reading_named
 
 # what the families change of a network of linear layers, each with BatchNorm and ReLU
@@ -27,7 +27,6 @@ FAMILIES: Mapping[str, Mapping[str, bool]] = MappingProxyType(
 DEPTHS = (2, 3, 4, 6, 8, 12, 16)
 MOST_DEPTH = 1000
 SAMPLES = 1000  # that each seed draws of a larger training set, in the proportions of its classes
-MOST_MARGIN, SHARE_OF_ERRORS = 0.01, 0.2  # one point of accuracy, or a fifth of the errors, whichever is less
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,31 +164,6 @@ def mean_of(values: Sequence[float | None]) -> float | None:
     """The mean of numbers that all exist."""
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known and len(known) == len(values) else None
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """Where the test accuracy of one trial stands among those that count; shares, not points.
-
-    shortfall     how far it lies below the best mean, 0 for the best
-    at_most       the limit that the true distance to the best of all depths stays below, at the level of the search
-    below         whether it is told to be below another, all pairs of depths taken together
-    beside_best   the two-sided interval of its accuracy minus that of the best, paired by seed and sample; None for the best
-    """
-
-    trial: int
-    shortfall: float
-    at_most: float
-    below: bool
-    beside_best: Interval | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Enough:
-    """What would tell, where the evidence does not: as many seeds, or else as many test samples; None where neither would."""
-
-    seeds: int | None = None
-    samples: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from equisep.advice.depth.minimal_ncc import MinimalNccDepth
-from equisep.advice.depth.records import DepthAdvice, Standing, Trial
+from equisep.advice.depth.records import DepthAdvice, Trial
+from equisep.advice.standings import Standing
 
 
 def sentences_of(advice: DepthAdvice) -> tuple[str, ...]:
