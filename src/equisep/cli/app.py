@@ -29,13 +29,14 @@ COMMANDS = {
     "history": "Print the law over the epochs of a tracked training.",
     "noise": "How much noise on its weights a model bears.",
     "cut": "Shorten a model after a layer, or learn that it has no redundancy.",
+    "transfer": "Fine-tune on new data: how many layers to keep fixed.",
     "compare": "Print what differs between saved profiles.",
     "depth": "Which depth: train several on your data, recommend one.",
     "rare": "Rare classes: which will be lost, and the loss weights that bring them back.",
     "peeled": "The Layer-Peeled Model: which small classes will be lost.",
     "figures": "The papers' figures: run, show and judge them.",
 }
-ROOMS = dict.fromkeys(("cut", "depth", "layer", "noise", "rank", "rare"), "advice.")
+ROOMS = dict.fromkeys(("cut", "depth", "layer", "noise", "rank", "rare", "transfer"), "advice.")
 
 
 class _Command(TyperCommand):

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from equisep.advice.depth.choice import Hits
 from equisep.advice.depth.records import FAMILIES, DepthSettings, Trial
+from equisep.advice.standings import Hits
 from equisep.law import fit_law
 from equisep.progress import Progress, silent
 from equisep.results.readings import reading_named

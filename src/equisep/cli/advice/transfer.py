@@ -1,0 +1,127 @@
+"""`equisep transfer`: how many layers of a trained model to keep fixed on the user's data."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import redirect_stdout
+from typing import Annotated, Any
+
+import typer
+
+from equisep.cli.console import in_options, options_of, out, print_json, progress_bars, reported, say
+from equisep.cli.data import DataFlags, measured_data
+from equisep.cli.options import (
+    BatchSize,
+    Channels,
+    Checkpoint,
+    DataFolder,
+    DataName,
+    Device,
+    Json,
+    Model,
+    Normalize,
+    PerClass,
+    Prepare,
+    Quiet,
+    Reduced,
+    Resize,
+    Sites,
+    asked_sites,
+)
+from equisep.errors import DataError, InputError
+from equisep.files import encode
+
+
+@reported
+def transfer(
+    model: Model,
+    data: DataName,
+    checkpoint: Checkpoint = None,
+    data_dir: DataFolder = None,
+    prepare: Prepare = None,
+    resize: Resize = None,
+    channels: Channels = None,
+    normalize: Normalize = None,
+    per_class: PerClass = None,
+    batch_size: BatchSize = 128,
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            "--keep", help="Numbers of layers to keep fixed, such as 0,2,4.", show_default="up to six, evenly"
+        ),
+    ] = None,
+    start: Annotated[
+        str, typer.Option("--start", help="Weights of the layers behind: pretrained (as they are) or new.")
+    ] = "pretrained",
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Trainings of each choice.")] = 5,
+    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Epochs of each training.")] = 20,
+    rate: Annotated[float, typer.Option("--rate", help="Adam's learning rate.")] = 1e-3,
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            "--margin",
+            help="Share of test accuracy below the best that is good enough.",
+            show_default="0.01, or a fifth of the errors",
+        ),
+    ] = None,
+    sites: Sites = None,
+    reduction: Reduced = None,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, max=2**32 - 1, help="First seed of the trainings; also of the sample.")
+    ] = 0,
+    device: Device = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Fine-tune a model of yours on new data, with its first layers kept fixed: how many of them to keep.
+
+    [bold]equisep transfer --model mynet:Net --checkpoint net.pt --data mine.npz[/]
+    """
+    import torch
+
+    from equisep.advice.transfer import transfer_model
+    from equisep.devices import usable_device
+    from equisep.models import loaded_model, loading_words
+    from equisep.report.advice.transfer import render_transfer
+
+    if device is not None:
+        usable_device(device, asked="--device")
+    flags = DataFlags(
+        data=data, split="both", batch_size=batch_size, seed=seed, data_dir=data_dir, per_class=per_class, prepare=prepare,
+        resize=resize, channels=channels, normalize=normalize, tokenizer=None,
+    )  # fmt: skip
+    given: dict[str, Any] = {
+        "keep": None if keep is None else _numbers(keep),
+        "sites": asked_sites(sites) if sites else None,
+        "reduction": reduction,
+    }
+    say(loading_words(model, checkpoint=checkpoint), quiet=quiet)
+    torch.manual_seed(seed)  # a factory draws its weights from it
+    with redirect_stdout(sys.stderr):  # what the user's code prints is no result
+        loaded = loaded_model(model, checkpoint=checkpoint)
+    with progress_bars(quiet=quiet) as progress:
+        source = measured_data(flags, model=model, progress=progress)
+        say(source.words, quiet=quiet)
+        if source.test is None:
+            raise DataError(f"`transfer` compares accuracy on test data, and `--data {data}` holds none.")
+        with redirect_stdout(sys.stderr):
+            answer = transfer_model(
+                loaded.model, source.train, source.test, start=start, seeds=seeds, seed=seed, epochs=epochs, rate=rate,  # type: ignore[arg-type]
+                batch_size=batch_size, margin=margin, device=device, progress=progress,
+                **{name: value for name, value in given.items() if value is not None},
+            )  # fmt: skip
+    options = options_of(transfer)
+    sentences = [in_options(sentence, options) for sentence in answer.sentences]
+    if json:
+        print_json({"answer": sentences, **encode(answer, nonfinite="null")})
+    else:
+        out.print(render_transfer(answer, sentences))
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError as error:
+        raise InputError(
+            f"`--keep` takes whole numbers with commas between them, such as 0,2,4; found `{text}`."
+        ) from error
