@@ -72,6 +72,8 @@ def test_profile_plots_and_weights_are_saved(smoke: tuple[Path, str, str]) -> No
     assert profile.to_dict() == json.loads(smoke[1])
     for picture in ("law.png", "sites.png"):
         assert (folder / picture).read_bytes().startswith(b"\x89PNG")
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>") and "Fnn-8" in page and len(page.encode()) <= 2**20
     network = Fnn()
     network.load_state_dict(torch.load(folder / "model.pt", weights_only=True))
 
@@ -194,7 +196,7 @@ def test_an_earlier_demo_is_not_written_over_unasked(smoke: tuple[Path, str, str
     before = profile.read_bytes()
     done = equisep("demo", "--smoke", "--quiet", folder=smoke[0])
     assert done.returncode == 2
-    assert "holds an earlier demo (law.png, sites.png, profile.json, model.pt). Add --force" in done.stderr
+    assert "holds an earlier demo (report.html, law.png, sites.png, profile.json, model.pt). Add --force" in done.stderr
     assert profile.read_bytes() == before
     other = smoke[0] / "other"
     other.mkdir()

@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import re
+import shlex
 import signal
 import sys
 import tempfile
@@ -119,6 +120,13 @@ def print_json(value: Any) -> None:
 def saved(path: Path, what: str, *, quiet: bool) -> None:
     """Say where something was written."""
     say(f"{what}: {path}", quiet=quiet)
+
+
+def command_record() -> dict[str, str]:
+    """How this process was called, to stand beside what it made; nothing where it was no command, but a program in Python."""
+    program = Path(sys.argv[0])
+    ours = program.stem == "equisep" or (program.name == "__main__.py" and program.parent.name == "equisep")
+    return {"command": shlex.join(["equisep", *sys.argv[1:]])} if ours else {}
 
 
 def usable_folder(path: Path, *, flag: str) -> Path:

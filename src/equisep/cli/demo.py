@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from equisep.cli.console import glyphs, out, print_json, progress_bars, reported, say, usable_folder
+from equisep.cli.console import command_record, glyphs, out, print_json, progress_bars, reported, say, usable_folder
 from equisep.cli.data import DataFlags, data_record
 from equisep.cli.options import DATA as DATA_PANEL
 from equisep.cli.options import MODEL, OUTPUT, READ, Device, Json, Mode, Quiet, Seed, asked_reading
@@ -37,7 +37,7 @@ MOST_DEPTH = 1000
 SMOKE_EPOCHS, SMOKE_PER_CLASS = 20, 30
 WORKERS = 2  # not the number of cores: who trains with whom decides the last digits
 PAPER: Reading = "drawn"  # how the paper's figures are read (docs/readings.md)
-FILES = ("law.png", "sites.png", "profile.json", "model.pt")
+FILES = ("report.html", "law.png", "sites.png", "profile.json", "model.pt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,8 @@ def _trained_and_measured(
             "rate_chosen_by": "most negative r after the last epoch" if len(tried) > 1 else "given",
         },
     }
-    profile = replace(profile, settings={**profile.settings, **encode(record)})
+    made_by = {**profile.provenance, **command_record()}
+    profile = replace(profile, settings={**profile.settings, **encode(record)}, provenance=made_by)
     profile.save(folder / "profile.json")
     return profile
 
@@ -320,6 +321,7 @@ def _draw(profile: Profile, folder: Path) -> None:
 
     save_figure(plot_law(profile), folder / "law.png")
     save_figure(plot_sites(profile), folder / "sites.png")
+    profile.report(folder / "report.html")
 
 
 def _what_next(folder: Path, depth: int, *, quiet: bool) -> None:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from equisep.cli.console import (
+    command_record,
     in_options,
     options_of,
     out,
@@ -219,7 +220,8 @@ def measure(
     record = {**source.record, **flags.asked()}
     settings = {**profile.settings, "data": record, "model": model, "checkpoint": checkpoint and str(checkpoint)}
     notes = Notes((*loaded.notes, *source.notes, *profile.notes, *_split_notes(split)))
-    profile = replace(profile, settings=encode(settings), notes=notes.ranked())
+    made_by = {**profile.provenance, **command_record()}
+    profile = replace(profile, settings=encode(settings), notes=notes.ranked(), provenance=made_by)
     _show(profile, out_file=out_file, plot=plot, json=json, quiet=quiet)
 
 
