@@ -163,8 +163,8 @@ def test_divergence_is_a_numerical_failure_with_exit_code_3(tmp_path: Path) -> N
 INTERRUPTIBLE = """
 import runpy, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a runner in the background may have it ignored
-from equisep.cli import console
-console.LINE_SECONDS = 0.2  # it need not be ten
+from equisep import progress
+progress.LINE_SECONDS = 0.2  # it need not be ten
 sys.argv = ["equisep", "demo", "--epochs", "100000"]
 runpy.run_module("equisep", run_name="__main__")
 """

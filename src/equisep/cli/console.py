@@ -10,7 +10,6 @@ import shlex
 import signal
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,19 +17,15 @@ from typing import Any, NoReturn, ParamSpec, TypeVar, get_type_hints
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bars
 from rich.text import Text
 from typer.models import OptionInfo
 
 from equisep.errors import EquisepError, InputError
-from equisep.progress import Progress, silent
+from equisep.progress import Progress, plain_lines, silent, terminal_bars
 from equisep.report.formatting import ASCII, UNICODE, Glyphs
 
 P = ParamSpec("P")
 R = TypeVar("R")
-QUIET_SECONDS = 2.0  # work shorter than this shows no progress
-LINE_SECONDS = 10.0  # without a terminal, a plain line this often
 
 out = Console()
 err = Console(stderr=True)
@@ -159,40 +154,7 @@ def progress_bars(*, quiet: bool) -> Iterator[Progress]:
     if quiet:
         yield silent
     elif err.is_terminal:
-        with _bars() as bars:
-            yield _on_terminal(bars)
+        with terminal_bars(err) as bars:
+            yield bars
     else:
-        yield _in_lines()
-
-
-def _bars() -> Bars:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(compact=True))
-    return Bars(*columns, console=err, transient=True)
-
-
-def _on_terminal(bars: Bars) -> Progress:
-    tasks: dict[str, TaskID] = {}
-    began: dict[str, float] = {}
-
-    def show(what: str, done: int, total: int | None) -> None:
-        began.setdefault(what, time.monotonic())
-        if what not in tasks:
-            if time.monotonic() - began[what] < QUIET_SECONDS:
-                return
-            tasks[what] = bars.add_task(what, total=total)
-        bars.update(tasks[what], completed=done, total=total)
-
-    return show
-
-
-def _in_lines() -> Progress:
-    spoke: dict[str, float] = {}
-
-    def show(what: str, done: int, total: int | None) -> None:
-        now = time.monotonic()
-        last = spoke.setdefault(what, now)
-        if now - last >= LINE_SECONDS:
-            spoke[what] = now
-            say(f"{what}: {done}{f' of {total}' if total else ''}")
-
-    return show
+        yield plain_lines(say)

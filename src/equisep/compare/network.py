@@ -18,11 +18,12 @@ from equisep.compare.geometry import Geometry, NetworkComparison, measured_state
 from equisep.errors import InputError
 from equisep.peeled.minority import HALF, measured_cosines, small_classes
 from equisep.peeled.problem import Number, Numbers, checked_count, checked_list, checked_positive, checked_weights
-from equisep.progress import Progress, silent
+from equisep.progress import Watched, callback, watched
 from equisep.results import Note, Reading, reading_named
 from equisep.shapes import Bool, Float64, Int
 
 
+@watched
 def compare_network(
     model: Any,
     train: Any,
@@ -34,7 +35,7 @@ def compare_network(
     loss_weights: Numbers | None = None,
     minority: Numbers | None = None,
     centered: bool = False,
-    progress: Progress = silent,
+    progress: Watched = None,
     mode: str | None = None,
 ) -> NetworkComparison:
     """Measure a network's classifier and class means on its training data, beside what the Layer-Peeled Model predicts.
@@ -46,6 +47,7 @@ def compare_network(
     loss_weights  the factor on the loss of each class it was trained with
     minority      classes, by number; by default those of at most half the largest size
     """
+    progress = callback(progress)
     from equisep.compare.classifier import read_classifier
 
     how = reading_named(reading, mode=mode)

@@ -24,7 +24,7 @@ from equisep.measuring.plan import Plan
 from equisep.measuring.probe import check_batch, probe, reduction_for
 from equisep.measuring.profile import profile_of
 from equisep.measuring.readings import check_repeatable, distinct_readings, with_other_readings
-from equisep.progress import Progress, silent
+from equisep.progress import Progress, Watched, callback, silent, watched
 from equisep.results import Profile, Reading, reading_named
 from equisep.results.readings import readings_named
 from equisep.separation import Center, Normalization, Weighting
@@ -47,6 +47,7 @@ from equisep.taps import (
 )
 
 
+@watched
 def measure(
     model: nn.Module,
     train: Any,
@@ -76,7 +77,7 @@ def measure(
     unpack: Unpack | None = None,
     device: str | torch.device | None = None,
     name: str | None = None,
-    progress: Progress = silent,
+    progress: Watched = None,
     mode: str | None = None,
 ) -> Profile:
     """Measure how a model separates its classes, site by site.
@@ -115,11 +116,13 @@ def measure(
     coordinates    how many samples to keep as two principal components for plots; 0 keeps none.
     unpack         a function that makes (x, y) of a batch that is something else.
     device         measure there; the model is moved for the while and moved back.
+    progress       bars where someone watches, unless False; or a callback: see `equisep.progress`.
     mode           the former name of `reading`.
 
     The model, its buffers, gradients and flags, and all random states are afterwards exactly as they were, apart from what
     its own forward pass writes in `eval` (a counter of calls, say).
     """
+    progress = callback(progress)
     if not isinstance(model, nn.Module):
         raise InputError(f"`measure` needs a torch.nn.Module; found {type(model).__name__}.")
     if name is not None and not isinstance(name, str):

@@ -14,20 +14,21 @@ from equisep.data.sampling import permutation
 from equisep.errors import InputError
 from equisep.labels import as_tensor, label_vector
 from equisep.measuring.measure import measure
-from equisep.progress import Progress, silent
+from equisep.progress import Watched, callback, watched
 from equisep.results import Profile
 
 METRICS = ("fuzziness", "null")
 _USE = 31  # of the seed: which samples of a class come first
 
 
+@watched
 def subsamples(
     model: nn.Module,
     train: Any,
     per_class: Sequence[int],
     *,
     seed: int = 0,
-    progress: Progress = silent,
+    progress: Watched = None,
     **options: Any,
 ) -> tuple[Profile, ...]:
     """The profile of D (`metrics` fuzziness and null) for each number of samples per class, the smaller part of the larger.
@@ -38,6 +39,7 @@ def subsamples(
     `train` is a pair (X, Y) or `Batches`: what can be taken apart. Where D of these parts rises with their size, it is noise of
     the class means that it is short of, and `corrected` is the number to compare. The options are those of `measure`.
     """
+    progress = callback(progress)
     x, y, names, size = _taken_apart(train)
     counts = np.bincount(y)
     smallest = int(counts[counts > 0].min())

@@ -19,7 +19,7 @@ from equisep.peeled.classes import State, group_margins, group_states
 from equisep.peeled.problem import Problem
 from equisep.peeled.solution import Solution
 from equisep.peeled.solvers.reduced import solve_reduced
-from equisep.progress import Progress, silent
+from equisep.progress import Progress, Watched, callback, watched
 from equisep.shapes import Float64
 
 PRECISION = 1e-3  # of a floor
@@ -67,11 +67,13 @@ class Floor:
         return tuple(np.maximum(1.0, floor / np.where(omegas > 0, omegas, math.inf)).tolist())
 
 
-def floor_of(problem: Problem, *, half: bool = False, progress: Progress = silent) -> Floor:
+@watched
+def floor_of(problem: Problem, *, half: bool = False, progress: Watched = None) -> Floor:
     """Which classes are lost, and the least floors that end collapse and that give every class a margin.
 
     A class of weight 0 has no samples to weigh and stays as it is told. A solver that stops early is a `NumericalError`.
     """
+    progress = callback(progress)
     solution = solve_reduced([problem])[0]
     groups = problem.class_groups
     states, margins = group_states(solution), group_margins(solution)

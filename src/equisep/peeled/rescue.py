@@ -25,7 +25,7 @@ from equisep.peeled.solution import ReducedForm, Solution, form_of
 from equisep.peeled.solvers.batch import Batch, softmax
 from equisep.peeled.solvers.reduced import solve_reduced
 from equisep.peeled.solvers.sphere import together
-from equisep.progress import Progress, silent
+from equisep.progress import Watched, callback, watched
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +77,15 @@ class Rescue:
         return tuple(self.groups[group] for group in self.solution.problem.class_groups)
 
 
-def rescue(problem: Problem, *, weights: bool = True, every: bool = False, progress: Progress = silent) -> Rescue:
+@watched
+def rescue(problem: Problem, *, weights: bool = True, every: bool = False, progress: Watched = None) -> Rescue:
     """Which groups are told apart and which are lost, and the least weight that rescues each that is lost.
 
     With `every` also how far the weight of a group that is told apart could fall; without `weights` no least weight at all,
     which takes one solution instead of several per group. A solver that stops early is a `NumericalError`: what is not
     proven is not told.
     """
+    progress = callback(progress)
     solution = solve_reduced([problem])[0]
     states, found_margins = group_states(solution), group_margins(solution).tolist()
     groups = [

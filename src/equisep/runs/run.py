@@ -17,7 +17,7 @@ from equisep.figures.evidence import Evidence, gather
 from equisep.figures.figure import Figure, Series
 from equisep.figures.outcome import Outcome
 from equisep.files import plain
-from equisep.progress import Progress, silent
+from equisep.progress import Progress, Watched, callback, silent, watched
 from equisep.runs.plan import (
     Asked,
     Planned,
@@ -35,6 +35,7 @@ LOCAL = "local"
 Result = tuple[Cell, Outcome, dict[str, Any]]
 
 
+@watched
 def run_figure(
     figure: Figure,
     *,
@@ -46,7 +47,7 @@ def run_figure(
     data: Mapping[str, str] | None = None,
     data_dir: str | None = None,
     changes: Mapping[str, Any] | None = None,
-    progress: Progress = silent,
+    progress: Watched = None,
 ) -> Evidence:
     """Run what is missing of a figure, and gather all that is there.
 
@@ -58,6 +59,7 @@ def run_figure(
 
     One store holds a figure at a scale with one choice of `data` and `changes`; another choice is refused.
     """
+    progress = callback(progress)
     held = store if isinstance(store, Store) else Store.open(store)
     asked = Asked(scale, seeds, data, changes, substitute=substitutes(data_dir))
     check_changes(figure, changes or {})

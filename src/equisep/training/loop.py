@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from equisep.devices import out_of_memory
 from equisep.errors import DivergenceError, FeatureError, InputError, LabelError, NumericalError
 from equisep.labels import check_range
-from equisep.progress import Progress, silent
+from equisep.progress import Watched, callback, watched
 from equisep.shapes import Float, Int, Shaped
 from equisep.training.captured import Engine, ModelSteps, hooked, replays
 from equisep.training.recipe import Recipe
@@ -30,6 +30,7 @@ class History:
     accuracy: tuple[float, ...]
 
 
+@watched
 def train(
     model: nn.Module,
     x: Float[Tensor, "n ..."],
@@ -42,7 +43,7 @@ def train(
     logit_adjustment: Sequence[float] | None = None,
     augment: Augment | None = None,
     after_epoch: Callable[[int], None] | None = None,
-    progress: Progress = silent,
+    progress: Watched = None,
 ) -> History:
     """Train a network in place on data held as tensors, on the device they are on.
 
@@ -58,8 +59,9 @@ def train(
     augment          changes each batch of samples before it is seen, by a generator of its own.
     after_epoch      called with the number of epochs done, 0 before the first; the model may be read there, and is set
                      back to training.
-    progress         called as `progress("training", epochs done, epochs)` after each epoch.
+    progress         bars where someone watches, unless False; or called as `progress("training", epochs done, epochs)`.
     """
+    progress = callback(progress)
     recipe = recipe or Recipe()
     _check(model, x, y, recipe)
     obstacle = "batches are augmented on the host" if augment is not None else hooked(model)

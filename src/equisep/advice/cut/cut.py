@@ -25,7 +25,7 @@ from equisep.measuring.measure import home_of
 from equisep.measuring.notes import Notes
 from equisep.measuring.options import MEMORY, Options
 from equisep.measuring.plan import Plan
-from equisep.progress import Progress, silent
+from equisep.progress import Watched, callback, watched
 from equisep.results import Note
 from equisep.separation.centers import PERFECT
 from equisep.taps import (
@@ -90,6 +90,7 @@ class Cut:
         return site
 
 
+@watched
 def cut_model(
     model: nn.Module,
     train: Any,
@@ -107,7 +108,7 @@ def cut_model(
     unpack: Unpack | None = None,
     device: str | torch.device | None = None,
     name: str | None = None,
-    progress: Progress = silent,
+    progress: Watched = None,
 ) -> Cut:
     """Shorten a network after a layer, or say that it has no redundancy.
 
@@ -126,6 +127,7 @@ def cut_model(
     The model is read in `eval`, and left as it was. Where torch.export cannot take the model, `answer.stopped` says which module
     stopped it; `Cut.early_exit` ends its forward pass all the same.
     """
+    progress = callback(progress)
     _check(model, head, within, level)
     how = None if isinstance(reduction, str) and reduction == "auto" else Reduction.of(reduction)
     options = Options(

@@ -17,12 +17,13 @@ from equisep.advice.depth.sweep import Finished, SweepData, train_depths
 from equisep.data import draw
 from equisep.errors import InputError
 from equisep.labels import Labels, as_tensor, label_vector
-from equisep.progress import Progress, silent
+from equisep.progress import Watched, callback, watched
 
 LEAST_PER_CLASS = 2
 Split = tuple[Any, Any]
 
 
+@watched
 def recommend_depth(
     data: Split,
     test: Split | None = None,
@@ -45,7 +46,7 @@ def recommend_depth(
     epsilon: float = 0.01,
     device: str | torch.device | None = None,
     store: str | Path | None = None,
-    progress: Progress = silent,
+    progress: Watched = None,
     finished: Finished | None = None,
 ) -> DepthAdvice:
     """How deep a feed-forward network for these data should be: the shallowest that is shown to do as well as the best.
@@ -63,6 +64,7 @@ def recommend_depth(
     >>> print(advice)            # one sentence
     >>> advice.depth             # None where the evidence does not tell
     """
+    progress = callback(progress)
     settings = DepthSettings(
         depths=tuple(depths), widths=tuple(widths), rates=tuple(rates), family=family, seeds=seeds, seed=seed, epochs=epochs,
         batch_size=batch_size, per_class=per_class, samples=samples, held_out=held_out, reading=reading, margin=margin,

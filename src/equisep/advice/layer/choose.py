@@ -20,7 +20,7 @@ from equisep.measuring.measure import home_of, plan_for
 from equisep.measuring.notes import Notes
 from equisep.measuring.options import MEMORY, Options
 from equisep.measuring.plan import Plan
-from equisep.progress import Progress, silent
+from equisep.progress import Progress, Watched, callback, silent, watched
 from equisep.results import Note, Reading
 from equisep.separation.nearest import nearest_points
 from equisep.separation.probes import (
@@ -63,6 +63,7 @@ class ReadModel:
     labels: Int[Tensor, " t"]
 
 
+@watched
 def choose_layer(
     model: nn.Module,
     train: Any,
@@ -78,7 +79,7 @@ def choose_layer(
     seed: int = 0,
     unpack: Unpack | None = None,
     name: str | None = None,
-    progress: Progress = silent,
+    progress: Watched = None,
 ) -> LayerAdvice:
     """Which layer's features serve these labels best, and how many samples per class do.
 
@@ -92,6 +93,7 @@ def choose_layer(
     shots, draws   samples per class of nearest centers, and how often they are drawn
     memory         bytes of features to keep (1 GiB); beyond it the data are read in rounds, some layers each
     """
+    progress = callback(progress)
     return read_model(
         model, train, test, sites=sites, calls=calls, reduction=reduction, reading=reading, shots=shots, draws=draws,
         memory=memory, seed=seed, unpack=unpack, name=name, progress=progress,

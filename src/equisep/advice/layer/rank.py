@@ -14,7 +14,7 @@ from equisep.advice.layer.choose import DRAWS, SHOTS, ReadModel, paired, read_mo
 from equisep.advice.layer.records import ModelPair, RankAdvice
 from equisep.advice.paired_hits import told_apart
 from equisep.errors import DataError, InputError
-from equisep.progress import Progress, silent
+from equisep.progress import Progress, Watched, callback, watched
 from equisep.results import Note
 
 
@@ -28,6 +28,7 @@ class Candidate:
     test: Any = None
 
 
+@watched
 def rank_models(
     candidates: Sequence[Candidate],
     *,
@@ -36,7 +37,7 @@ def rank_models(
     memory: int | None = None,
     seed: int = 0,
     options: Mapping[str, Any] | None = None,
-    progress: Progress = silent,
+    progress: Watched = None,
 ) -> RankAdvice:
     """Several models on one data set, the best first; each at the layer that its training data chose.
 
@@ -46,6 +47,7 @@ def rank_models(
     Every two are compared on the same test samples: the difference of their accuracies with an interval, and whether it can be
     told from chance, over all pairs together. `options` are further ones of `choose_layer`.
     """
+    progress = callback(progress)
     names = [each.name for each in candidates]
     if len(names) < 2 or len(set(names)) < len(names):
         raise InputError(f"`rank` needs at least two models of different names; found {', '.join(names) or 'none'}.")

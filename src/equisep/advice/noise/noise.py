@@ -19,7 +19,7 @@ from equisep.measuring.measure import home_of, placed, plan_for, run_plan
 from equisep.measuring.notes import Notes
 from equisep.measuring.options import MEMORY, Options
 from equisep.measuring.plan import Plan
-from equisep.progress import Progress, silent
+from equisep.progress import Progress, Watched, callback, watched
 from equisep.results import Profile
 from equisep.taps import (
     Reduction,
@@ -39,6 +39,7 @@ SIGMAS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 DRAWS = 5
 
 
+@watched
 def weight_noise(
     model: nn.Module,
     train: Any,
@@ -55,7 +56,7 @@ def weight_noise(
     unpack: Unpack | None = None,
     device: str | torch.device | None = None,
     name: str | None = None,
-    progress: Progress = silent,
+    progress: Watched = None,
 ) -> NoiseAnswer:
     """Test accuracy, D and ρ when every weight tensor gets Gaussian noise of relative size σ, and which layer bears it least.
 
@@ -67,6 +68,7 @@ def weight_noise(
     size at which noise on all of them cost 10 points (the largest σ where none did). Weights are put back bit by bit, whatever
     happens. Intervals are over draws of the noise, for these samples. He & Su's Proposition 1 is about noise on D's ratios.
     """
+    progress = callback(progress)
     if not isinstance(model, nn.Module):
         raise InputError(f"`noise` needs a torch.nn.Module; found {type(model).__name__}.")
     refuse_scripted(model, asked="noise")

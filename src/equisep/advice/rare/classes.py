@@ -17,7 +17,7 @@ from equisep.compare import compare_network
 from equisep.errors import InputError
 from equisep.peeled.floor import floor_of
 from equisep.peeled.problem import Numbers, Problem, checked_list, checked_positive, checked_sizes, checked_weights
-from equisep.progress import Progress, silent
+from equisep.progress import Progress, Watched, callback, watched
 from equisep.results import Reading
 from equisep.training.class_weights import effective_number, inverse_frequency, logit_adjustment
 
@@ -25,6 +25,7 @@ ENERGIES = (1.0, 2.0, 5.0, 10.0, 20.0)  # E_W·E_H where no model says which
 MOST_GROUPS = 100  # distinct weights; beyond them a solution takes many seconds, and one energy alone is gone through
 
 
+@watched
 def rare_classes(
     counts: Numbers | None = None,
     *,
@@ -35,7 +36,7 @@ def rare_classes(
     energies: Numbers | None = None,
     classifier: str | None = None,
     reading: Reading = "eval",
-    progress: Progress = silent,
+    progress: Watched = None,
 ) -> RareClasses:
     """Which classes are told apart and which are lost, and the least loss weights at which every class has a margin.
 
@@ -45,6 +46,7 @@ def rare_classes(
     loss_weights   the factor on the loss of each class that is used now; the weights told replace it
     energies       E_W·E_H to go through, without a model; by default 1, 2, 5, 10, 20
     """
+    progress = callback(progress)
     if model is None:
         if counts is None or data is not None:
             raise InputError(

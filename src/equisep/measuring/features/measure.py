@@ -21,7 +21,7 @@ from equisep.measuring.notes import Notes
 from equisep.measuring.options import Options
 from equisep.measuring.plan import Plan, StoredLayers
 from equisep.measuring.probe import Probe
-from equisep.progress import Progress, silent
+from equisep.progress import Watched, callback, watched
 from equisep.results import Profile, reading_named
 from equisep.shapes import Shaped
 from equisep.taps import Reduction, ReductionLike
@@ -30,6 +30,7 @@ from equisep.taps import Reduction, ReductionLike
 _OF_MODELS = ("sites", "calls", "reduction", "reading", "classifier")
 
 
+@watched
 def measure_features(
     features: Any,
     labels: Any = None,
@@ -42,7 +43,7 @@ def measure_features(
     class_names: Sequence[str] | None = None,
     device: str | torch.device | None = None,
     name: str | None = None,
-    progress: Progress = silent,
+    progress: Watched = None,
     **options: Any,
 ) -> Profile:
     """Measure how stored features separate their classes, layer by layer: the profile of `measure`, without the network.
@@ -63,6 +64,7 @@ def measure_features(
     All further options are those of `measure` (metrics, classes, weighting, intervals, memory, whole, seed, …). Features are
     read twice, in blocks, where they do not fit `memory`: what is held beside is O(K·d) per layer.
     """
+    progress = callback(progress)
     stored = _one_split(_opened(features, labels, what="training"), split)
     other = stored.test
     if test is not None:

@@ -18,7 +18,7 @@ from equisep.measuring.notes import Notes
 from equisep.measuring.options import Options
 from equisep.measuring.plan import Plan
 from equisep.measuring.reading import read
-from equisep.progress import Progress, silent
+from equisep.progress import Progress, Watched, callback, watched
 from equisep.results import Note, Reading, reading_named
 from equisep.taps import (
     Reduction,
@@ -42,6 +42,7 @@ class WrittenFeatures:
     notes: tuple[Note, ...]
 
 
+@watched
 def write_features(
     model: nn.Module,
     train: Any,
@@ -57,7 +58,7 @@ def write_features(
     name: str | None = None,
     whole: bool = True,
     data: dict[str, Any] | None = None,
-    progress: Progress = silent,
+    progress: Watched = None,
 ) -> WrittenFeatures:
     """Write the features of every layer of a model to the folder `out`, which `measure_features` reads.
 
@@ -66,6 +67,7 @@ def write_features(
     called, and whether these are all samples there are (`whole`). The arguments are those of `measure`; `data` is a record of
     the samples.
     """
+    progress = callback(progress)
     refuse_scripted(model, asked="write_features")
     refuse_uninitialized(model, asked="write_features")
     how = None if isinstance(reduction, str) and reduction == "auto" else Reduction.of(reduction)

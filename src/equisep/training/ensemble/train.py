@@ -14,7 +14,7 @@ from equisep.devices import usable_device
 from equisep.errors import InputError
 from equisep.files import encode
 from equisep.models import Fnn
-from equisep.progress import Progress, silent
+from equisep.progress import Watched, callback, watched
 from equisep.results.readings import BY_BATCH
 from equisep.training.captured import replays
 from equisep.training.ensemble.chunks import Limits, Task, train_in_chunks
@@ -26,6 +26,7 @@ from equisep.training.ensemble.stack import Weights
 from equisep.training.ensemble.store import ChunkStore, checksum
 
 
+@watched
 def train_ensemble(
     members: Sequence[Member],
     x: Tensor,
@@ -49,7 +50,7 @@ def train_ensemble(
     chunk: int | None = None,
     workers: int | None = None,
     store: str | Path | None = None,
-    progress: Progress = silent,
+    progress: Watched = None,
 ) -> Ensemble:
     """Train every member as `train` would train it alone, all of them at once; others matter by rounding only.
 
@@ -70,6 +71,7 @@ def train_ensemble(
     workers      on a CPU, how many threads train a part of the members each; by default torch's number of threads.
     store        a folder where finished chunks are kept; the same call takes them from there and trains the rest.
     """
+    progress = callback(progress)
     task = _checked_task(
         members,
         x,
