@@ -75,14 +75,16 @@ def depth(facts: Facts) -> Iterator[Finding]:
         return
     behind = [site.index for site in facts.sites if site.index > cut.index]
     work = sum(facts.shares.get(index, 0.0) for index in behind)
-    share = f", which do {100 * work:.0f} % of the work (the fall of ln D on training data)" if facts.shares else ""
+    share = f"do {100 * work:.0f} % of the work (the fall of ln D on training data) and " if facts.shares else ""
+    gain = 100 * ((facts.accuracy_test or 0.0) - (cut.ncc_test or 0.0))
+    gained = f"gain {gain:.2g} points on test samples" if gain > 0 else "gain nothing on test samples"
     deep = spare >= SPARE_SHARE * facts.last.index
     said = "The network is deeper than these data need" if deep else f"The last {spare} {facts.each}s could be cut"
     yield made(
         "too-deep" if deep else "cut",
-        f"{said}: cut after {facts.each} {cut.index} of {facts.last.index} and read by nearest class means it gets "
-        f"{percent(cut.ncc_test)} % of {facts.n_test:,} test samples, whole {percent(facts.accuracy_test)} %, without "
-        f"{facts.spans(behind)}{share}.",
+        f"{said}: nearest class means after {facts.each} {cut.index} of {facts.last.index} get {percent(cut.ncc_test)} % of "
+        f"{facts.n_test:,} test samples right, the whole network {percent(facts.accuracy_test)} %. "
+        f"{facts.spans(behind).capitalize()} {share}{gained}.",
         rule="depth",
         confidence="sure" if facts.n_test >= SURE else "likely",
         numbers={
