@@ -19,6 +19,7 @@ from equisep._version import __version__
 COMMANDS = {
     "demo": "Start here: train a small network, measure it, show its law.",
     "measure": "Measure how a model of yours separates its classes.",
+    "merge": "Make one profile of the shards of a measurement.",
     "explain": "Say in words what a saved profile means.",
     "report": "Write a page (HTML) about saved profiles or a training.",
     "features": "Write the features of every layer to files, to measure them later.",

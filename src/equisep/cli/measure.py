@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,11 +23,12 @@ from equisep.cli.console import (
     say,
     usable_file,
 )
-from equisep.cli.data import DataFlags, measured_data
+from equisep.cli.data import DataFlags, MeasuredData, measured_data
 from equisep.cli.options import (
     OUTPUT,
     PICTURES,
     READ,
+    SHARDS,
     STATISTICS,
     BatchSize,
     Channels,
@@ -59,7 +60,14 @@ from equisep.cli.options import (
 from equisep.cli.stored import refuse_with_features, stored_profile
 from equisep.errors import EquisepError, InputError
 from equisep.files import encode
+from equisep.progress import Progress
 from equisep.results import Note, Profile
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from equisep.data.shard import Shard
+    from equisep.measuring.distributed.shards import ShardTask
 
 
 def _option(flag: str, panel: str, help: str, *, default: str | None = None, **more: Any) -> Any:
@@ -144,6 +152,18 @@ def measure(
         ),
     ] = 0,
     device: Device = None,
+    shard: Annotated[
+        str | None,
+        _option(
+            "--shard",
+            SHARDS,
+            "Read one of N shards of the data, such as 3/64, and write its part to --out (.npz) for `equisep merge`.",
+        ),
+    ] = None,
+    means: Annotated[
+        Path | None,
+        _option("--means", SHARDS, "The second round: what `equisep merge` made of the parts of the first."),
+    ] = None,
     out_file: Annotated[Path | None, _option("--out", OUTPUT, "Save the profile as JSON here.")] = None,
     plot: Annotated[Path | None, _option("--plot", OUTPUT, "Draw the law here (PNG, SVG or PDF).")] = None,
     json: Json = False,
@@ -160,13 +180,14 @@ def measure(
     from equisep.devices import usable_device
     from equisep.measuring import measure as measure_model
     from equisep.measuring import subsamples as subsampled
+    from equisep.measuring.distributed.shards import ShardTask
     from equisep.measuring.notes import Notes
     from equisep.models import loaded_model, loading_words
     from equisep.report.subsamples import render_subsamples, subsample_record
 
     if device is not None:
         usable_device(device, asked="--device")
-    usable_file(out_file, flag="--out", endings=(".json",))
+    part = _asked_shard(shard, means, out_file, alone=plot is None and not json and subsamples is None)
     usable_file(plot, flag="--plot", endings=PICTURES)
     options: dict[str, Any] = {
         "sites": asked_sites(sites) if sites else None,
@@ -187,7 +208,13 @@ def measure(
     given = {name: value for name, value in options.items() if value is not None}
     if features is not None:
         refuse_with_features(
-            given, model=model, data=data, checkpoint=checkpoint, subsamples=subsamples, per_class=per_class
+            given,
+            model=model,
+            data=data,
+            checkpoint=checkpoint,
+            subsamples=subsamples,
+            per_class=per_class,
+            shard=shard,
         )
         with _rescued(out_file, quiet=quiet), progress_bars(quiet=quiet) as progress:
             profile = stored_profile(features, labels, split, given, progress=progress)
@@ -215,13 +242,20 @@ def measure(
                 parts = subsampled(loaded.model, source.train, sizes, **_of_parts(given), progress=progress)
             print_json([subsample_record(part) for part in parts]) if json else out.print(render_subsamples(parts))
             return
+        record = {**source.record, **flags.asked()}
+        settings = {"data": record, "model": model, "checkpoint": checkpoint and str(checkpoint)}
+        before, after = (*loaded.notes, *source.notes), _split_notes(split)
+        if part is not None and out_file is not None:
+            task = ShardTask(part, out_file, means, data=record, settings=settings, notes=(before, after))
+            _write_shard(loaded.model, source, task, given, progress)
+            return
         with _rescued(out_file, quiet=quiet), redirect_stdout(sys.stderr):
             profile = measure_model(loaded.model, source.train, source.test, **given, progress=progress)
-    record = {**source.record, **flags.asked()}
-    settings = {**profile.settings, "data": record, "model": model, "checkpoint": checkpoint and str(checkpoint)}
-    notes = Notes((*loaded.notes, *source.notes, *profile.notes, *_split_notes(split)))
+    notes = Notes((*before, *profile.notes, *after))
     made_by = {**profile.provenance, **command_record()}
-    profile = replace(profile, settings=encode(settings), notes=notes.ranked(), provenance=made_by)
+    profile = replace(
+        profile, settings=encode({**profile.settings, **settings}), notes=notes.ranked(), provenance=made_by
+    )
     _show(profile, out_file=out_file, plot=plot, json=json, quiet=quiet)
 
 
@@ -237,7 +271,36 @@ def _show(profile: Profile, *, out_file: Path | None, plot: Path | None, json: b
     if json:
         print_json(profile.to_dict())
         return
-    out.print(render_findings(profile.findings), "", _in_options(profile), sep="\n")
+    out.print(render_findings(profile.findings), "", with_flags(profile), sep="\n")
+
+
+def _asked_shard(shard: str | None, means: Path | None, out_file: Path | None, *, alone: bool) -> Shard | None:
+    """The shard that was asked for, which leaves a part in a file and nothing else; `alone`: nothing else was asked for."""
+    from equisep.data.shard import Shard
+
+    usable_file(out_file, flag="--out", endings=(".json",) if shard is None else (".npz",))
+    if shard is None:
+        if means is not None:
+            raise InputError("`--means` is for the second round of a shard. Name the shard with `--shard` as well.")
+        return None
+    if out_file is None or not alone:
+        asked = "no `--out`" if out_file is None else "a plot, `--json` or `--subsamples`"
+        raise InputError(
+            f"A shard leaves its part in a file: `--shard {shard}` takes `--out part.npz` alone; found {asked}."
+        )
+    return Shard.of(shard)
+
+
+def _write_shard(
+    model: nn.Module, source: MeasuredData, task: ShardTask, given: dict[str, Any], progress: Progress
+) -> None:
+    """Read one shard, write its part, and say where it is."""
+    from equisep.measuring.distributed.shards import measure_shard
+
+    with redirect_stdout(sys.stderr):
+        measure_shard(model, source.train, source.test, task=task, **given, progress=progress)
+    which = "first" if task.means is None else "second"
+    out.print(f"shard {task.shard}, {which} round: {task.out}", markup=False, highlight=False)
 
 
 def _of_parts(given: dict[str, Any]) -> dict[str, Any]:
@@ -250,7 +313,7 @@ def _of_parts(given: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if name not in dropped}
 
 
-def _in_options(profile: Profile) -> Profile:
+def with_flags(profile: Profile) -> Profile:
     """The profile as this command shows it: its Notes speak of options."""
     flags = {**options_of(measure), "readings": "--reading"}
     return replace(profile, notes=tuple(replace(note, text=in_options(note.text, flags)) for note in profile.notes))

@@ -13,6 +13,7 @@ from equisep.results import former_reading
 
 PICTURES = (".png", ".svg", ".pdf")
 MODEL, DATA, READ, STATISTICS, OUTPUT = "Model", "Data", "What is read", "Statistics", "Output"  # panels of the help
+SHARDS = "Shards: one measurement by many jobs"
 
 _READING = (
     "How BatchNorm reads: eval (running statistics), mixed (those of class-mixed batches) or drawn (those of batches in the "

@@ -20,7 +20,7 @@ from equisep.errors import InputError, ModelError, SiteError, did_you_mean
 from equisep.labels import check_range
 from equisep.measuring.forward import Calling, run_model
 from equisep.measuring.probe import check_finite
-from equisep.measuring.reading import checked_mixing
+from equisep.measuring.reading import checked_mixing, in_company
 from equisep.measuring.scores import ScoreSums
 from equisep.progress import Progress, silent
 from equisep.results import Note, Reading, reading_named
@@ -122,7 +122,8 @@ def read_classifier(
                 state.add(_checked_scores(model, output, own, where=where), own.cpu(), where=where)
                 seen.append(own.cpu())
                 progress(f"reading the {what} data", index + 1, feed.batches)
-    checked_mixing(model, reading, feed, seen)
+    if in_company(model, reading, feed):
+        checked_mixing(reading, feed, seen)
     state.flush(where=where)
     return state.finished((*feed.notes.values(), *notes, *wrapper_notes(model)))
 

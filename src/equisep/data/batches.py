@@ -55,7 +55,8 @@ class Batches:
         self._drawn = None if drawn is None else _order_of(n, drawn)
         mixed = torch.from_numpy(permutation(n, seed=seed, use=ORDER))
         self._index = (mixed if order == "mixed" else torch.arange(n, device="cpu")).to(self.x.device)
-        self._starts = batch_starts(n, batch_size)
+        self.starts = batch_starts(n, batch_size)  # the number of the first sample of each batch, in the order read
+        self._stops = [*self.starts[1:], n]
 
     @property
     def mixes(self) -> bool:
@@ -71,11 +72,17 @@ class Batches:
         other.order, other._index = "drawn", index.to(self.x.device)
         return other
 
+    def only(self, batches: slice) -> Batches:
+        """Some of the batches, as they are: their `starts` stay those in the whole."""
+        other = copy(self)
+        other.starts, other._stops = self.starts[batches], self._stops[batches]
+        return other
+
     def __len__(self) -> int:
-        return len(self._starts)
+        return len(self.starts)
 
     def __iter__(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        for start, stop in zip(self._starts, [*self._starts[1:], len(self._index)], strict=True):
+        for start, stop in zip(self.starts, self._stops, strict=True):
             index = self._index[start:stop]
             yield self.x[index], self.y[index]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,17 @@ from equisep.data.dataset import class_names_of
 from equisep.data.inputs import Inputs, without_labels
 from equisep.data.loaders import loader_of
 from equisep.data.mixing import Mixing, class_mixing
-from equisep.data.ordered import OWN_BATCH, MappedBatches, MixedLoader, Ordered, in_drawn_order, permutes
+from equisep.data.ordered import (
+    OWN_BATCH,
+    Dealable,
+    MappedBatches,
+    MixedLoader,
+    Ordered,
+    in_drawn_order,
+    permutes,
+    shuffles,
+)
+from equisep.data.shard import Numbering, Shard
 from equisep.errors import DataError, EquisepError, InputError, LabelError
 from equisep.labels import as_tensor, class_indices
 from equisep.results import Note, Reading
@@ -48,8 +59,9 @@ class Feed:
         dtype: torch.dtype | None,
         unpack: Unpack | None = None,
         reading: Reading = "eval",
+        shard: Shard | None = None,
     ) -> None:
-        self.what = what
+        self.what, self.shard = what, shard
         if unpack is not None and not callable(unpack):
             raise InputError(f"`unpack` should be a function of a batch; found {type(unpack).__name__}.")
         data, told = loader_of(data, what=what)
@@ -68,17 +80,38 @@ class Feed:
         self.batch_sizes: set[int] = set()
         self._device, self._dtype = device, dtype
         self._begun: Iterator[Any] | None = None
+        self.numbering = Numbering()
+        self.first_number = 0  # of the samples of the batch under way, in the whole data
+        self.passed_over = 0  # batches at the beginning that were read before, by a process that was stopped
+        if shard is not None and (shuffles(self.source) or not self.again):
+            how = "shuffles anew in every process" if self.again else "can be read only once"
+            raise DataError(
+                f"Shards are parts of one order of the samples, and the {what} loader {how}. Pass a loader with "
+                "`shuffle=False`, a data set, or a pair (X, Y), which are put into one order."
+            )
 
     @property
     def batches(self) -> int | None:
-        """How many batches there are, where the source tells."""
+        """How many batches there are to read, where the source tells."""
         try:
-            return len(self.source) if isinstance(self.source, Sized) else None
+            total = len(self.source) if isinstance(self.source, Sized) else None
         except TypeError:  # a loader over an iterable data set has the method, and refuses
             return None
+        if total is None or self.shard is None:
+            return total
+        return len(range(self.shard.index, total, self.shard.count))
 
     def first(self) -> tuple[Inputs, Int[Tensor, " b"]]:
-        """The first batch that holds samples; the next reading begins with it, so that nothing is read in vain."""
+        """The first batch that holds samples; the next reading begins with it, so that nothing is read in vain.
+
+        Of a shard it is the first batch of the whole data: every shard looks at the same samples to plan by.
+        """
+        if self.shard is not None:
+            sizes, first = set(self.batch_sizes), next(self._checked(self._fetched(self.source)), None)
+            self.batch_sizes = sizes
+            if first is None:
+                raise self.nothing()
+            return first
         live, held = self._fetched(self.source), []
 
         def watched() -> Iterator[Any]:
@@ -93,7 +126,16 @@ class Feed:
 
     def __iter__(self) -> Iterator[tuple[Inputs, Int[Tensor, " b"]]]:
         begun, self._begun = self._begun, None
-        yield from self._checked(self._fetched(self.source) if begun is None else begun)
+        if self.shard is None:
+            yield from self._checked(self._fetched(self.source) if begun is None else begun, skip=self.passed_over)
+            return
+        mine = slice(self.shard.index + self.passed_over * self.shard.count, None, self.shard.count)
+        if isinstance(self.source, Dealable):
+            part = self.source.only(mine)
+            assert isinstance(part, Dealable)
+            yield from self._checked(self._fetched(part), starts=part.starts)
+        else:  # what a loader has before it must be fetched to be passed over
+            yield from self._checked(self._fetched(self.source), mine=mine)
 
     def restart(self) -> None:
         """Begin the next reading anew, as the one after it will, so that a shuffling loader repeats itself."""
@@ -134,7 +176,17 @@ class Feed:
                 ) from error
             yield batch
 
-    def _checked(self, batches: Iterable[Any]) -> Iterator[tuple[Inputs, Int[Tensor, " b"]]]:
+    def _checked(
+        self,
+        batches: Iterable[Any],
+        *,
+        skip: int = 0,
+        starts: Sequence[int] | None = None,
+        mine: slice | None = None,
+    ) -> Iterator[tuple[Inputs, Int[Tensor, " b"]]]:
+        """Batches as inputs and labels: all after the first `skip`, or those of `mine`; `starts` are their first numbers."""
+        seen, how = 0, self.numbering  # samples so far
+        wanted = range(skip, sys.maxsize) if mine is None else range(mine.start, sys.maxsize, mine.step)
         for index, batch in enumerate(batches):
             whose = f"Batch {index} of the {self.what} data"
             x, target = self._pair(batch, whose=whose)
@@ -150,7 +202,11 @@ class Feed:
             if main.ndim == 0 or len(main) != len(labels):
                 held = f"{len(main) if main.ndim else 1} samples and {len(labels)} labels"
                 raise DataError(f"{whose} holds {held}. Each sample needs one label.")
-            if len(labels):
+            if how.own is not None and seen + len(labels) > how.own:  # what follows are repeats
+                x, labels = x.head(max(0, how.own - seen)), labels[: max(0, how.own - seen)]
+            self.first_number = how.first + how.step * seen if starts is None else starts[index]
+            seen += len(labels)
+            if len(labels) and index in wanted:
                 self.batch_sizes.add(len(labels))
                 yield x.changed(self._placed), labels.to(self._device)
 

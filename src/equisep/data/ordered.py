@@ -30,16 +30,33 @@ class Ordered(Protocol):
         """The same in the order drawn."""
 
 
+@runtime_checkable
+class Dealable(Protocol):
+    """Batches of ours that are there one by one, so that some of them can be read without the others."""
+
+    @property
+    def starts(self) -> list[int]:
+        """The number of the first sample of each batch, in the order read."""
+
+    def only(self, batches: slice) -> Iterable[Any]:
+        """Some of the batches, as they are."""
+
+
 def in_drawn_order(source: Iterable[Any], *, what: str) -> Iterable[Any]:
     """The source in the order in which its samples were drawn; a loader that shuffles anew every time has none."""
     if isinstance(source, Ordered):
         return source.in_drawn_order()
-    if any(isinstance(sampler, (*PERMUTING, WeightedRandomSampler)) for sampler in _samplers(source)):
+    if shuffles(source):
         raise DataError(
             f"`drawn` reads samples in the order in which they were drawn, and the {what} loader shuffles them anew at every "
             "reading: their order is not known. Pass a loader with `shuffle=False`, or a pair (X, Y), or read `mixed`."
         )
     return source
+
+
+def shuffles(source: Iterable[Any]) -> bool:
+    """Whether a torch loader draws its samples anew at every reading: no two processes need read it in one order."""
+    return any(isinstance(sampler, (*PERMUTING, WeightedRandomSampler)) for sampler in _samplers(source))
 
 
 def permutes(source: Iterable[Any]) -> bool:
@@ -75,6 +92,15 @@ class MappedBatches:
     def in_drawn_order(self) -> MappedBatches:
         """The same rows in the order given."""
         return MappedBatches(self.inputs, self.y, self.order.in_drawn_order())
+
+    @property
+    def starts(self) -> list[int]:
+        """The number of the first sample of each batch, in the order read."""
+        return self.order.starts
+
+    def only(self, batches: slice) -> MappedBatches:
+        """Some of the batches, as they are."""
+        return MappedBatches(self.inputs, self.y, self.order.only(batches))
 
     def __len__(self) -> int:
         return len(self.order)
@@ -116,6 +142,15 @@ class MixedLoader:
     def in_drawn_order(self) -> MixedLoader:
         """The same samples in the order of the data set."""
         return MixedLoader(self.dataset, self._order.in_drawn_order())
+
+    @property
+    def starts(self) -> list[int]:
+        """The number of the first sample of each batch, in the order read."""
+        return self._order.starts
+
+    def only(self, batches: slice) -> MixedLoader:
+        """Some of the batches, as they are."""
+        return MixedLoader(self.dataset, self._order.only(batches))
 
     def __len__(self) -> int:
         return len(self.loader)

@@ -160,6 +160,17 @@ class TokenBatches:
         other._positions = self._positions.in_drawn_order()
         return other
 
+    @property
+    def starts(self) -> list[int]:
+        """The number of the first sentence of each batch, in the order read."""
+        return self._positions.starts
+
+    def only(self, batches: slice) -> TokenBatches:
+        """Some of the batches, as they are."""
+        other = copy(self)
+        other._positions = self._positions.only(batches)
+        return other
+
     def __len__(self) -> int:
         return len(self._positions)
 

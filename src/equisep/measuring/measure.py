@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numbers
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -13,36 +12,32 @@ import torch
 from torch import nn
 
 from equisep.data.feed import Feed, Unpack
+from equisep.data.shard import Shard
 from equisep.devices import provenance, tf32_allowed, usable_device
 from equisep.errors import EquisepError, InputError
 from equisep.labels import check_range
+from equisep.measuring.distributed.together import ALONE, Together
 from equisep.measuring.forward import exact_arithmetic
 from equisep.measuring.notes import Notes, note_tf32
-from equisep.measuring.options import MEMORY, METRICS, Intervals, Options
+from equisep.measuring.options import Intervals, Options
 from equisep.measuring.passes import test_passes, training_passes
 from equisep.measuring.plan import Plan
 from equisep.measuring.probe import check_batch, probe, reduction_for
 from equisep.measuring.profile import profile_of
 from equisep.measuring.readings import check_repeatable, distinct_readings, with_other_readings
-from equisep.progress import Progress, Watched, callback, silent, watched
-from equisep.results import Profile, Reading, reading_named
-from equisep.results.readings import readings_named
+from equisep.measuring.request import Feeds, Request
+from equisep.progress import Progress, Watched, silent, watched
+from equisep.results import Note, Profile, Reading
 from equisep.separation import Center, Normalization, Weighting
 from equisep.separation.centers import PERFECT
 from equisep.taps import (
-    GRAINS,
     Calls,
     Reduction,
     ReductionLike,
     Sites,
-    choose,
-    inner,
     random_state_kept,
     reading_mode,
-    refuse_scripted,
-    refuse_uninitialized,
     site_modules,
-    site_record,
     wrapper_notes,
 )
 
@@ -122,92 +117,82 @@ def measure(
     The model, its buffers, gradients and flags, and all random states are afterwards exactly as they were, apart from what
     its own forward pass writes in `eval` (a counter of calls, say).
     """
-    progress = callback(progress)
-    if not isinstance(model, nn.Module):
-        raise InputError(f"`measure` needs a torch.nn.Module; found {type(model).__name__}.")
-    if name is not None and not isinstance(name, str):
-        raise InputError(f"`name` is what the profile calls the model; found {name!r}.")
-    refuse_scripted(model, asked="measure")
-    refuse_uninitialized(model, asked="measure")
-    names = (reading_named(reading, mode=mode),) if readings is None else readings_named(readings)
-    how = None if isinstance(reduction, str) and reduction == "auto" else Reduction.of(reduction)
-    options = Options(
-        sites=site_record(sites),
-        calls=calls,
-        reduction="auto" if how is None else how.name,
-        reading=names[0],
-        metrics=metric_names(metrics),
-        classes=plain_number(classes),
-        classifier=classifier,
-        weighting=weighting,
-        center=center,
-        normalization=normalization,
-        tol=tol,
-        epsilon=epsilon,
-        intervals=intervals,
-        resamples=plain_number(resamples),
-        level=level,
-        whole=True if whole is None else whole,
-        coordinates=plain_number(coordinates),
-        seed=plain_number(seed),
-        memory=MEMORY if memory is None else plain_number(memory),
-    )
-    if not (isinstance(sites, str) and sites in GRAINS):
-        choose(model, sites)  # refuse wrong sites before any work
+    request = Request.of(dict(locals()))  # the arguments, by name
     with placed(model, device), random_state_kept(train, test):
-        where, dtype = home_of(model)
-
-        def fed(name: Reading) -> tuple[Feed, Feed | None]:
-            made = [
-                Feed(data, what=what, device=where, dtype=dtype, unpack=unpack, reading=name)
-                for data, what in ((train, "training"), (test, "test"))
-                if data is not None or what == "training"
-            ]
-            return made[0], made[1] if len(made) > 1 else None
-
-        feed, feed_test = fed(names[0])
-        taken = distinct_readings(model, names, feed)
-        feeds = {other: fed(other) for other in names}  # refuses data without an order before any work
-        check_repeatable(taken, (feed, feed_test))
-        notes = Notes()
-        plan = plan_for(model, feed, feed_test, sites, how, options, notes)
-        known = known_class_names(class_names, feed, plan.probe.classes)
-        title = name or type(inner(model)).__name__
-        profile, failure = run_plan(
-            plan, feed, feed_test, name=title, class_names=known, notes=notes, progress=progress
-        )
-
-        def another(which: Reading) -> tuple[Profile, EquisepError | None]:
-            further = replace(plan, options=replace(plan.options, reading=which, coordinates=0))
-            for each in feeds[which]:
-                if each is not None:
-                    with random_state_kept(each.source):
-                        each.first()  # which tells the size of its batches
-            return run_plan(
-                further, *feeds[which], name=title, class_names=known, notes=Notes(plan.probe.notes),
-                progress=lambda what, done, total: progress(f"{which}: {what}", done, total),
-            )  # fmt: skip
-
-        if failure is None and len(names) > 1:
-            profile, failure = with_other_readings(profile, names, taken, another)
+        profile, failure = measured(request)
     if failure is not None:
         failure.profile = profile
         raise failure
     return profile
 
 
-def metric_names(metrics: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The metrics that were asked for, all by default."""
-    if metrics is None:
-        return METRICS
-    if not isinstance(metrics, str | list | tuple):
-        raise InputError(f"`metrics` takes names among {', '.join(METRICS)}; found {metrics!r}.")
-    return (metrics,) if isinstance(metrics, str) else tuple(metrics)
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A request once the first samples were seen: the data and the plan of every reading.
+
+    `taken` has for each reading the one whose numbers it has; `notes` is what needs care so far.
+    """
+
+    request: Request
+    plan: Plan
+    feeds: dict[Reading, Feeds]
+    taken: dict[Reading, Reading]
+    class_names: tuple[str, ...] | None
+    notes: Notes
+
+    def plan_of(self, reading: Reading) -> Plan:
+        """The plan of one reading: all but the first go without the picture."""
+        if reading == self.request.readings[0]:
+            return self.plan
+        return replace(self.plan, options=replace(self.plan.options, reading=reading, coordinates=0))
+
+    def notes_of(self, reading: Reading) -> Notes:
+        """Where the notes of one reading are gathered."""
+        return self.notes if reading == self.request.readings[0] else Notes(self.plan.probe.notes)
 
 
-def plain_number(value: Any) -> Any:
-    """Whole numbers of numpy as Python's own."""
-    return int(value) if isinstance(value, numbers.Integral) and value is not True and value is not False else value
+def opened(request: Request, *, shard: Shard | None = None, together: Together = ALONE) -> Opening:
+    """Look at the first samples; wrong data and a wrong model are refused here."""
+    where, dtype = home_of(request.model)
+    names, notes = request.readings, Notes()
+    # refuses data without an order before any work
+    feeds = {each: request.feeds(each, device=where, dtype=dtype, shard=shard) for each in names}
+    feed, feed_test = feeds[names[0]]
+    taken = distinct_readings(request.model, names, feed)
+    check_repeatable(taken, (feed, feed_test))
+    plan = plan_for(
+        request.model, feed, feed_test, request.sites, request.reduction, request.options, notes, together=together
+    )
+    known = known_class_names(request.class_names, feed, plan.probe.classes)
+    return Opening(request, plan, feeds, taken, known, notes)
+
+
+def measured(request: Request) -> tuple[Profile, EquisepError | None]:
+    """The profile that was asked for; an error in the test data comes back beside what the training data gave."""
+    opening = opened(request)
+    names, progress = request.readings, request.progress
+
+    def run(which: Reading) -> tuple[Profile, EquisepError | None]:
+        if which != names[0]:
+            for each in opening.feeds[which]:
+                if each is not None:
+                    with random_state_kept(each.source):
+                        each.first()  # which tells the size of its batches
+        return run_plan(
+            opening.plan_of(which),
+            *opening.feeds[which],
+            name=request.title,
+            class_names=opening.class_names,
+            notes=opening.notes_of(which),
+            progress=progress
+            if which == names[0]
+            else lambda what, done, total: progress(f"{which}: {what}", done, total),
+        )
+
+    profile, failure = run(names[0])
+    if failure is None and len(names) > 1:
+        profile, failure = with_other_readings(profile, names, opening.taken, run)
+    return profile, failure
 
 
 def known_class_names(names: Sequence[str] | None, feed: Feed, classes: int) -> tuple[str, ...] | None:
@@ -228,6 +213,8 @@ def plan_for(
     reduction: Reduction | None,
     options: Options,
     notes: Notes,
+    *,
+    together: Together = ALONE,
 ) -> Plan:
     """What is to be measured, from the first samples; a wrong label in the test data is found before any reading."""
     with random_state_kept(feed.source):  # a reading that begins anew then shuffles alike
@@ -243,7 +230,7 @@ def plan_for(
         with random_state_kept(feed_test.source):
             _, first = feed_test.first()
         check_range(first, seen.classes, owner=seen.owner, where="the first batch of the test data")
-    return Plan(model, seen, reduction, options)
+    return Plan(model, seen, reduction, options, together=together)
 
 
 def run_plan(
@@ -260,24 +247,37 @@ def run_plan(
 
     One plan serves as often as the model is read: its weights are those of now.
     """
-    where, dtype = home_of(plan.model)
-    plan = replace(plan, layer=_classifier(plan.model, plan.probe.classifier, plan.options))
+    plan = with_layer(plan)
     profile, failure = _statistics(plan, feed, feed_test, name, class_names, notes, progress)
     feeds = [each for each in (feed, feed_test) if each is not None]
     notes.extend(note for each in feeds for note in each.notes.values())
-    notes.extend(wrapper_notes(plan.model))
-    note_tf32(notes, plan.model, where, dtype)
-    sizes = {
-        f"batch_sizes{end}": sorted(each.batch_sizes, reverse=True)
-        for each, end in zip(feeds, ("", "_test"), strict=False)
-    }
-    profile = replace(
-        profile,
-        settings={**profile.settings, **sizes},
-        provenance={**provenance(where, dtype), "tf32": tf32_allowed(where)},
-        notes=notes.ranked(),
-    )
-    return profile, failure
+    notes.extend(model_notes(plan.model))
+    return signed(profile, [each.batch_sizes for each in feeds], provenance_of(plan.model), notes), failure
+
+
+def model_notes(model: nn.Module) -> tuple[Note, ...]:
+    """What needs care about the model itself: compiled code, and products that a GPU shortens."""
+    notes = Notes(wrapper_notes(model))
+    note_tf32(notes, model, *home_of(model))
+    return notes.ranked()
+
+
+def provenance_of(model: nn.Module) -> dict[str, Any]:
+    """Versions, device and number type of a measurement."""
+    where, dtype = home_of(model)
+    return {**provenance(where, dtype), "tf32": tf32_allowed(where)}
+
+
+def signed(profile: Profile, batch_sizes: Sequence[Iterable[int]], made_by: Mapping[str, Any], notes: Notes) -> Profile:
+    """The profile with the sizes of its batches, training data first, what it was computed with, and its notes."""
+    ends = ("", "_test")
+    sizes = {f"batch_sizes{end}": sorted(set(each), reverse=True) for each, end in zip(batch_sizes, ends, strict=False)}
+    return replace(profile, settings={**profile.settings, **sizes}, provenance=dict(made_by), notes=notes.ranked())
+
+
+def with_layer(plan: Plan) -> Plan:
+    """The plan with its classifier as it is now."""
+    return replace(plan, layer=_classifier(plan.model, plan.probe.classifier, plan.options))
 
 
 def _classifier(model: nn.Module, name: str | None, options: Options) -> nn.Linear | None:

@@ -62,6 +62,7 @@ class Memory(Generic[R]):
         self.held, self.later = set(held), set(later)
         self.used = 0.0
         self.labels: list[Tensor] = []
+        self.assigned: list[Assignments] = []  # of every batch, where they are a part of the data
         self.samples = 0  # of the batches before the one under way
         self._kept: dict[int, _Kept] = {index: _Kept() for index in held}
 
@@ -81,6 +82,7 @@ class Memory(Generic[R]):
             samples = 0 if sum(states) <= budget else float("inf")
         else:
             samples = batches * max(self.feed.batch_sizes, default=1)  # as the probe saw it
+        samples = plan.together.most(float(samples))  # all processes divide the sites alike
         features = [samples * plan.bytes_at(index) for index in sites]
         for cut in range(len(sites)):
             if sum(features[cut:]) <= budget - sum(states[:cut]):
@@ -99,7 +101,9 @@ class Memory(Generic[R]):
         """A batch begins."""
         self.samples += len(self.labels[-1]) if self.labels else 0
         self.labels.append(labels)
-        self.rows = assignments(self.plan, labels, first=self.samples)
+        self.rows = assignments(self.plan, labels, self.feed)
+        if self.plan.together.partial:
+            self.assigned.append(self.rows)
 
     def take(self, index: int, rows: Rows) -> None:
         """Keep what a site gave, or add it up."""
@@ -115,17 +119,20 @@ class Memory(Generic[R]):
         elif index in self.summed:
             self.summed[index].first([rows.features], self.rows.of_rows(rows.owners))
 
+    def sum_up(self, index: int) -> None:
+        """A site that is kept is summed from now on."""
+        self.held.discard(index)
+        site = self.summed[index] = self.make(index)
+        parts, rows = self._pop(index)
+        if parts:
+            site.first(parts, rows)
+
     def _let_go(self, index: int) -> None:
         """Make room: the first site that is kept is summed from now on, or where it cannot be, the last one waits."""
         if not self.feed.again:
             raise read_once(self.feed, self.plan)
         if not self.keeps_only:
-            chosen = min(self.held)
-            self.held.discard(chosen)
-            site = self.summed[chosen] = self.make(chosen)
-            parts, rows = self._pop(chosen)
-            if parts:
-                site.first(parts, rows)
+            self.sum_up(min(self.held))
             return
         chosen = max(self.held)
         if self.plan.reduction.components is None or len(self.held) == 1:
@@ -167,8 +174,12 @@ class Memory(Generic[R]):
         kept = self._kept.pop(index)
         self.used -= sum(map(bytes_of, kept.parts))
         parts = _joined(kept.parts)
-        labels = torch.cat(self.labels)
-        rows = assignments(self.plan, labels, first=0)
+        if self.assigned:
+            rows = Assignments.joined(self.assigned)
+        elif self.labels:
+            rows = assignments(self.plan, torch.cat(self.labels))
+        else:
+            return parts, Assignments(torch.zeros(0, dtype=torch.int64, device="cpu"))
         if kept.owners:
             return parts, rows.of_rows(torch.cat(kept.owners))
         return parts, rows.part(
@@ -176,11 +187,13 @@ class Memory(Generic[R]):
         )  # the batch under way may not have reached this site yet
 
 
-def assignments(plan: Plan, labels: Int[Tensor, " b"], *, first: int) -> Assignments:
-    """Folds and random classes of samples by their numbers."""
+def assignments(plan: Plan, labels: Int[Tensor, " b"], feed: Feed | None = None) -> Assignments:
+    """Folds and random classes of samples by their numbers: those of the batch under way, or from the first sample on."""
     return Assignments.of(
         labels,
-        first=first,
+        first=0 if feed is None else feed.first_number,
+        step=1 if feed is None else feed.numbering.step,
+        numbered=plan.together.partial and not plan.reduction.spreads,
         classes=plan.probe.classes,
         folds=plan.folds,
         relabelings=plan.relabelings,

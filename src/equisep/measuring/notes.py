@@ -217,6 +217,13 @@ def note_depth(notes: Notes, depth: int | None, readings: Sequence[SiteReading],
         notes.add("low-classes", text)
 
 
+def note_no_picture(notes: Notes, *, pictured: bool, wanted: bool) -> None:
+    """No samples for plots: rows of parts of the data have no number where a sample has several."""
+    if wanted and not pictured:
+        text = "No samples were kept for plots (`coordinates`): the data were read in parts, and each sample has several rows."
+        notes.add("no-coordinates", text)
+
+
 def note_classifier(notes: Notes, classes: int, site: str, reduction: Reduction, *, stored: bool = False) -> None:
     """Why there is no NC3 and NC4."""
     if stored:

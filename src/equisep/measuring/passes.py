@@ -60,7 +60,11 @@ def training_passes(plan: Plan, feed: Feed, *, notes: Notes, progress: Progress)
     passes, steady = _all_passes(
         plan, feed, lambda i: TrainSite(plan.task(i)), kept, checked=True, notes=notes, progress=progress
     )
-    sites = _numbered(passes, steady=steady, plan=plan)
+    return replace(with_intervals(passes, plan, steady=steady, notes=notes), components=components)
+
+
+def with_intervals(passes: Passes[SiteStatistics], plan: Plan, *, steady: bool, notes: Notes) -> Passes[SiteStatistics]:
+    """The training data without what their samples cannot give, and a note where that is the intervals."""
     large = [plan.probe.sites[index] for index in plan.sites if plan.folds and not plan.task(index).folds]
     if large:
         text = (
@@ -70,7 +74,7 @@ def training_passes(plan: Plan, feed: Feed, *, notes: Notes, progress: Progress)
         notes.add("no-intervals", text)
     if plan.folds > 0 and passes.read.n < 2 * FOLDS:
         notes.add("no-intervals", f"Intervals were left out: {FOLDS} folds of {passes.read.n} samples are too small.")
-    return replace(passes, sites=sites, components=components)
+    return numbered(passes, steady=steady, plan=plan)
 
 
 def test_passes(
@@ -85,21 +89,22 @@ def test_passes(
         return site(index).whole(parts, rows)
 
     passes, steady = _all_passes(plan, feed, site, kept, checked=False, notes=notes, progress=progress)
-    return replace(passes, sites=_numbered(passes, steady=steady, plan=plan))
+    return numbered(passes, steady=steady, plan=plan)
 
 
-def _numbered(passes: Passes[R], *, steady: bool, plan: Plan) -> tuple[R, ...]:
+def numbered(passes: Passes[R], *, steady: bool, plan: Plan) -> Passes[R]:
     """The sites, without what follows from the numbers of samples where these did not stay or are too few for folds.
 
     Also where features were kept, so that curves are whole.
     """
+    sites = passes.sites
     if not steady:
-        return tuple(replace(site, chance=None, replicates=None, population=None) for site in passes.sites)
-    if passes.read.n < 2 * FOLDS:
-        return tuple(replace(site, replicates=None, population=None) for site in passes.sites)
-    if plan.reduction.spreads:  # rows of one sample are no further samples
-        return tuple(replace(site, population=None) for site in passes.sites)
-    return passes.sites
+        sites = tuple(replace(site, chance=None, replicates=None, population=None) for site in sites)
+    elif passes.read.n < 2 * FOLDS:
+        sites = tuple(replace(site, replicates=None, population=None) for site in sites)
+    elif plan.reduction.spreads:  # rows of one sample are no further samples
+        sites = tuple(replace(site, population=None) for site in sites)
+    return replace(passes, sites=sites)
 
 
 def _bootstrapped(
@@ -165,7 +170,7 @@ def _all_passes(
         notes.add("rounds", text)
     if not steady:
         refuse_unsteady(plan.model, plan.options.reading, feed)
-    _note_changes(notes, moved, steady=steady, what=feed.what)
+    note_changes(notes, moved, steady=steady, what=feed.what)
     return Passes(tuple(results[index] for index in sorted(results)), first, {}), steady
 
 
@@ -197,15 +202,16 @@ def _second_reading(plan: Plan, feed: Feed, memory: Memory[R], progress: Progres
 
     Not so where it is to be `whole`: a model that draws random numbers must draw as many as it did before.
     """
-    sites, numbered = memory.summed, _Numbered(plan)
+    sites, under_way = memory.summed, BatchAssignments(plan, feed)
+    plan.together.first(sites)
     for site in sites.values():
         site.turn()
     with random_state_kept(feed.source):
         return read(
             plan,
             feed,
-            take=lambda index, rows: sites[index].second([rows.features], numbered.rows.of_rows(rows.owners)),
-            start=numbered.start,
+            take=lambda index, rows: sites[index].second([rows.features], under_way.rows.of_rows(rows.owners)),
+            start=under_way.start,
             progress=progress,
             what=_words("second", feed),
             scored=False,
@@ -214,16 +220,15 @@ def _second_reading(plan: Plan, feed: Feed, memory: Memory[R], progress: Progres
         )
 
 
-class _Numbered:
-    """The assignments of the batch under way, its samples numbered on."""
+class BatchAssignments:
+    """The assignments of the batch under way."""
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan, self.samples = plan, 0
+    def __init__(self, plan: Plan, feed: Feed) -> None:
+        self.plan, self.feed = plan, feed
 
     def start(self, labels: Int[Tensor, " b"]) -> None:
         """A batch begins."""
-        self.rows = assignments(self.plan, labels, first=self.samples)
-        self.samples += len(labels)
+        self.rows = assignments(self.plan, labels, self.feed)
 
 
 def _words(which: str, feed: Feed) -> str:
@@ -265,7 +270,8 @@ def check_same(one: Read, two: Read, feed: Feed) -> bool:
     return one.order.labels == two.order.labels
 
 
-def _note_changes(notes: Notes, moved: float, *, steady: bool, what: str) -> None:
+def note_changes(notes: Notes, moved: float, *, steady: bool, what: str) -> None:
+    """Features that changed between two readings, or samples that came in another order."""
     if moved > DRIFT:
         text = (
             f"The {what} features changed between the two readings (class means moved by up to {moved:.2g} of the "

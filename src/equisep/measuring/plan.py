@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
+from equisep.measuring.distributed.together import ALONE, Together
 from equisep.measuring.options import FOLDS, Options
 from equisep.measuring.probe import Probe
 from equisep.separation import SiteTask
@@ -33,6 +34,7 @@ class Plan:
     """The model, its classifier, what the probe found, the reduction and all options.
 
     `components` are those of the training features, by site index, once they are known: the test data are read on them.
+    `together` are the processes that measure as one.
     """
 
     model: nn.Module
@@ -41,6 +43,7 @@ class Plan:
     options: Options
     layer: nn.Linear | None = None
     components: Mapping[int, Components] = field(default_factory=dict)
+    together: Together = ALONE
 
     @property
     def stored(self) -> bool:
@@ -84,9 +87,14 @@ class Plan:
             layer=self.layer_at(index),
             steps=steps,
             offset=self._offset_at(index),
-            pictured=options.coordinates,
+            pictured=options.coordinates if self.pictured else 0,
             seed=options.seed,
         )
+
+    @property
+    def pictured(self) -> bool:
+        """Whether samples can be shown on a plane: rows of a part of the data have a number where each is one sample."""
+        return not (self.together.partial and self.reduction.spreads)
 
     def width_at(self, index: int) -> int:
         """The features of a site, on components where these are known."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -12,11 +12,11 @@ from torch import Tensor, nn
 
 from equisep.data.feed import Feed
 from equisep.data.inputs import Inputs
-from equisep.data.mixing import Mixing
+from equisep.data.mixing import Mixing, class_mixing
 from equisep.data.stores import StoredBatches
 from equisep.errors import DataError, SiteError
 from equisep.labels import check_range
-from equisep.measuring.fingerprint import Fingerprint
+from equisep.measuring.fingerprint import Fingerprint, Run, joined_runs, runs_of
 from equisep.measuring.forward import exact_arithmetic, run_model
 from equisep.measuring.notes import mixing_words
 from equisep.measuring.plan import Plan
@@ -37,7 +37,8 @@ class Read:
     """What a reading saw beside the features: label counts, fingerprints of the samples in order, sums of class scores.
 
     `mixing` says how batches in a user's order mix the classes, where BatchNorm went by them; `random` that the model draws
-    random numbers.
+    random numbers. Where the samples are a part of the data, `runs` are their fingerprints by number, and `company` the labels
+    of every batch with the number of its first sample, where the mixing of the whole is to be known of them.
     """
 
     counts: Int[Tensor, " k"]
@@ -45,6 +46,30 @@ class Read:
     scores: ScoreSums | None
     mixing: Mixing | None = None
     random: bool = False
+    runs: tuple[Run, ...] = ()
+    company: tuple[tuple[int, Tensor], ...] = ()
+
+    def merge(self, other: Read) -> Read:
+        """What both parts of the data showed."""
+        runs = (*self.runs, *other.runs)
+        scored = self.scores is not None and other.scores is not None
+        return Read(
+            counts=self.counts + other.counts,
+            order=joined_runs(runs),
+            scores=self.scores.merge(other.scores) if scored and self.scores and other.scores else None,
+            random=self.random or other.random,
+            runs=runs,
+            company=(*self.company, *other.company),
+        )
+
+    def judged(self, reading: Reading, what: str) -> Read:
+        """The same, once all parts are there, with how their batches mix the classes."""
+        if not self.company:
+            return self
+        labels = [part for _, part in sorted(self.company, key=lambda entry: entry[0])]
+        mixing = class_mixing(torch.cat(labels).numpy(), [len(part) for part in labels])
+        refuse_unmixed(mixing, reading, what)
+        return replace(self, mixing=mixing, company=())
 
     @property
     def n(self) -> int:
@@ -73,6 +98,49 @@ class Read:
         return None if known is None else known.most_confused()
 
 
+@dataclass(slots=True)
+class Tally:
+    """What a reading has seen so far, beside the features; `batches` is how many."""
+
+    counts: Int[Tensor, " k"]
+    sums: ScoreSums
+    scored: bool
+    order: Fingerprint = field(default_factory=Fingerprint)
+    runs: list[Run] = field(default_factory=list)
+    labels: list[Tensor] = field(default_factory=list)
+    firsts: list[int] = field(default_factory=list)  # the number of the first sample of each batch
+    random: bool = False
+    batches: int = 0
+
+    @staticmethod
+    def new(plan: Plan, *, scored: bool) -> Tally:
+        """Nothing seen yet."""
+        classes, options = plan.probe.classes, plan.options
+        return Tally(
+            counts=torch.zeros(classes, dtype=torch.int64, device="cpu"),
+            sums=ScoreSums(classes, margins=options.wants("margins"), confusion=options.wants("confusion")),
+            scored=scored and plan.probe.scored,
+        )
+
+    def see(self, inputs: Inputs, labels: Int[Tensor, " b"], feed: Feed, *, partial: bool) -> None:
+        """One batch more."""
+        local = labels.cpu()
+        self.counts += torch.bincount(local, minlength=len(self.counts))
+        self.order = self.order.after(inputs, local)
+        if partial:
+            self.runs += runs_of(inputs, local, first=feed.first_number, step=feed.numbering.step)
+        self.labels.append(local)
+        self.firsts.append(feed.first_number)
+        self.batches += 1
+
+    def score(self, output: Any, labels: Int[Tensor, " b"]) -> None:
+        """The class scores of a batch, as long as all batches have them."""
+        scores = scores_of(output) if self.scored else None
+        self.scored = scores is not None and scores.shape == (len(labels), len(self.counts))
+        if self.scored and scores is not None:
+            self.sums.add(scores, labels)
+
+
 def shares(hits: Int[Tensor, " k"], counts: Int[Tensor, " k"]) -> tuple[float | None, ...]:
     """Hits over samples, per class; None for a class without samples."""
     return tuple(hit / count if count else None for hit, count in zip(hits.tolist(), counts.tolist(), strict=True))
@@ -89,30 +157,33 @@ def read(
     scored: bool = True,
     only: frozenset[int] | None = None,
     whole: bool = False,
+    tally: Tally | None = None,
+    after: Callable[[Tally], None] | None = None,
 ) -> Read:
     """Run all batches; `start(labels)` before each, `take(site index, rows)` for each activation.
 
     Without `scored` the accuracy of the model is not asked for, and the forward pass ends after the last site, unless
-    `whole` says that it must not. `only` restricts a reading to some sites.
+    `whole` says that it must not. `only` restricts a reading to some sites. A reading that was stopped goes on from its
+    `tally`; `after` is told of it after every batch.
     """
-    probe, options = plan.probe, plan.options
+    probe, options, partial = plan.probe, plan.options, plan.together.partial
     state = _State(probe, only, only_last=options.calls == "last")
-    counts = torch.zeros(probe.classes, dtype=torch.int64, device="cpu")
-    sums = ScoreSums(probe.classes, margins=options.wants("margins"), confusion=options.wants("confusion"))
-    order, index = Fingerprint(), -1
-    seen: list[Tensor] = []
-    random = False
-    scored = scored and probe.scored
-    total = feed.batches
+    seen = Tally.new(plan, scored=scored) if tally is None else tally
+    total, begun = feed.batches, seen.batches
+    scored = seen.scored
 
     def give(found: Activation) -> None:
-        site_index = state.checked(found)
+        site_index = state.checked(found) if state.counts else None
         if site_index is not None:
             with exact_arithmetic(found.rows.features.device):
                 take(site_index, plan.reduced(site_index, found.rows))
 
     with _running(plan, feed, state, give, stop=not scored and not whole) as run:
-        for index, (inputs, labels) in enumerate(feed):
+        for index, (inputs, labels, counts) in enumerate(plan.together.batches(feed), start=begun):
+            state.counts = counts
+            if not counts:  # other processes have a batch, and a model that is spread over all of them needs this one
+                run(inputs, "a batch of another process")
+                continue
             check_range(labels, probe.classes, owner=probe.owner, where=f"batch {index} of the {feed.what} data")
             check_batch(plan.model, len(labels), options, index=index, what=feed.what)
             state.begin(index, labels, feed.what)
@@ -121,24 +192,23 @@ def read(
             before = torch.get_rng_state()
             output = run(inputs, f"batch {index} of the {feed.what} data")
             state.finish()
-            random = random or not torch.equal(before, torch.get_rng_state())
-            local = labels.cpu()
-            counts += torch.bincount(local, minlength=probe.classes)
-            order = order.after(Inputs() if plan.stored else inputs, local)  # features are no samples
-            seen.append(local)
-            scores = scores_of(output) if scored else None
-            scored = scores is not None and scores.shape == (len(labels), probe.classes)
-            if scored and scores is not None:
-                sums.add(scores, labels)
+            seen.random = seen.random or not torch.equal(before, torch.get_rng_state())
+            seen.see(Inputs() if plan.stored else inputs, labels, feed, partial=partial)  # features are no samples
+            seen.score(output, labels)
             progress(what, index + 1, total)
-    if index < 0:
+            if after is not None:
+                after(seen)
+    if not seen.batches and not partial:
         raise feed.nothing()
+    by_company = in_company(plan.model, options.reading, feed)
     return Read(
-        counts=counts,
-        order=order,
-        scores=sums if scored else None,
-        mixing=checked_mixing(plan.model, options.reading, feed, seen),
-        random=random,
+        counts=seen.counts,
+        order=seen.order,
+        scores=seen.sums if seen.scored else None,
+        mixing=checked_mixing(options.reading, feed, seen.labels) if by_company and not partial else None,
+        random=seen.random,
+        runs=tuple(seen.runs),
+        company=tuple(zip(seen.firsts, seen.labels, strict=True)) if by_company and partial else (),
     )
 
 
@@ -164,18 +234,26 @@ def _running(
     yield run
 
 
-def checked_mixing(model: nn.Module, reading: Reading, feed: Feed, labels: list[Tensor]) -> Mixing | None:
-    """How a user's batches mix the classes, where BatchNorm goes by them; `mixed` refuses those that do so less than chance."""
-    if reading not in BY_BATCH or feed.mixes or not batch_norms(model):
-        return None
+def in_company(model: nn.Module, reading: Reading, feed: Feed) -> bool:
+    """Whether it matters which samples share a user's batches: where BatchNorm goes by them."""
+    return reading in BY_BATCH and not feed.mixes and bool(batch_norms(model))
+
+
+def checked_mixing(reading: Reading, feed: Feed, labels: list[Tensor]) -> Mixing:
+    """How a user's batches mix the classes."""
     mixing = feed.mixing(labels)
+    refuse_unmixed(mixing, reading, feed.what)
+    return mixing
+
+
+def refuse_unmixed(mixing: Mixing, reading: Reading, what: str) -> None:
+    """`mixed` refuses batches that mix the classes less than chance."""
     if reading == "mixed" and mixing.unmixed:
         raise DataError(
-            f"The reading `mixed` needs class-mixed batches, and those of the {feed.what} data are less mixed than a random "
+            f"The reading `mixed` needs class-mixed batches, and those of the {what} data are less mixed than a random "
             f"order makes them ({mixing_words(mixing)}). Shuffle the loader, or pass the pair (X, Y), which is mixed for "
             "you; `reading='drawn'` reads the batches as they are, and `reading='eval'` does not depend on them."
         )
-    return mixing
 
 
 def refuse_unsteady(model: nn.Module, reading: Reading, feed: Feed) -> None:
@@ -197,6 +275,7 @@ class _State:
         self.labels: Tensor = torch.zeros(0, dtype=torch.int64, device="cpu")
         self.seen: set[str] = set()
         self.where = ""
+        self.counts = True  # whether the batch under way does
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -21,34 +21,54 @@ _FOLD_STREAM = 0  # random classes take the streams after it
 
 @dataclass(frozen=True, slots=True)
 class Assignments:
-    """The class of every row, the fold that leaves it out, and its class under each of p random relabelings."""
+    """The class of every row, the fold that leaves it out, and its class under each of p random relabelings.
+
+    `numbers` are those of the rows' samples in the whole data, where the rows are of a part of them; without, rows come in
+    order from the first on.
+    """
 
     labels: Int[Tensor, " n"]
     folds: Int[Tensor, " n"] | None = None
     relabeled: Int[Tensor, "p n"] | None = None
+    numbers: Int[Tensor, " n"] | None = None
 
     @staticmethod
     def of(
-        labels: Int[Tensor, " n"], *, first: int, classes: int, folds: int, relabelings: int, seed: int
+        labels: Int[Tensor, " n"],
+        *,
+        first: int,
+        classes: int,
+        folds: int,
+        relabelings: int,
+        seed: int,
+        step: int = 1,
+        numbered: bool = False,
     ) -> Assignments:
-        """Those of the samples numbered `first`, `first + 1`, …, with these labels."""
+        """Those of the samples numbered `first`, `first + step`, …, with these labels; `numbered` keeps the numbers."""
         n, device = labels.numel(), labels.device
         drawn = None
         if relabelings:
-            streams = [_shares(first, n, groups=classes, seed=seed, stream=p + 1) for p in range(relabelings)]
+            streams = [_shares(first, n, step, groups=classes, seed=seed, stream=p + 1) for p in range(relabelings)]
             drawn = torch.from_numpy(np.stack(streams)).to(device)
-        share = _shares(first, n, groups=folds, seed=seed, stream=_FOLD_STREAM) if folds else None
-        return Assignments(labels, None if share is None else torch.from_numpy(share).to(device), drawn)
+        share = _shares(first, n, step, groups=folds, seed=seed, stream=_FOLD_STREAM) if folds else None
+        return Assignments(
+            labels,
+            None if share is None else torch.from_numpy(share).to(device),
+            drawn,
+            first + step * torch.arange(n, device=device) if numbered else None,
+        )
 
     @staticmethod
     def joined(parts: Sequence[Assignments]) -> Assignments:
         """Those of several batches together."""
         folds = [part.folds for part in parts if part.folds is not None]
         relabeled = [part.relabeled for part in parts if part.relabeled is not None]
+        numbers = [part.numbers for part in parts if part.numbers is not None]
         return Assignments(
             torch.cat([part.labels for part in parts]),
             torch.cat(folds) if folds else None,
             torch.cat(relabeled, dim=1) if relabeled else None,
+            torch.cat(numbers) if numbers else None,
         )
 
     def __len__(self) -> int:
@@ -65,24 +85,29 @@ class Assignments:
     def to(self, device: torch.device) -> Assignments:
         """The same on a device."""
         folds = None if self.folds is None else self.folds.to(device)
-        return Assignments(self.labels.to(device), folds, None if self.relabeled is None else self.relabeled.to(device))
+        relabeled = None if self.relabeled is None else self.relabeled.to(device)
+        return Assignments(
+            self.labels.to(device), folds, relabeled, None if self.numbers is None else self.numbers.to(device)
+        )
 
     def _at(self, rows: slice | Tensor) -> Assignments:
         folds = None if self.folds is None else self.folds[rows]
-        return Assignments(self.labels[rows], folds, None if self.relabeled is None else self.relabeled[:, rows])
+        relabeled = None if self.relabeled is None else self.relabeled[:, rows]
+        return Assignments(self.labels[rows], folds, relabeled, None if self.numbers is None else self.numbers[rows])
 
 
-def _shares(first: int, n: int, *, groups: int, seed: int, stream: int) -> NDArray[np.int64]:
+def _shares(first: int, n: int, step: int = 1, *, groups: int, seed: int, stream: int) -> NDArray[np.int64]:
     """A group of every sample number: each run of `groups` numbers is dealt out to all groups in an order of its own.
 
     Equal shares to within one, whatever the order of the data; the order of each run comes from hashing its numbers.
     """
-    begin, end = first // groups, -(-(first + n) // groups)
-    numbers = np.arange(begin * groups, end * groups, dtype=np.uint64)
-    order = _hashed(numbers, seed=seed, stream=stream).reshape(-1, groups).argsort(axis=1)
+    wanted = first + step * np.arange(n)
+    runs, where = np.unique(wanted // groups, return_inverse=True)
+    numbers = (runs[:, None] * groups + np.arange(groups)).astype(np.uint64)
+    order = _hashed(numbers, seed=seed, stream=stream).argsort(axis=1)
     dealt = np.empty_like(order)
     np.put_along_axis(dealt, order, np.arange(groups)[None, :], axis=1)
-    return dealt.reshape(-1)[first - begin * groups :][:n].astype(np.int64)
+    return dealt[where, wanted % groups].astype(np.int64)
 
 
 def _hashed(numbers: NDArray[np.uint64], *, seed: int, stream: int) -> NDArray[np.uint64]:

@@ -13,7 +13,7 @@ from torch.nn.functional import one_hot
 from equisep.errors import InputError
 from equisep.separation.assignments import Assignments
 from equisep.separation.blocks import Block, blocks_of, column_pieces
-from equisep.shapes import Float64, Int, Shaped
+from equisep.shapes import Bool, Float64, Int, Shaped
 
 MATMUL_GROUPS = 256  # up to here a one-hot product is faster than scattered adds, and bit-reproducible on a GPU
 SERIAL_THREADS = 2  # up to here one thread that adds rows keeps up with a product
@@ -85,6 +85,22 @@ class ClassCenters:
         return x.sub_(self.shift[columns]).sub_(self.about[:, columns].index_select(0, y))
 
 
+@dataclass(frozen=True, slots=True)
+class SumFrame:
+    """What sums are about: the shift, of float64 features the origin of every `known` class, and how the features came."""
+
+    shift: Float64[Tensor, " d"]
+    origins: Float64[Tensor, "k d"] | None
+    known: Bool[Tensor, " k"]
+    narrow: bool
+    eps: float
+
+    @property
+    def dim(self) -> int:
+        """The number of features."""
+        return self.shift.shape[0]
+
+
 class GroupSums:
     """Σ (x_i − o_k) of every class k in every fold, and Σ (x_i − shift) of every class under random labels, in float64.
 
@@ -122,6 +138,26 @@ class GroupSums:
         self._origin = None if self._narrow else new.new_zeros(k, d)
         self._known = torch.zeros(k, dtype=torch.bool, device=x.device)
         self._shift = x[0].to(torch.float64)
+
+    @property
+    def frame(self) -> SumFrame | None:
+        """What the sums are about; None where there are no rows yet."""
+        if self._shift is None:
+            return None
+        return SumFrame(self._shift, self._origin, self._known, self._narrow, self.eps)
+
+    def about(self, frame: SumFrame) -> GroupSums:
+        """The same sums about another frame, in which they add up number by number; zeros where there are no rows."""
+        empty = GroupSums(classes=self.classes, folds=self.folds, relabelings=self.relabelings)
+        empty._begin(frame.shift.unsqueeze(0))
+        empty._narrow, empty._origin, empty._known, empty.eps = frame.narrow, frame.origins, frame.known, frame.eps
+        return empty if self._shift is None else empty.merge(self)
+
+    @property
+    def tables(self) -> dict[str, Tensor]:
+        """The numbers that add up over states about one frame, by name; adding into them adds to the state."""
+        pieces = {f"sums {number}": sums for number, (_, sums) in enumerate(self._pieces)}
+        return {"counts": self._counts, "relabeled counts": self._relabeled_counts, **pieces}
 
     def _see(self, block: Block, y: Int[Tensor, " n"]) -> None:
         """The first rows of classes that had none before become their origins."""

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from equisep.results import Coordinates
+from equisep.separation.assignments import Assignments
 from equisep.separation.blocks import column_blocks, with_float64
-from equisep.shapes import Float64, Int, Shaped
+from equisep.shapes import Float64, Shaped
 
 EXACT_SIZE = 4096  # min(n, d) up to which all eigenvectors are computed
 THINNED = 1024  # features of a site that a picture needs; of wider ones every so many are taken
@@ -113,40 +114,53 @@ def _iterated(
 
 
 class Picture:
-    """Some rows of a site on their first two principal components, chosen by number so that it matters not how they come."""
+    """Some rows of a site on their first two principal components, chosen by number so that it matters not how they come.
 
-    def __init__(self, rows: int, *, most: int, seed: int) -> None:
+    `points` and `labels` are zero for rows that were not seen: those of parts of the data add up.
+    """
+
+    def __init__(self, rows: int, *, dim: int, most: int, seed: int) -> None:
         generator = torch.Generator("cpu").manual_seed(seed)
         count = min(most, rows) if most >= 3 and rows >= 3 else 0
         self.chosen = torch.randperm(rows, generator=generator, device="cpu")[:count].sort().values
+        self.step = -(-dim // THINNED)  # of wide rows 1024 evenly spaced features are kept
         self.seen = 0
-        self.points: list[Tensor] = []
-        self.labels: list[Tensor] = []
+        self.points = torch.zeros(count, -(-dim // self.step), dtype=torch.float64, device="cpu")  # m e
+        self.labels = torch.zeros(count, dtype=torch.int64, device="cpu")
+        self.found = torch.zeros_like(self.labels)  # how often a row came
 
-    def take(self, parts: Sequence[Shaped[Tensor, "_ d"]], labels: Int[Tensor, " n"]) -> None:
-        """The next rows; of wide ones 1024 evenly spaced features are kept, on the CPU."""
-        begin = self.seen
+    def take(self, parts: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
+        """Some rows, by their numbers, or the next ones where they have none."""
+        if not len(self.chosen):
+            return
+        numbers = torch.arange(self.seen, self.seen + len(rows), device="cpu")
+        numbers = numbers if rows.numbers is None else rows.numbers.cpu()
+        self.seen += len(rows)
+        places = torch.searchsorted(self.chosen, numbers).clamp(max=len(self.chosen) - 1)
+        mine = (self.chosen[places] == numbers).nonzero().flatten()
+        self.found[places[mine]] += 1
+        self.labels[places[mine]] = rows.labels[mine.to(rows.labels.device)].cpu()
+        begin = 0
         for part in parts:
-            mine = self.chosen[(self.chosen >= self.seen) & (self.chosen < self.seen + len(part))]
-            if mine.numel():
-                step = -(-part.shape[1] // THINNED)
-                rows = (mine - self.seen).to(part.device)
-                self.points.append(part[:, ::step][rows].cpu().to(torch.float64))
-                self.labels.append(labels[(mine - begin).to(labels.device)].cpu())
-            self.seen += len(part)
+            here = mine[(mine >= begin) & (mine < begin + len(part))]
+            if here.numel():
+                chosen = part[:, :: self.step][(here - begin).to(part.device)]
+                self.points[places[here]] = chosen.cpu().to(torch.float64)
+            begin += len(part)
 
     def coordinates(self) -> Coordinates | None:
         """The rows on their plane, to five digits; None where there are fewer than three."""
-        if not self.points:
+        came = self.found == 1
+        points = self.points[came]
+        if not len(points):
             return None
-        points = torch.cat(self.points)  # m e
         points -= points.mean(dim=0)
         total = float(points.square().sum()) or 1.0
         values, places = _two_leading(points)
         signs = places.gather(0, places.abs().argmax(dim=0, keepdim=True)).sign()
         return Coordinates(
             points=tuple((float(f"{a:.5g}"), float(f"{b:.5g}")) for a, b in (places * signs).tolist()),
-            labels=tuple(torch.cat(self.labels).tolist()),
+            labels=tuple(self.labels[came].tolist()),
             explained=(float(values[0]) / total, float(values[1]) / total),
         )
 

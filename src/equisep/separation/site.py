@@ -235,10 +235,15 @@ class SampledSpread:
 
 
 class TrainSite:
-    """The training data at one site: `first` for all rows, `turn`, `second` for all rows again, `statistics`."""
+    """The training data at one site: `first` for all rows, `turn`, `second` for all rows again, `statistics`.
+
+    Of parts of the data, `sums` add up before `turn`, and what the second pass adds up (`equisep.separation.parts`) before
+    `statistics`.
+    """
 
     def __init__(self, task: SiteTask) -> None:
         self.task = task
+        self.kind: torch.dtype | None = None
         self.sums: GroupSums | None = GroupSums(classes=task.classes, folds=task.folds, relabelings=task.relabelings)
 
     def first(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
@@ -249,12 +254,12 @@ class TrainSite:
 
     def turn(self) -> None:
         """Between the passes: means and subspaces. The sums are let go of."""
-        assert self.sums is not None
+        assert self.sums is not None and self.kind is not None
         self._turn(SampledSpread.of(self.sums, self.task, self.kind))
 
     def _turn(self, own: SampledSpread) -> None:
         self.own, self.sums, task, main = own, None, self.task, own.main
-        self.picture = Picture(main.centers.n, most=task.pictured, seed=task.seed)
+        self.picture = Picture(main.centers.n, dim=main.centers.dim, most=task.pictured, seed=task.seed)
         self.nearest = NearestCounts(main.subspace, task.layer, task.confusion) if task.centers else None
         directed = task.directional and task.classes <= DIRECTED_CLASSES
         self.axes = AxisSums(main.subspace) if directed else None
@@ -264,7 +269,7 @@ class TrainSite:
 
     def second(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
         """Second pass: the spread along the subspaces, and nearest centers."""
-        self.picture.take(features, rows.labels)
+        self.picture.take(features, rows)
         for seen in self.own.look(features, rows):
             self._see(seen)
 
@@ -315,38 +320,45 @@ class TrainSite:
 
 
 class TestSite:
-    """The test data at one site: D by their own means, nearest centers by the training means."""
+    """The test data at one site: D by their own means, nearest centers by the training means, which the second pass needs."""
 
     __test__ = False
 
-    def __init__(self, train: Spread, task: SiteTask) -> None:
+    def __init__(self, train: SecondPass | Spread | None, task: SiteTask) -> None:
         # one random labeling: of test data the chance level only says where D of the population cannot be told
-        self.train, self.task = train, replace(task, relabelings=min(task.relabelings, 1))
+        self.task = replace(task, relabelings=min(task.relabelings, 1))
+        self.kind: torch.dtype | None = None
         self.sums: GroupSums | None = GroupSums(
-            classes=train.centers.classes, folds=task.folds, relabelings=self.task.relabelings
+            classes=task.classes, folds=task.folds, relabelings=self.task.relabelings
         )
-        self.nearest = NearestCounts(train.subspace, task.layer, task.confusion)
+        if train is not None:
+            self.beside(train)
+
+    def beside(self, train: SecondPass | Spread) -> None:
+        """The training means that rows are nearest to."""
+        self.centers = train.centers
+        self.nearest = NearestCounts(train.subspace, self.task.layer, self.task.confusion)
 
     def first(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
-        """First pass: sums, and nearest training centers."""
+        """First pass: sums."""
         assert self.sums is not None
         self.kind = quick_type(features[0])
         self.sums.add(features, rows)
-        for span, block in blocks_of(features):
-            y = rows.labels[span].to(self.train.centers.about.device)
-            _, along, _ = projected(block, y, self.train.centers, self.train.subspace.directions)
-            self.nearest.look(along, block, y)
 
     def turn(self) -> None:
         """Between the passes: means and subspaces."""
-        assert self.sums is not None
+        assert self.sums is not None and self.kind is not None
         self.own = SampledSpread.of(self.sums, self.task, self.kind)
         self.sums = None
 
     def second(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
-        """Second pass: the spread along the subspaces."""
+        """Second pass: the spread along the subspaces, and nearest training centers."""
         for _ in self.own.look(features, rows):
             pass
+        for span, block in blocks_of(features):
+            y = rows.labels[span].to(self.centers.about.device)
+            _, along, _ = projected(block, y, self.centers, self.nearest.space.directions)
+            self.nearest.look(along, block, y)
 
     def whole(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> TestStatistics:
         """Both passes over features that are all there; of few on a GPU at once."""
@@ -354,7 +366,7 @@ class TestSite:
         if few_on_gpu(features, task.classes) and not (task.folds or task.relabelings):
             main, seen = both_at_once(features, rows, task)
             self.own = SampledSpread(task, main)
-            _, along, _ = projected(seen.block, rows.labels, self.train.centers, self.train.subspace.directions)
+            _, along, _ = projected(seen.block, rows.labels, self.centers, self.nearest.space.directions)
             self.nearest.look(along.to(seen.along.device), seen.block, seen.rows.labels)
         else:
             _both(self, features, rows)

@@ -16,11 +16,12 @@ from equisep.data.stores import StoredBatches, StoredFeatures, StoredSplit, held
 from equisep.devices import usable_device
 from equisep.errors import InputError, SiteError, did_you_mean
 from equisep.measuring.forward import Calling
-from equisep.measuring.measure import known_class_names, metric_names, plain_number, run_plan
+from equisep.measuring.measure import known_class_names, run_plan
 from equisep.measuring.notes import Notes
 from equisep.measuring.options import Options
 from equisep.measuring.plan import Plan, StoredLayers
 from equisep.measuring.probe import Probe
+from equisep.measuring.request import metric_names, plain_number
 from equisep.progress import Watched, callback, watched
 from equisep.results import Profile, reading_named
 from equisep.shapes import Shaped
