@@ -36,7 +36,8 @@ def sure(z: Tensor, points: Tensor) -> Tensor:
     squares = points.square().sum(dim=1)
     scale = nearest._scale(squares)
     assert scale is not None
-    return nearest._screened(z, points, squares, torch.zeros(len(points), dtype=torch.bool), scale=scale)[1]
+    short, absent = ((points * scale).float(), (squares * scale**2).float()), torch.zeros(len(points), dtype=torch.bool)
+    return nearest._screened(z, *short, absent, scale=scale)[1]
 
 
 @settings(max_examples=150)

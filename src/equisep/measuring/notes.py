@@ -120,9 +120,11 @@ def note_sites(notes: Notes, readings: Sequence[SiteReading], sites: Sequence[Si
     wide = [(size, reading.dim) for size, reading in zip(sizes, readings, strict=True) if reading.dim > size]
     if wide:
         smallest, widest = min(size for size, _ in wide), max(dim for _, dim in wide)
+        known = any(reading.null is not None for reading in readings)
+        beside = "; compare it with its chance level (D under random labels)" if known else ""
         text = (
             f"The smallest class has {smallest} samples against up to {widest} features at {len(wide)} of "
-            f"{len(readings)} sites: D depends on n against d there; compare it with its chance level (D under random labels)."
+            f"{len(readings)} sites: D depends on n against d there{beside}."
         )
         notes.add("small-classes", text)
     coarse = sum(site.spread.centers.eps > 1e-5 for site in sites)
@@ -154,6 +156,20 @@ def note_directional(notes: Notes, classes: int, options: Options) -> None:
             f"{DIRECTED_CLASSES:,} classes."
         )
         notes.add("no-directional", text)
+
+
+def note_many_classes(notes: Notes, classes: int, most: int, options: Options) -> None:
+    """Too many classes for what needs numbers of all pairs of classes under every labeling."""
+    named = (
+        ("intervals", options.wants("fuzziness") and options.intervals in ("auto", "jackknife")),
+        ("the chance level", options.wants("null")),
+        ("the law of each class", options.wants("class_fuzziness")),
+    )
+    lost = [name for name, wanted in named if wanted]
+    if lost:
+        words = " and ".join(filter(None, [", ".join(lost[:-1]), lost[-1]]))
+        text = f"Left out of {classes:,} classes: {words}, which are computed up to {most:,} classes."
+        notes.add("many-classes", text)
 
 
 def note_batches(notes: Notes, mixing: Mixing | None, *, what: str) -> None:

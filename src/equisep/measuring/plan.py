@@ -18,6 +18,7 @@ from equisep.taps import INPUT, Reduction, Rows
 
 RELABELINGS = 5  # random labelings that the chance level is the median of …
 NARROW = 2048  # … at sites no wider than this; in many features one averages over enough of them
+MANY_CLASSES = 1536  # beyond, folds and random labels are left out: they need K × K numbers each, 15 of them 2 GB
 STATE_BYTES = 2**32  # sums by fold are kept up to here at one site: beyond, D has no interval
 
 
@@ -56,10 +57,15 @@ class Plan:
         return range(len(self.probe.sites))
 
     @property
+    def many(self) -> bool:
+        """Whether there are too many classes for what needs K × K numbers of every fold and random labeling."""
+        return self.probe.classes > MANY_CLASSES
+
+    @property
     def folds(self) -> int:
         """Folds of the jackknife, where it is asked for; a site too large for their sums has none (see `task`)."""
         wanted = self.options.wants("fuzziness") and self.options.intervals in ("auto", "jackknife")
-        return FOLDS if wanted else 0
+        return FOLDS if wanted and not self.many else 0
 
     @property
     def relabelings(self) -> int:
@@ -67,7 +73,7 @@ class Plan:
         return max(self._relabelings(index) for index in self.sites)
 
     def _relabelings(self, index: int) -> int:
-        if not self.options.wants("null"):
+        if not self.options.wants("null") or self.many:
             return 0
         wide = min(self.probe.dims[index], self.reduction.components or self.probe.dims[index])
         return RELABELINGS if wide <= NARROW else 1

@@ -21,12 +21,13 @@ from equisep.measuring.notes import (
     note_classifier,
     note_depth,
     note_directional,
+    note_many_classes,
     note_sample_size,
     note_sites,
 )
 from equisep.measuring.options import Options
 from equisep.measuring.passes import Passes
-from equisep.measuring.plan import Plan
+from equisep.measuring.plan import MANY_CLASSES, Plan
 from equisep.measuring.reading import Read, shares
 from equisep.results import ClassifierReading, Corrected, GrainChoice, LawFit, Note, Profile, SiteReading
 from equisep.separation import PHD20, Sampled, SiteStatistics, TestStatistics, effective_depth, geometry_of
@@ -273,7 +274,8 @@ def _other_laws(readings: Sequence[SiteReading], level: float) -> dict[str, LawF
             others[name] = _law([getattr(reading, name) for reading in readings], what="CDNV")[0]
     by_class = [reading.class_fuzziness for reading in readings if reading.class_fuzziness is not None]
     if len(by_class) == len(readings):
-        for k, values in enumerate(zip(*by_class, strict=True)):
+        columns = zip(*by_class, strict=True) if len(by_class[0] or ()) <= MANY_CLASSES else ()
+        for k, values in enumerate(columns):
             if all(value is not None for value in values):
                 others[f"class {k}"] = _law(values)[0]
     return others
@@ -378,6 +380,8 @@ def _note_all(
         note_sample_size(notes, readings, chosen.law, chosen.others.get("corrected"))
     note_sites(notes, readings, [train.sites[probe.index_of(reading.name)] for reading in readings])
     note_directional(notes, probe.classes, options)
+    if plan.many:
+        note_many_classes(notes, probe.classes, MANY_CLASSES, options)
     notes.extend(chosen.law.notes)
     depth = effective_depth([None] * probe.begins + [each.ncc_train for each in readings], epsilon=options.epsilon)
     note_depth(notes, depth, readings, options)

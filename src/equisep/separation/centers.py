@@ -12,7 +12,7 @@ from equisep.errors import InputError, NumericalError
 from equisep.separation.arrays import LabeledRows, checked_arrays, labeled_rows, scaled
 from equisep.separation.blocks import blocks_of
 from equisep.separation.group_sums import ClassCenters, class_sums
-from equisep.separation.nearest import nearest_points
+from equisep.separation.nearest import Points
 from equisep.separation.pairs.means import squared_distances, squared_rounding
 from equisep.separation.site import Spread
 from equisep.shapes import Float64, Int, Shaped
@@ -102,10 +102,10 @@ def _hits(features: Shaped[Tensor, "n d"], labels: Int[Tensor, " n"], centers: C
     """Samples whose nearest center is their own: by distances in the features themselves, without a decomposition."""
     middle = centers.about[centers.present].mean(dim=0)
     points = centers.about - middle  # k d
-    hits = 0
-    for span, block in blocks_of([features], across=centers.classes):
+    near, hits = Points(points, centers.counts), 0
+    for span, block in blocks_of([features]):
         z = block.whole().to(torch.float64, copy=True).sub_(centers.shift).sub_(middle)  # b d
-        hits += int((nearest_points(z, points, centers.counts) == labels[span]).sum())
+        hits += int((near.nearest(z) == labels[span]).sum())
     return hits
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from equisep.separation.subspace import ClassSubspace
 from equisep.shapes import Float, Float64, Int
 
-ROWS = 512  # rows of a K×K matrix held at once
+ROWS, TILE_NUMBERS = 512, 2**22  # rows of a K×K matrix held at once, and numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def geometry_of(vectors: Float[Tensor, "k d"]) -> Geometry | None:
     size = float(torch.linalg.matrix_norm(v.T @ v if v.shape[1] < k else v @ v.T))  # both Gram matrices have one norm
     pairs = k * (k - 1)
     mean = (float(unit.sum(dim=0).square().sum()) - k) / pairs  # ‖Σu‖² = K + the cosines of all pairs
-    blocks = torch.arange(k, device=v.device).split(ROWS)
+    blocks = torch.arange(k, device=v.device).split(min(ROWS, max(1, TILE_NUMBERS // k)))
     spread, gap, residual = (
         sum(parts) for parts in zip(*(_block_sums(v, unit, rows, mean, size) for rows in blocks), strict=True)
     )

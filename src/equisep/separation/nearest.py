@@ -14,9 +14,10 @@ from equisep.separation.blocks import Block, exact_products
 from equisep.separation.group_sums import as_float64
 from equisep.separation.pairs.confusion import Confusion
 from equisep.separation.subspace import ClassSubspace
-from equisep.shapes import Bool, Float64, Int, Shaped
+from equisep.shapes import Bool, Float, Float64, Int, Shaped
 
 SCREENED = 2**14  # numbers the points have in all, from which on the product is what costs, and half of it is saved
+TILE_NUMBERS = 2**24  # distances held at once: 64 MiB in float32
 LONGEST = 2**16  # coordinates up to which the bound below has its slack
 UNIT32 = 2.0**-24  # the rounding unit of float32
 SLACK = 2.05  # twice the bound, and 2.5 % for the bound's own rounding and for that of float64
@@ -42,15 +43,35 @@ def nearest_points(
 
     Of many points, float32 is asked first: half the time. What it cannot tell for sure, float64 does.
     """
-    squares, absent = points.square().sum(dim=1), counts == 0  # k
-    scale = _scale(squares) if _worthwhile(points) else None
-    if scale is None:
-        return _distances(z, points, squares, absent).argmin(dim=1)
-    guesses, sure = _screened(z, points, squares, absent, scale=scale)
-    unsure = (~sure).nonzero().flatten()
-    if unsure.numel():
-        guesses[unsure] = _distances(z[unsure], points, squares, absent).argmin(dim=1)
-    return guesses
+    return Points(points, counts).nearest(z)
+
+
+class Points:
+    """Points to be near to, made ready once for many rows: squared norms, and their float32 twins where these are asked first."""
+
+    def __init__(self, points: Float64[Tensor, "k r"], counts: Int[Tensor, " k"]) -> None:
+        self.points, self.absent = points, counts == 0
+        self.squares = points.square().sum(dim=1)  # k
+        self.scale = _scale(self.squares) if _worthwhile(points) else None
+        self.short: tuple[Tensor, Tensor] | None = None
+        if self.scale is not None:
+            self.short = (points * self.scale).float(), (self.squares * self.scale**2).float()
+
+    def nearest(self, z: Float64[Tensor, "n r"]) -> Int[Tensor, " n"]:
+        """argmin_k ‖z − c_k‖ of every row, so many rows at once that their distances fit."""
+        size = max(1, TILE_NUMBERS // max(1, len(self.points)))
+        if len(z) <= size:
+            return self._nearest(z)
+        return torch.cat([self._nearest(part) for part in z.split(size)])
+
+    def _nearest(self, z: Float64[Tensor, "n r"]) -> Int[Tensor, " n"]:
+        if self.short is None or self.scale is None or not exact_products():
+            return _distances(z, self.points, self.squares, self.absent).argmin(dim=1)
+        guesses, sure = _screened(z, *self.short, self.absent, scale=self.scale)
+        unsure = (~sure).nonzero().flatten()
+        if unsure.numel():
+            guesses[unsure] = _distances(z[unsure], self.points, self.squares, self.absent).argmin(dim=1)
+        return guesses
 
 
 def _distances(z: Tensor, points: Tensor, squares: Tensor, absent: Bool[Tensor, " k"]) -> Tensor:
@@ -78,13 +99,13 @@ def _scale(squares: Float64[Tensor, " k"]) -> float | None:
 
 def _screened(
     z: Float64[Tensor, "n r"],
-    points: Float64[Tensor, "k r"],
-    squares: Float64[Tensor, " k"],
+    points: Float[Tensor, "k r"],
+    squares: Float[Tensor, " k"],
     absent: Bool[Tensor, " k"],
     *,
     scale: float,
 ) -> tuple[Int[Tensor, " n"], Bool[Tensor, " n"]]:
-    """argmin_k by float32, and whether float64 is sure to say the same.
+    """argmin_k by float32, and whether float64 is sure to say the same; points and squares are float32, scaled.
 
     With ‖c_k‖ ≤ 1, u = 2⁻²⁴ and γ_m = mu / (1 − mu), a product summed in any order errs by at most γ_r Σ|z_j c_kj| ≤ γ_r ‖z‖
     (Higham 2002, § 3.1). With the rounding of z, of c_k and of ‖c_k‖², its addition, and numbers below float32's range,
@@ -93,7 +114,7 @@ def _screened(
     10¹⁹, before any distance is), E too, and nothing is sure.
     """
     short = torch.mul(z, scale, out=torch.empty_like(z, dtype=torch.float32))
-    near = _distances(short, (points * scale).float(), (squares * scale**2).float(), absent)
+    near = _distances(short, points, squares, absent)
     least, guesses = near.min(dim=1)
     second = near.scatter_(1, guesses.unsqueeze(1), torch.inf).amin(dim=1)
     reach = 1 + 2 * torch.linalg.vector_norm(short, dim=1).double()
@@ -122,19 +143,21 @@ class NearestCounts:
     hits: Int[Tensor, " k"] = field(init=False)
     disagreements: Int[Tensor, ""] = field(init=False)
     confusion: Confusion | None = field(init=False)
+    points: Points = field(init=False)
 
     def __post_init__(self) -> None:
         self.hits = torch.zeros_like(self.space.counts)
         self.disagreements = self.hits.new_zeros(())
         self.confusion = Confusion(len(self.hits)) if self.confused else None
+        self.points = Points(self.space.coordinates, self.space.counts)
 
     def look(self, residuals: Float64[Tensor, "n r"], block: Block, y: Int[Tensor, " n"]) -> None:
         """Count rows by their residuals on the subspace."""
-        guesses = nearest_centers(residuals, y, subspace=self.space)
+        guesses = self.points.nearest(residuals + self.space.coordinates.index_select(0, y))
         if self.confusion is not None:
             self.confusion.add(y, guesses)
         else:
-            self.hits += torch.zeros_like(self.hits).index_add_(0, y, (guesses == y).to(self.hits.dtype))
+            self.hits.index_add_(0, y, (guesses == y).to(self.hits.dtype))
         if self.layer is not None:
             scored = _scores(self.layer, block.whole()).argmax(dim=1)
             self.disagreements += (scored.to(guesses.device) != guesses).sum()

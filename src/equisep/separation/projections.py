@@ -35,6 +35,22 @@ class Projections:
         squares = class_sums(centered.square_(), labels, classes=classes)
         return Projections(counts, means, squares, class_sums(norms.unsqueeze(1), labels, classes=classes).squeeze(1))
 
+    @staticmethod
+    def none(directions: Float64[Tensor, "d r"], *, classes: int) -> Projections:
+        """The state before any row."""
+        zeros = directions.new_zeros(classes, directions.shape[1])
+        counts = torch.zeros(classes, dtype=torch.int64, device=directions.device)
+        return Projections(counts, zeros, zeros.clone(), directions.new_zeros(classes))
+
+    def add(self, residuals: Float64[Tensor, "n r"], norms: Float64[Tensor, " n"], labels: Int[Tensor, " n"]) -> None:
+        """Add one batch in place: of many classes, those that it holds are all that is touched."""
+        present, group = labels.unique(return_inverse=True)
+        batch = Projections.of(residuals, norms, group, classes=len(present))
+        mine = (self.counts, self.means, self.squares, self.traces)
+        joined = Projections(*(part[present] for part in mine)).merge(batch)
+        for part, new in zip(mine, (joined.counts, joined.means, joined.squares, joined.traces), strict=True):
+            part[present] = new
+
     def merge(self, other: Projections) -> Projections:
         """The state of both data sets together (Chan, Golub & LeVeque 1979)."""
         counts = self.counts + other.counts

@@ -23,6 +23,7 @@ from equisep.separation.relabeled import Relabelings
 from equisep.separation.subspace import COMPUTED, ClassSubspace, rounding_cut
 from equisep.shapes import Float64, Int, Shaped
 
+TOUCHED_CLASSES = 512  # beyond, a batch touches the sums of its own classes only
 ROUNDINGS = 16  # steps of float64 by which a mean may be off
 
 
@@ -130,9 +131,18 @@ class SecondPass:
         for span, block in blocks_of(features, across=0 if directions is None else len(directions)):
             part = rows.part(span).to(self.centers.about.device)
             norms, along, other = projected(block, part.labels, self.centers, self.subspace.directions, directions)
-            batch = Projections.of(along, norms, part.labels, classes=self.centers.classes)
-            self.projections = batch if self.projections is None else self.projections.merge(batch)
+            self._add(along, norms, part.labels)
             yield Seen(block, part, along, other)
+
+    def _add(self, along: Float64[Tensor, "n r"], norms: Float64[Tensor, " n"], labels: Int[Tensor, " n"]) -> None:
+        k = self.centers.classes
+        if k > TOUCHED_CLASSES:
+            if self.projections is None:
+                self.projections = Projections.none(self.subspace.directions, classes=k)
+            self.projections.add(along, norms, labels)
+            return
+        batch = Projections.of(along, norms, labels, classes=k)
+        self.projections = batch if self.projections is None else self.projections.merge(batch)
 
     def spread(self, *, steps: float, offset: float = 0.0) -> Spread:
         """What both passes found."""

@@ -16,6 +16,8 @@ AVERAGED = 1000  # samples up to which rounding is trusted to average out of a m
 # network, whose features carry the rounding of the layers before them; computed so and then cut to half precision
 AS_GIVEN, COMPUTED, HALF = 0.5, 64.0, 2.0
 TALL = 4  # times as many rows as columns, from where on QR saves more than it costs
+MANY = 2  # times as many classes as features, from where on their means are made triangular first
+BLOCK_WIDTHS = 8  # rows made triangular together, in widths
 COARSE = 1e-5  # eps of half precision is above it
 
 
@@ -44,10 +46,13 @@ class ClassSubspace:
         """The subspace of means about any shift; until the spread of classes is known (see `judged`), all directions count."""
         weights = convention.weights(counts)
         offsets = centered(means, weights.center)  # k d
-        rows = weights.between.sqrt().unsqueeze(1) * offsets  # k d
-        v, s = thin_svd(rows.T)
-        directions = v[:, : kept_values(s, rows.shape)].to(rows.device)  # d r
-        return ClassSubspace.known(counts, weights, s.to(rows.device), directions, offsets @ directions)
+        root = weights.between.sqrt().unsqueeze(1)  # k 1
+        if len(means) > MANY * means.shape[1]:
+            v, s = of_many_rows(offsets, root)
+        else:
+            v, s = thin_svd((root * offsets).T)
+        directions = v[:, : kept_values(s, offsets.shape)].to(means.device)  # d r
+        return ClassSubspace.known(counts, weights, s.to(means.device), directions, offsets @ directions)
 
     @staticmethod
     def known(
@@ -104,6 +109,22 @@ def thin_svd(
         return q @ u.to(tall.device), s
     v, s, _ = torch.linalg.svd(tall.cpu(), full_matrices=False)
     return v, s
+
+
+def of_many_rows(
+    rows: Float64[Tensor, "k d"], factors: Float64[Tensor, "k 1"]
+) -> tuple[Float64[Tensor, "d r"], Float64[Tensor, " r"]]:
+    """Right singular vectors and singular values of many rows by these factors, k ≫ d, the values on the CPU.
+
+    Rows are made triangular block by block (R of the blocks before, then the next block, by Householder's QR: Demmel et al.
+    2012): d × d numbers are all that is left, with the singular values of the whole to eps·s_max.
+    """
+    d = rows.shape[1]
+    triangle = rows.new_zeros(0, d)
+    for block, factor in zip(rows.split(BLOCK_WIDTHS * d), factors.split(BLOCK_WIDTHS * d), strict=True):
+        _, triangle = torch.linalg.qr(torch.cat([triangle, block * factor]), mode="r")
+    _, s, v = torch.linalg.svd(triangle.cpu(), full_matrices=False)
+    return v.T, s
 
 
 def rounding_cut(

@@ -13,7 +13,10 @@ from equisep.separation.pairs.confusion import MOST_PAIRS
 from equisep.separation.subspace import ClassSubspace
 from equisep.shapes import Float64, Int
 
-TILE_ROWS = 256  # classes whose distances to all later ones are held at once
+TILE_ROWS, TILE_NUMBERS = 256, 2**22  # classes whose distances to all later ones are held at once, and distances
+FEW_CLASSES = 1024  # up to here distances are taken by differences, which costs little
+NEAR = 1 / 16  # of the squared norms of both: points no nearer keep their digits in a product
+MANY_NEAR = 1 / 16  # of a tile: where more pairs are near, all are taken by differences
 ALL_CLASSES = 100  # up to here a profile keeps the cosines of all pairs; beyond, the extremes
 EPS64 = torch.finfo(torch.float64).eps
 
@@ -21,11 +24,38 @@ EPS64 = torch.finfo(torch.float64).eps
 def squared_distances(points: Float64[Tensor, "k r"]) -> Iterator[tuple[slice, slice, Float64[Tensor, "b c"]]]:
     """‖c_i − c_j‖² of all pairs i < j, some rows i with all columns j from the first of them on; infinite where j ≤ i.
 
-    By differences: of near points a product of them would keep few digits.
+    By differences; of many points by a product, ‖c_i‖² + ‖c_j‖² − 2 c_i·c_j, which errs by at most γ_{r+3} (‖c_i‖ + ‖c_j‖)²
+    (Higham 2002, § 3.1), 2⁻⁵³·32 (r + 3) of a distance that is no smaller than 1/16 of ‖c_i‖² + ‖c_j‖²: twelve digits and more.
+    Of nearer points it would keep fewer: these are taken by differences.
     """
+    about = points - points.mean(dim=0) if len(points) > FEW_CLASSES else None
     for rows, columns in _tiles(len(points)):
-        tile = torch.cdist(points[rows], points[columns], compute_mode="donot_use_mm_for_euclid_dist").square_()
+        tile = (
+            _by_differences(points[rows], points[columns])
+            if about is None
+            else _by_products(points, about, rows, columns)
+        )
         yield rows, columns, tile.masked_fill_(_not_later(tile), torch.inf)
+
+
+def _by_differences(a: Float64[Tensor, "b r"], c: Float64[Tensor, "c r"]) -> Float64[Tensor, "b c"]:
+    return torch.cdist(a, c, compute_mode="donot_use_mm_for_euclid_dist").square_()
+
+
+def _by_products(
+    points: Float64[Tensor, "k r"], about: Float64[Tensor, "k r"], rows: slice, columns: slice
+) -> Float64[Tensor, "b c"]:
+    """Of points about their mean, which makes the products small; near pairs by the points themselves."""
+    a, c = about[rows], about[columns]
+    sizes = a.square().sum(dim=1).unsqueeze(1) + c.square().sum(dim=1)  # b c
+    tile = torch.addmm(sizes, a, c.T, alpha=-2)
+    near = (tile < sizes.mul_(NEAR)).nonzero()
+    if len(near) > MANY_NEAR * tile.numel():
+        return _by_differences(points[rows], points[columns])
+    for part in near.split(max(1, TILE_NUMBERS // max(1, points.shape[1]))):
+        i, j = part.unbind(dim=1)
+        tile[i, j] = (points[rows][i] - points[columns][j]).square_().sum(dim=1)
+    return tile
 
 
 def squared_rounding(centers: ClassCenters) -> float:
@@ -34,8 +64,9 @@ def squared_rounding(centers: ClassCenters) -> float:
 
 
 def _tiles(classes: int) -> Iterator[tuple[slice, slice]]:
-    for start in range(0, classes, TILE_ROWS):
-        yield slice(start, min(start + TILE_ROWS, classes)), slice(start, classes)
+    size = min(TILE_ROWS, max(1, TILE_NUMBERS // max(1, classes)))
+    for start in range(0, classes, size):
+        yield slice(start, min(start + size, classes)), slice(start, classes)
 
 
 def _not_later(tile: Float64[Tensor, "b c"]) -> Tensor:
