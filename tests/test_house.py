@@ -18,7 +18,7 @@ REPO = SOURCE.parents[1]
 
 # from the foundation up; folders of one rank do not import each other
 RANKS = [
-    ["_version", "errors", "faces", "shapes", "progress"],
+    ["_version", "display", "errors", "faces", "shapes", "progress"],
     ["files"],
     ["results"],
     ["labels", "devices", "workers", "user_code", "hub"],
@@ -34,12 +34,12 @@ RANKS = [
     ["cli"],
 ]
 RANK = {name: rank for rank, names in enumerate(RANKS) for name in names}
-NO_TORCH = ("errors", "progress", "files", "results", "law", "findings", "figures", "report")
+NO_TORCH = ("display", "errors", "progress", "files", "results", "law", "findings", "figures", "report")
 # methods that import what they need when called: a profile draws and tabulates itself
 EXCEPTIONS = {
     ("results", "report"): {"plot", "report", "to_frame", "__rich_console__", "_repr_html_"},
     ("results", "findings"): {"findings", "explain"},
-    ("tracking", "report"): {"plot", "report", "to_frame"},
+    ("tracking", "report"): {"plot", "report", "to_frame", "_repr_html_"},
 }
 MOST_FILES = 18  # of a folder, its face included
 FRAMEWORKS = (

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from report_profiles import bare_profile, full_profile, without_intervals, zero_profile
 
-from equisep.report.html import profile_html
+from equisep.report.notebook.curve_svg import curve_svg
+from equisep.report.notebook.profile_html import profile_html
 from equisep.results import ClassifierReading, Note
 
 EVIL = "<script>alert('x')</script>&\"\x00"
@@ -53,21 +54,8 @@ class Reader(HTMLParser):
 )
 def test_every_profile_is_well_formed(profile) -> None:
     reader = Reader(profile_html(profile))
-    assert reader.tags <= {
-        "div",
-        "span",
-        "strong",
-        "br",
-        "table",
-        "thead",
-        "tbody",
-        "tr",
-        "th",
-        "td",
-        "ul",
-        "li",
-        "code",
-    }
+    words = {"div", "span", "strong", "br", "table", "thead", "tbody", "tr", "th", "td", "ul", "ol", "li", "code"}
+    assert reader.tags <= words | {"svg", "path", "circle", "text", "title"}
     assert "None" not in " ".join(reader.words)
 
 
@@ -138,3 +126,28 @@ def test_a_bar_per_layer_follows_ln_d() -> None:
     assert widths[0] == 90
     assert np.ptp(np.diff(widths)) < 5  # a law: equal steps
     assert not re.findall(r"width:\d+px", profile_html(bare_profile()))
+
+
+def test_findings_stand_first_then_the_curve() -> None:
+    profile = full_profile()
+    text = profile_html(profile)
+    reader = Reader(text)
+    shown = " ".join(" ".join(reader.words).split())
+    assert profile.findings[0].text.replace("`", " ").split(":")[0] in shown
+    assert text.index("<ol") < text.index("<svg") < text.index("<table")
+
+
+def test_the_curve_has_a_point_per_layer_and_split_where_its_d_is() -> None:
+    profile = full_profile()
+    svg = curve_svg(profile)
+    points = [(float(x), float(y)) for x, y in re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)"', svg)]
+    curves = [profile.curve("fuzziness_test"), profile.curve("fuzziness")]
+    values = [value for curve in curves for value in curve if value]
+    assert len(points) == len(values)
+    slope = np.polyfit(np.log(values), [y for _, y in points], 1)
+    assert (
+        np.abs(np.polyval(slope, np.log(values)) - [y for _, y in points]).max() < 0.1
+    )  # rounded to 0.05, and so is the line
+    assert slope[0] < 0 and all(0 <= x <= 460 and 0 <= y <= 230 for x, y in points)
+    assert re.search(r'aria-label="D against layer, on a logarithmic axis: [\d.]+ to [\d.]+ on training data"', svg)
+    assert curve_svg(bare_profile()) == curve_svg(bare_profile(0)) == ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from equisep.display import brief
 from equisep.errors import InputError
 from equisep.law.quantiles import student_quantile, two_sided
 from equisep.results import Interval
@@ -16,6 +17,7 @@ LEAST_SEEDS = 3  # of two seeds Student's t knows one difference
 LEAST_SAMPLES = 2
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class CrossedMean:
     """The mean of x_si over seeds s and test samples i, and the three parts of its variance.

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from equisep.display import brief
 from equisep.errors import InputError
 from equisep.law.quantiles import normal_quantile
 
@@ -14,6 +15,7 @@ NORMAL_95 = 1.959963984540054
 _HALVINGS = 60  # bisection of [−1, 1] to the last bits
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class PairedHits:
     """Of `n` samples, `wins` are right in the first classifier alone, `losses` in the second alone."""
@@ -68,6 +70,7 @@ def share_interval(hits: int, n: int) -> tuple[float, float]:
     return (0.0 if hits == 0 else low), (1.0 if hits == n else high)
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class PairedLoss:
     """What a classifier loses against another on the same `n` samples.

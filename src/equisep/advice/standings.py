@@ -16,6 +16,7 @@ from itertools import combinations
 import numpy as np
 
 from equisep.advice.crossed import CrossedMean, crossed_mean
+from equisep.display import brief
 from equisep.results import Interval
 from equisep.shapes import Bool
 
@@ -25,6 +26,7 @@ Hits = Bool[np.ndarray, "s n"]
 Pairs = Mapping[tuple[int, int], CrossedMean]
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Standing:
     """Where the test accuracy of one choice stands among those that count; shares, not points.
@@ -42,6 +44,7 @@ class Standing:
     beside_best: Interval | None = None
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Enough:
     """What would tell, where the evidence does not: as many seeds, or else as many test samples; None where neither would."""
@@ -50,6 +53,7 @@ class Enough:
     samples: int | None = None
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Selection:
     """The recommended choice, or None where the evidence does not tell, the best mean, and where each one stands."""

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from equisep.data.feed import Feed
 from equisep.data.inputs import Inputs
+from equisep.display import brief
 from equisep.errors import InputError, ModelError, SiteError, did_you_mean
 from equisep.labels import check_range
 from equisep.measuring.forward import Calling, run_model
@@ -46,6 +47,7 @@ from equisep.taps import (
 TOGETHER = 500  # rows that are summed at once
 
 
+@brief
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassifierInputs:
     """What one reading of the data gave, class by class, in float64.

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from equisep.display import brief
 from equisep.errors import NumericalError
 from equisep.files import encode
 from equisep.peeled.classes import ClassPrediction, State, predict_classes
@@ -22,6 +23,7 @@ from equisep.shapes import Bool, Float64, Int
 NEARER = 0.3  # of a cosine, beyond which measured and predicted minority are told to differ
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Geometry:
     """Cosines between classifier rows and between class means; the norms of both, one per class, `None` without samples."""
@@ -32,6 +34,7 @@ class Geometry:
     feature_norms: tuple[float | None, ...]
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class PredictedGeometry:
     """What the Layer-Peeled Model makes of these class sizes and energies; states, margins and losses are one per class.
@@ -47,6 +50,7 @@ class PredictedGeometry:
     thresholds: Thresholds | None
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class NetworkComparison:
     """A network and its prediction. Lists are one entry per class, `None` where a class has no samples.

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from equisep.compare.profiles import flat_settings
+from equisep.display import brief
 from equisep.errors import InputError
 from equisep.law import seed_interval, summarize_laws
 from equisep.results import Interval, LawSummary, Note, Profile, SiteReading, Verdict
@@ -17,6 +18,7 @@ from equisep.results import Interval, LawSummary, Note, Profile, SiteReading, Ve
 OF_A_SEED = ("seed", "final_loss", "rates_tried", "checkpoint", "memory")
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class ProfileRow:
     """One profile in a line; `group` is the name of its group."""
@@ -35,6 +37,7 @@ class ProfileRow:
     accuracy_test: float | None
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class GroupSite:
     """D of one site over seeds: the geometric mean, and its t-interval, made of ln D; `None` where a D is missing."""
@@ -45,6 +48,7 @@ class GroupSite:
     band: Interval | None = None
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class ProfileGroup:
     """Profiles of one network, trained with several seeds: their laws in the mean, and D over depth."""
@@ -57,6 +61,7 @@ class ProfileGroup:
     curves: tuple[tuple[float | None, ...], ...]
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class ManyProfiles:
     """Profiles in their order, and their groups in the order of the first of each."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from equisep.compare.paired import PRINTED, PairedInterval, Pairing, Same, paired_laws, paired_ratio, pairing_of
+from equisep.display import brief
 from equisep.results import Interval, LawFit, Note, Profile, SiteReading
 
 # settings that change what the numbers mean; the others (seed, training, …) are what one compares
@@ -18,6 +19,7 @@ READING = (
 WORDS = {"rho": "ρ", "half_life": "the half-life", "r": "r"}
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Difference:
     """One number of two laws: `value` = b − a, its interval, and whether that excludes 0 (`None`: no interval).
@@ -33,6 +35,7 @@ class Difference:
     bias: float | None = None
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Ratio:
     """One positive number of two curves: `value` = b / a, its interval, and whether that excludes 1; `bias` as above."""
@@ -45,6 +48,7 @@ class Ratio:
     bias: float | None = None
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class LawDifference:
     """Law b against law a: differences b − a, and the ratio of D at the last site."""
@@ -57,6 +61,7 @@ class LawDifference:
     notes: tuple[Note, ...] = ()
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class SiteDifference:
     """One site of profile b against one of profile a: the ratio of D, and differences b − a of the accuracies."""
@@ -70,6 +75,7 @@ class SiteDifference:
     ncc_test: Difference
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class SettingDifference:
     """A setting that both profiles record, and in which they differ."""
@@ -79,6 +85,7 @@ class SettingDifference:
     b: Any
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class ProfileDifference:
     """Profile b against profile a; `paired` says whether both read the same samples, or labels, so that folds are paired."""

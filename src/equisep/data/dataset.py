@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from equisep.display import brief
 from equisep.errors import DataError, InputError, LabelError
 from equisep.labels import Labels, label_vector
 from equisep.results import Note
@@ -22,6 +23,7 @@ DEEPEST = 20  # subsets of subsets, at the most
 ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 
 
+@brief
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """Samples and labels of one data set.

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from equisep.display import brief
 from equisep.errors import InputError
 from equisep.results import LawFit, Verdict
 from equisep.results.records import COLLAPSED, LAW_R, NO_LAW_R, NOT_COLLAPSED
@@ -31,6 +32,7 @@ RULES = {
 }
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Emergence:
     """When one thing emerged: `what` by which `rule`.

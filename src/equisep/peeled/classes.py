@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from equisep.display import brief
 from equisep.errors import InputError
 from equisep.files import encode
 from equisep.peeled.geometry import GroupGeometry
@@ -35,6 +36,7 @@ class State(StrEnum):
         return self in (State.LOST, State.COLLAPSED, State.VANISHED)
 
 
+@brief
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassPrediction:
     """One entry per class, in the order the classes were given.

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from equisep.display import brief
 from equisep.errors import InputError
 from equisep.files import encode
 from equisep.peeled.classes import State, state_of
@@ -40,6 +41,7 @@ SLIDES_MAJORITIES = (3, 5, 7)
 SLIDES_ENERGIES = ((1.0, 5.0), (1.0, 10.0))  # (E_W, E_H)
 
 
+@brief
 @dataclass(frozen=True, slots=True, eq=False)
 class CosineCurve:
     """The cosine between two minority classifiers, and between two minority class means, over the imbalance ratio.
@@ -65,6 +67,7 @@ class CosineCurve:
         return {**rest.pop("thresholds"), "unsolved": self.unsolved, **rest}
 
 
+@brief
 @dataclass(frozen=True, slots=True, eq=False)
 class PhaseDiagram:
     """Which state is the optimum, over R (columns) and either E_H or the share k_A/K of majority classes (rows).

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from equisep.display import brief
 from equisep.peeled.classes import State, group_margins, group_states
 from equisep.peeled.problem import Problem
 from equisep.peeled.solution import Solution
@@ -28,6 +29,7 @@ HALF = 0.5  # of the margin that classes of equal weight have
 _Wanted = Callable[[Solution], bool]
 
 
+@brief
 @dataclass(frozen=True, slots=True, eq=False)
 class Lift:
     """A floor t, the largest floor below it that was solved and does not do, and the optimum at t."""
@@ -37,6 +39,7 @@ class Lift:
     solution: Solution
 
 
+@brief
 @dataclass(frozen=True, slots=True, eq=False)
 class Floor:
     """A problem as it is, class by class, and the floors that rescue what is lost.

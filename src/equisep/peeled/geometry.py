@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from equisep.display import brief
 from equisep.peeled.problem import Problem
 from equisep.shapes import Float64
 
@@ -13,6 +14,7 @@ from equisep.shapes import Float64
 NOTHING = 1e-7
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class GroupGeometry:
     """Norms and cosines of the classifiers (rows of W) and class-mean features (rows of H), by group.
@@ -46,6 +48,7 @@ class GroupGeometry:
         return self.feature_norms[group] / self.classifier_norms[group]
 
 
+@brief
 @dataclass(frozen=True, slots=True, eq=False)
 class GramBlocks:
     """A K×K matrix that is constant on groups: `same` on the diagonal, `other` elsewhere (Z, WWᵀ, HHᵀ, HWᵀ all are)."""

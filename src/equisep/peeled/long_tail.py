@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+from equisep.display import brief
 from equisep.errors import InputError
 from equisep.files import encode
 from equisep.peeled.classes import ClassPrediction, predict_classes
@@ -27,6 +28,7 @@ from equisep.peeled.solvers.reduced import solve_reduced
 ROUND_UP = 1e-9  # n·r^(−k/(K−1)) that should be whole comes out a rounding below
 
 
+@brief
 @dataclass(frozen=True, slots=True, eq=False)
 class LongTail:
     """Unequal class sizes, and what the optimum makes of each class; `ratio` is the largest size over the smallest."""

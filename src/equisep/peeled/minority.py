@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from equisep.display import brief
 from equisep.shapes import Bool, Float64, Int
 
 HALF = "at most half of the largest size"  # what counts as minority where none is named
@@ -18,6 +19,7 @@ def small_classes(sizes: Sequence[int] | Int[np.ndarray, " k"]) -> Bool[np.ndarr
     return np.asarray(2 * counts <= counts.max())
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Cosines:
     """Mean cosines between vectors of different classes: both minority, both majority, one of each.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equisep.display import brief
 from equisep.errors import InputError
 from equisep.shapes import Float64, Int
 
@@ -27,6 +28,7 @@ else:
     Numbers = Number = Whole = Any  # so that what is no number reaches the sentences below, whoever checks types
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Problem:
     """min_Z Σ_k ω_k CE(z_k, k)  subject to  ‖Z‖_* ≤ τ = K √(E_W E_H), for classes in groups of equal ω.

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from equisep.display import brief
 from equisep.peeled.classes import State, group_margins, group_states
 from equisep.peeled.least_weights import (
     ASIDE,
@@ -28,6 +29,7 @@ from equisep.peeled.solvers.sphere import together
 from equisep.progress import Watched, callback, watched
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class GroupRescue:
     """What becomes of the classes of one group, and what it takes to rescue them.
@@ -64,6 +66,7 @@ class GroupRescue:
         return (self.vanishing_weight if self.classes == 1 else self.collapse_weight) or 0.0
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Rescue:
     """The solution of a problem, what becomes of each group, and what rescues those that are lost."""

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from equisep.display import brief
 from equisep.errors import InputError, NumericalError
 from equisep.peeled.geometry import (
     GroupGeometry,
@@ -41,6 +42,7 @@ class Result(StrEnum):
         return self.name.lower()
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Certificate:
     """The proof that a value is near the least one: f − f* ≤ ⟨∇f, Z⟩ + τ‖∇f‖_op for any Z with ‖Z‖_* ≤ τ.
@@ -64,6 +66,7 @@ class Certificate:
     stationarity: float | None = None
 
 
+@brief
 @dataclass(frozen=True, slots=True, eq=False)
 class ReducedForm:
     """Z by groups: s_g on the sum-zero vectors of group g, M on the vectors 1_g/√k_g."""
@@ -72,6 +75,7 @@ class ReducedForm:
     M: Float64[np.ndarray, "g g"]
 
 
+@brief
 @dataclass(frozen=True, slots=True, eq=False)
 class Factors:
     """Classifiers W and class-mean features H, classes in rows, so that Z = H Wᵀ."""
@@ -80,6 +84,7 @@ class Factors:
     H: Float64[np.ndarray, "k p"]
 
 
+@brief
 @dataclass(frozen=True, slots=True, eq=False)
 class Solution:
     """A solved (or not quite solved) Layer-Peeled problem; `form` is what the solver found, the rest follows on demand.

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from equisep.display import brief
 from equisep.errors import InputError, NumericalError
 from equisep.peeled.problem import FEATURE_ENERGY, WEIGHT_ENERGY, Number, Whole, checked_count, checked_energy
 from equisep.shapes import Float64, Int
@@ -33,6 +34,7 @@ NEAR = 1e-6  # values that rounding in the function may explain
 STEPS = 200  # halving alone takes about 60 from any bracket of ordinary numbers
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Thresholds:
     """The imbalance ratios at which two groups change their geometry, energies given.

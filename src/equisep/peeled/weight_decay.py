@@ -14,6 +14,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 
+from equisep.display import brief
 from equisep.errors import InputError
 from equisep.peeled.problem import (
     Number,
@@ -29,6 +30,7 @@ from equisep.peeled.problem import (
 MEANS = ("samples", "weights")
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class WeightDecayRescue:
     """What weight decay makes of one class of `size` samples and a loss weight, `alike` classes being like it.

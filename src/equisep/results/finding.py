@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from equisep.display import brief
+
 Confidence = Literal["sure", "likely", "cannot be said"]
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One sentence about a profile (or a history).

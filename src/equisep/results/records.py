@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from equisep.display import brief
+
 # of a difference: combined from two others, or paired, with the same folds left out of both; crossed: over seeds and samples;
 # prediction: of the number of one more seed
 IntervalKind = Literal["bootstrap", "jackknife", "seeds", "combined", "paired", "crossed", "prediction"]
@@ -32,6 +34,7 @@ def law_verdict(r: float | None, rho: float | None, *, sites: int) -> Verdict:
     return "law" if r <= LAW_R else "between"
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Note:
     """A number that stands but needs care: what it is about (`code`, stable) and why (`text`, one sentence)."""
@@ -44,6 +47,7 @@ class Note:
         return f"{self.site}: {self.text}" if self.site else self.text
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Interval:
     """A two-sided interval at `level`, by `kind`, from `n` resamples, folds or seeds."""
@@ -58,6 +62,7 @@ class Interval:
         return f"[{self.low:.4g}, {self.high:.4g}]"
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Break:
     """One slope against two: the best two-slope fit of ln D, and whether it is more than chance.
@@ -87,6 +92,7 @@ class Break:
         return self.bic_one - self.bic_two
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class LawFit:
     """The law of equi-separation fitted to one curve: ln D_l = intercept + l ln ρ (He & Su 2023, Eq. 2).
@@ -129,6 +135,7 @@ def work_shares(law: LawFit) -> tuple[float, ...] | None:
     return tuple(load / total for load in law.loads) if falls else None
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class LawSummary:
     """Several laws of one kind (one per seed) as means with intervals over seeds."""
@@ -141,6 +148,7 @@ class LawSummary:
     notes: tuple[Note, ...] = ()
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Coordinates:
     """Samples of one site on its first two principal components, for plots."""
@@ -150,6 +158,7 @@ class Coordinates:
     explained: tuple[float, float]
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class ClassPair:
     """Two classes and a number between them: samples of `first` taken for `second`, a distance, a cosine."""
@@ -159,6 +168,7 @@ class ClassPair:
     value: float
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class ClassCosines:
     """Cosines between the class means, centered on their mean: all of them, or of more than 100 classes the extremes.
@@ -180,6 +190,7 @@ class ClassCosines:
         return self.rows[max(one, other) - 1][min(one, other)]
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Corrected:
     """D of the population that samples were drawn from: a value with its interval at `level`, or the reason why there is none.
@@ -204,6 +215,7 @@ class Corrected:
         return f"not measurable from these samples: {self.reason}{asked}"
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class SiteReading:
     """Everything measured at one site. Fields not asked for, or that do not exist there, are `None`.
@@ -249,6 +261,7 @@ class SiteReading:
     fuzziness_folds: tuple[float, ...] | None = None
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class SampleOrder:
     """Which samples were read under which numbers, as far as fingerprints tell: two profiles with one order share their folds.
@@ -264,6 +277,7 @@ class SampleOrder:
     seed: int
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class GrainChoice:
     """Which grain the profile reports, and what the other one has, where both were measured.
@@ -281,6 +295,7 @@ class GrainChoice:
     bic: Mapping[str, float] = field(default_factory=dict)
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class ClassifierReading:
     """The last linear layer: the geometry of its rows, and its duality with the class means it reads (NC3, NC4).

@@ -10,11 +10,13 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from equisep.display import brief
 from equisep.taps.names import GIVEN, call_site
 from equisep.taps.outputs import first_tensor
 from equisep.taps.wrappers import site_modules
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Call:
     """One call: the module's name and class, the shapes of the first tensors that it gave and was given.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
+from equisep.display import brief
 from equisep.errors import InputError, SiteError, did_you_mean
 from equisep.results import Note
 from equisep.taps.calls import Call
@@ -27,6 +28,7 @@ GRAINS = ("auto", "layers", "blocks")
 _WILD = {"**.": r"(?:.*\.)?", "**": ".*", "*": "[^.]*", "?": "[^.]"}
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Choice:
     """The sites asked for: modules (`relu`: every call), what they are given (`fc:in`), single calls (`relu:2`), the input first.
@@ -38,6 +40,7 @@ class Choice:
     named: frozenset[str] = frozenset()
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Grains:
     """The sites of a model at both grains, without the raw input, and what is to be said of them."""

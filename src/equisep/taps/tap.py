@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 
 from torch import Tensor, nn
 
+from equisep.display import brief
 from equisep.errors import InputError, SiteError, did_you_mean
 from equisep.results import Reading, reading_named
 from equisep.shapes import Bool
@@ -27,6 +28,7 @@ Consume = Callable[[str, Tensor], None]
 Calls = Literal["each", "last"]
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Activation:
     """What a site gave in one call.

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from equisep._version import __version__
+from equisep.display import brief
 from equisep.errors import InputError, MissingExtraError, ProfileError, StoreError
 from equisep.files import LineFile
 from equisep.findings import ranked, spelled, training
@@ -26,6 +27,7 @@ Unit = Literal["epoch", "step"]
 SCHEMA = 1
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Header:
     """What a history is of: the model, the samples that are read, and how. A history goes on only where these are the same.
@@ -69,6 +71,7 @@ class Header:
         return None
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One reading: the light profile of an epoch (or step), or the sentence that says why there is none.
@@ -295,6 +298,11 @@ class History:
         if latest is not None and latest.profile is not None and latest.profile.law.rho is not None:
             parts.append(f"ρ {latest.profile.law.rho:.3f}")
         return f"<History: {', '.join(parts)}>"
+
+    def _repr_html_(self) -> str:
+        from equisep.report.notebook.history_html import history_html
+
+        return history_html(self)
 
 
 def _content(entry: Entry) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from equisep.display import brief
 from equisep.errors import InputError
 from equisep.results import Profile
 
@@ -26,6 +27,7 @@ class Watched:
         return Watched(number, profile.law.rho, last.fuzziness, ncc)
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Settled:
     """Whether a training has settled, since which reading, and why or why not, in words."""

@@ -219,6 +219,9 @@ class Tracker:
     def __repr__(self) -> str:
         return f"<Tracker of {self._reader.name}: every {self.every}, {self.subset.samples} samples, {self.history!r}>"
 
+    def _repr_html_(self) -> str:
+        return self.history._repr_html_()
+
     def _count(self, number: int | None) -> Profile | None:
         self._number = self._number + 1 if number is None else _checked_number(number)
         self.history.forget_after(self._number)  # a loop that counts back has begun anew from there

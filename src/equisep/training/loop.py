@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from equisep.devices import out_of_memory
+from equisep.display import brief
 from equisep.errors import DivergenceError, FeatureError, InputError, LabelError, NumericalError
 from equisep.labels import check_range
 from equisep.progress import Watched, callback, watched
@@ -22,6 +23,7 @@ from equisep.training.threads import Operations, StepThreads
 Augment = Callable[[Tensor, torch.Generator], Tensor]
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class History:
     """Mean training loss and accuracy of every epoch, as seen while training."""

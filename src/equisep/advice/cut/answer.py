@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from equisep.advice.paired_hits import PairedLoss
+from equisep.display import brief
 from equisep.results import Note
 
 Head = Literal["centers", "linear"]
@@ -17,6 +18,7 @@ NAMED = 3  # layers that a refusal names
 HEADS = {"centers": "nearest class means", "linear": "a ridge regression"}
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Whole:
     """The network itself: test accuracy, parameters, and milliseconds a batch."""
@@ -26,6 +28,7 @@ class Whole:
     milliseconds: float
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class CutOption:
     """The network ended after one layer, number `index` of those read.
@@ -44,6 +47,7 @@ class CutOption:
     time_share: float | None = None
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Judgment:
     """The verdict, the cut that is recommended, and `perhaps` an earlier one, whose loss is small enough on these samples."""
@@ -79,6 +83,7 @@ def _removed(option: CutOption, layers: int) -> float:
     return 0.0 if option.index is None else (layers - option.index) / layers
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class CutAnswer:
     """Every cut that was looked at, in the order of the layers, and what follows.

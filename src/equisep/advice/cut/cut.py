@@ -20,6 +20,7 @@ from equisep.advice.cut.shorten import WHOLE, Example, save_program, shortened
 from equisep.advice.paired_hits import PairedLoss
 from equisep.data.feed import Feed, Unpack
 from equisep.devices import usable_device
+from equisep.display import brief
 from equisep.errors import InputError, ModelError, did_you_mean
 from equisep.measuring.measure import home_of
 from equisep.measuring.notes import Notes
@@ -48,6 +49,7 @@ TIMED = 16  # samples of a batch that is timed, where it has as many
 TRACED = 4  # samples that the export sees: their number stays open
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Cut:
     """The answer, and the shorter networks behind it."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from equisep.display import brief
 from equisep.errors import InputError
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class MinimalNccDepth:
     """An upper estimate of Galanti & Galanti's minimal NCC depth, from trained networks (2022, Definition 3).

@@ -12,6 +12,7 @@ from equisep.advice.crossed import LEAST_SEEDS
 from equisep.advice.depth.minimal_ncc import MinimalNccDepth
 from equisep.advice.depth.summary import Summary
 from equisep.advice.standings import Enough, Standing
+from equisep.display import brief
 from equisep.errors import InputError, did_you_mean
 from equisep.law.quantiles import two_sided
 from equisep.results.readings import reading_named
@@ -116,6 +117,7 @@ class DepthSettings:
             )
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One network shape at one rate, trained with several seeds; a number per seed, None where it does not exist.
@@ -166,6 +168,7 @@ def mean_of(values: Sequence[float | None]) -> float | None:
     return math.fsum(known) / len(known) if known and len(known) == len(values) else None
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class DepthAdvice:
     """A recommended depth, or none, with its evidence; trials are named by their position in `trials`.

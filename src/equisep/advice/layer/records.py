@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from equisep.advice.paired_hits import PairedHits
+from equisep.display import brief
 from equisep.results import Note
 
 MOST_NAMED = 4  # layers that a sentence names one by one
 SURE = 4.0  # deviations beyond which training samples are called fitted
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class FewShot:
     """Nearest centers of `m` training samples per class: mean error over draws, its standard deviation, the certificate.
@@ -26,6 +28,7 @@ class FewShot:
     certificate: float
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class LayerReading:
     """The features of one layer under the labels asked for.
@@ -52,6 +55,7 @@ class LayerReading:
         return next((each for each in self.few_shot if each.m == m), None)
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class LayerAdvice:
     """Which layer's features serve the labels best: `layers` in order, `best` the position of the one chosen.
@@ -205,6 +209,7 @@ def share_words(share: float, interval: tuple[float, float]) -> str:
     return f"{percent(share)} % [{percent(interval[0])}, {percent(interval[1])}]"
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class ModelPair:
     """Two models, each at its own chosen layer, on the same test samples."""
@@ -215,6 +220,7 @@ class ModelPair:
     apart: bool
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class RankAdvice:
     """Several models on one data set, the one with the best held-out accuracy at its own chosen layer first.

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
+from equisep.display import brief
 from equisep.law.quantiles import student_quantile, two_sided
 from equisep.results import Note
 
 FALL = 10.0  # points of test accuracy whose loss is looked for
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Mean:
     """The mean over draws of the noise, and its interval (Student's t); of one draw there is none."""
@@ -30,6 +32,7 @@ class Mean:
         return Mean(fmean(values), fmean(values) - reach, fmean(values) + reach)
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class NoiseLevel:
     """Noise of relative size σ on every weight tensor: test accuracy, and on the training data D of the last layer and ρ.
@@ -43,6 +46,7 @@ class NoiseLevel:
     last: Mean | None
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class LayerNoise:
     """The loss of test accuracy (a share) under noise on one weight tensor alone; `draws` are its values."""
@@ -52,6 +56,7 @@ class LayerNoise:
     draws: tuple[float, ...]
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class NoiseAnswer:
     """What noise of growing size does to a model, and which weight tensor bears it least.

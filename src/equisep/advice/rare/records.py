@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from equisep.compare.geometry import NetworkComparison
+from equisep.display import brief
 from equisep.files import encode
 from equisep.peeled.classes import State
 
@@ -26,6 +27,7 @@ class Fate(StrEnum):
     LOST = "lost throughout"
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class RareAtEnergy:
     """The answer at one energy E_W·E_H; lists have one entry per class, in the order given.
@@ -51,6 +53,7 @@ class RareAtEnergy:
         return tuple(k for k, state in enumerate(self.states) if state.lost)
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Alternatives:
     """What practice uses against imbalance, one number per class: two kinds of loss weights, and a term added to scores.
@@ -65,6 +68,7 @@ class Alternatives:
     logit_adjustment: tuple[float, ...]
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class RareClasses:
     """Who is told apart and who is lost, and the weights that change it.

@@ -10,12 +10,14 @@ from typing import Literal
 
 from equisep.advice.depth.summary import Summary, summary_of
 from equisep.advice.standings import Enough, Standing
+from equisep.display import brief
 from equisep.results import Note
 
 Start = Literal["pretrained", "new"]
 STARTS = {"pretrained": "trained on from their weights", "new": "trained from new weights"}
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class TransferTrial:
     """The first `kept` layers fixed, up to `site`, and all behind them trained on the new data: one number per seed.
@@ -55,6 +57,7 @@ def balanced_between(trials: Sequence[TransferTrial]) -> tuple[int, int] | None:
     return (known[-1][0], known[-1][0]) if known and known[-1][1] == 0 else None
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class TransferAnswer:
     """What became of a model on new data for each number of layers kept fixed.

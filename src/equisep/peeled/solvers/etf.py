@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from equisep.display import brief
 from equisep.errors import InputError
 from equisep.peeled.geometry import NOTHING
 from equisep.peeled.problem import Number, Problem
@@ -23,6 +24,7 @@ ITERATIONS = 2000
 SMOOTHING = 1e-4
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class EtfComparison:
     """A solution beside the best simplex ETF that is feasible, and how far from collapsed it is.

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from equisep.data.batches import batch_starts
 from equisep.data.sampling import ORDER, permutation
+from equisep.display import brief
 from equisep.errors import InputError, did_you_mean
 from equisep.results import Reading, reading_named
 from equisep.results.readings import BY_BATCH, readings_named
@@ -76,6 +77,7 @@ class Watch:
         return tuple(self.readings)  # type: ignore[arg-type]  # a tuple of names once it is made
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class EnsembleReading:
     """Every member at one epoch in one reading; NaN (a rank of 0) where a number does not exist, as for one that diverged.

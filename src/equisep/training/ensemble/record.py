@@ -15,6 +15,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from equisep.display import brief
 from equisep.errors import EquisepError, InputError, ModelError, ProfileError, did_you_mean
 from equisep.files import encode, write_whole
 from equisep.models import Fnn
@@ -28,6 +29,7 @@ SCHEMA = 2  # 1 named readings by their `mode`
 KIND = "equisep ensemble"
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Ensemble:
     """Trained members, in the order they were given.

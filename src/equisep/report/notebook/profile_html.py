@@ -1,4 +1,4 @@
-"""A profile as one self-contained piece of HTML for notebooks: everything escaped, no script, light and dark themes."""
+"""A profile as one self-contained piece of HTML for notebooks: findings, curve, table; all escaped, no script, any theme."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from equisep.display import CELL, HEAD, TABLE
+from equisep.findings.wording import NEXT
 from equisep.report.columns import READING_COLUMNS, Column, chosen
 from equisep.report.formatting import (
     UNICODE,
@@ -24,12 +26,9 @@ from equisep.report.formatting import (
     reading_words,
     verdict_words,
 )
-from equisep.results import LawFit, Profile
+from equisep.report.notebook.curve_svg import curve_svg
+from equisep.results import Finding, LawFit, Profile
 
-# Colors are the theme's own, only fainter or stronger, so that the table is readable on any background.
-_TABLE = "border-collapse:collapse;font-variant-numeric:tabular-nums;margin:.5em 0;color:inherit;background:none"
-_CELL = "padding:.15em .7em;text-align:{side};border:0;background:none;color:inherit;white-space:nowrap"
-_HEAD = _CELL + ";border-bottom:1px solid currentColor;font-weight:600;vertical-align:bottom"
 _CODE = '<code style="color:inherit;background:none">{}</code>'
 _BAR = '<span style="display:inline-block;height:.6em;width:{}px;background:currentColor;opacity:.35"></span>'
 _BAR_WIDTH = 90  # pixels of the greatest D
@@ -44,7 +43,7 @@ _BARS = Column("bar", "", "D on a logarithmic scale, from its least value to its
 
 
 def profile_html(profile: Profile) -> str:
-    """The profile's table and law as HTML; names from the model are text in it, never markup."""
+    """The profile's findings, curve, table and law as HTML; names from the model are text in it, never markup."""
     lines = [_paragraph(line) for line in _summary(profile)]
     notes = dict.fromkeys((*profile.notes, *profile.law.notes))
     if notes:
@@ -54,7 +53,21 @@ def profile_html(profile: Profile) -> str:
     words = _marked(f"{data_words(profile)}; {reading_words(profile)}")
     head = f'<div>{model}<br><span style="opacity:.7">{words}</span></div>'
     law = _law_line(profile)
-    return f'<div class="equisep-profile">{head}{_site_table(profile)}{law}{"".join(lines)}</div>'
+    found = findings_html(profile.findings)
+    return f'<div class="equisep-profile">{head}{found}{curve_svg(profile)}{_site_table(profile)}{law}{"".join(lines)}</div>'
+
+
+def findings_html(findings: Sequence[Finding]) -> str:
+    """What was found, the most important first, with what to do next."""
+    items = "".join(f"<li>{_finding(finding)}</li>" for finding in findings)
+    return f'<ol style="margin:.4em 0;padding-left:1.6em;max-width:60em">{items}</ol>' if items else ""
+
+
+def _finding(finding: Finding) -> str:
+    unsure = "" if finding.confidence == "sure" else f' <span style="opacity:.7">[{escape(finding.confidence)}]</span>'
+    code = "" if finding.next is None else _CODE.format(escape(one_line(finding.next)))
+    then = f'<br><span style="opacity:.7">{NEXT} {code}</span>' if code else ""
+    return f"{_marked(finding.text)}{unsure}{then}"
 
 
 def _site_table(profile: Profile) -> str:
@@ -63,7 +76,7 @@ def _site_table(profile: Profile) -> str:
     sides = ["left" if column.name in _LEFT else "right" for column in columns]
     rows = zip(*columns.values(), strict=True)
     body = "".join(f"<tr>{''.join(_cells(row, sides))}</tr>" for row in rows)
-    return f'<table style="{_TABLE}"><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>'
+    return f'<table style="{TABLE}"><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def _columns(profile: Profile) -> Iterable[tuple[Column, list[str]]]:
@@ -82,12 +95,12 @@ def _head(column: Column, profile: Profile) -> str:
     side = "left" if column.name in _LEFT else "right"
     title = passed_words(profile).removesuffix("s") if column.name == "site" else column.title
     words = escape(column.words, quote=True)
-    return f'<th style="{_HEAD.format(side=side)}" title="{words}">{escape(title).replace(chr(10), "<br>")}</th>'
+    return f'<th style="{HEAD.format(side=side)}" title="{words}">{escape(title).replace(chr(10), "<br>")}</th>'
 
 
 def _cells(row: Iterable[str], sides: Iterable[str]) -> Iterable[str]:
     for cell, side in zip(row, sides, strict=True):
-        yield f'<td style="{_CELL.format(side=side)}">{cell}</td>'
+        yield f'<td style="{CELL.format(side=side)}">{cell}</td>'
 
 
 def _bars(curve: Sequence[float | None]) -> list[str]:

@@ -1,0 +1,1 @@
+"""What notebooks show: a profile with its findings and its curve, a training; records show themselves (`equisep.display`)."""
