@@ -9,9 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import shown_networks as shown
+
+from equisep.report.page import history_page, profile_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
+
+    from equisep.results import Profile
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = (
@@ -40,8 +45,9 @@ class Opened:
         assert self.page.locator("figure.plot:not([data-drawn])").count() == 0
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
+    """Closed with the last test of this folder: as long as it runs, so does its event loop, and tests elsewhere have theirs."""
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine: `apt-get install chromium` brings it")
     driver = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: the extra `dev` has it")
@@ -82,3 +88,28 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Opened]]:
     yield opened
     for context in contexts:
         context.close()
+
+
+@pytest.fixture(scope="session")
+def network() -> Profile:
+    return shown.profile_of(shown.trained(5)[0])
+
+
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory: pytest.TempPathFactory, network: Profile) -> dict[str, Path]:
+    """The kinds of page there are, each as a file."""
+    folder = tmp_path_factory.mktemp("pages")
+    model, history = shown.trained(3, history=True)
+    assert history is not None
+    texts = {
+        "one": profile_page([network]),
+        "two": profile_page([network, shown.profile_of(model)]),
+        "training": history_page(history),
+        "hostile": profile_page([shown.hostile(network)]),
+        "hostile two": profile_page([shown.hostile(network), shown.hostile(network)]),
+    }
+    paths = {}
+    for name, text in texts.items():
+        paths[name] = folder / f"{name}.html"
+        paths[name].write_text(text, encoding="utf-8")
+    return paths

@@ -46,6 +46,7 @@ class Tracker:
     stopping    what `settled` means: see `equisep.tracking.Stopping`
     sites       as in `measure`; of `auto` the one grain is read that `measure` would report
     metrics     of the reading: `fuzziness`, `collapse`, `cdnv` and `ncc` by default; others as in `measure`
+    coordinates how many samples to keep on two principal components of every layer, for `history.report`: 0 keeps none
     reduction, reading, classes, class_names, classifier, epsilon, memory, seed, unpack, name     as in `measure`
 
     Numbers are those of `equisep.measure` on the same samples. D depends on how many samples there are against how many
@@ -72,6 +73,7 @@ class Tracker:
         class_names: Sequence[str] | None = None,
         classifier: str | None = None,
         epsilon: float = PERFECT,
+        coordinates: int = 0,
         memory: int | None = None,
         seed: int = 0,
         unpack: Unpack | None = None,
@@ -96,7 +98,7 @@ class Tracker:
             epsilon=epsilon,
             intervals="none",
             memory=MEMORY if memory is None else memory,
-            coordinates=0,
+            coordinates=coordinates,
             seed=seed,
         )
         self._reader = LightReader(

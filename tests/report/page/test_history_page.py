@@ -9,9 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from cli.running import equisep
-from equisep import History
+from equisep import Fnn, History, Tracker
 from equisep.errors import InputError
 from equisep.report.page import history_page
 from equisep.results import Profile
@@ -125,3 +126,20 @@ def test_a_page_is_made_without_torch_or_matplotlib(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_tracker_keeps_samples_for_the_page_where_asked(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model, x, y = Fnn(3, width=6, inputs=5, classes=3), torch.randn(60, 5), torch.arange(60) % 3
+    tracker = Tracker(model, (x, y), coordinates=20, history=tmp_path / "h.jsonl")
+    tracker.epoch()
+    with torch.no_grad():
+        next(model.parameters()).mul_(torch.tensor([[1.0], [2.0]] * 3))
+    tracker.epoch()
+    page = Page(tracker.history.report(tmp_path / "h.html").read_text(encoding="utf-8"))
+    maps = page.numbers["history"]["maps"]
+    assert maps["numbers"] == [1, 2] and len(maps["labels"]) == 20
+    assert [len(layers) for layers in maps["points"]] == [len(tracker.history.header.sites)] * 2
+    same = [one == two for one, two in zip(*maps["points"], strict=True)]
+    assert same[0] and not any(same[1:])  # the input is what it was
+    assert History.load(tmp_path / "h.jsonl").profile(2).sites[0].coordinates is not None

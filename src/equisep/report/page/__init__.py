@@ -8,24 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from equisep.errors import InputError
 from equisep.files import write_whole, writing
 from equisep.report.formatting import one_line
 from equisep.report.page.class_sections import classes_section, geometry_section, maps_section, rare_section
-from equisep.report.page.comparison import comparison_section
 from equisep.report.page.document import document
 from equisep.report.page.glossary import glossary_section
-from equisep.report.page.history_numbers import history_numbers
 from equisep.report.page.law_sections import centers_section, law_section, trust_section, work_section
 from equisep.report.page.markup import Section
 from equisep.report.page.numbers import page_numbers
 from equisep.report.page.provenance import made_section, numbers_section
 from equisep.report.page.subject import Subject, subjects_of
-from equisep.report.page.training_section import training_section
 from equisep.report.page.verdict import findings_section, verdict_section
 from equisep.results import Finding, Profile
-from equisep.tracking.history import History
+
+if TYPE_CHECKING:
+    from equisep.tracking.history import History
 
 __all__ = ["MOST_PROFILES", "history_page", "profile_page", "write_page"]
 
@@ -55,6 +55,9 @@ def profile_page(profiles: Sequence[Profile], *, names: Sequence[str] = (), sour
 
 def history_page(history: History, *, sources: Sequence[str] = ()) -> str:
     """The page of a training as text: the law over its epochs, and everything of its last reading."""
+    from equisep.report.page.history_numbers import history_numbers
+    from equisep.report.page.training_section import training_section
+
     last = history.last_read
     if last is None or last.profile is None:
         failure = "" if history.last is None else f" The last one failed: {history.last.failure}"
@@ -93,8 +96,13 @@ def _sections(
     sources: Sequence[str] = (),
 ) -> list[Section]:
     """Every section but the first, in order."""
+    compared = None
+    if len(subjects) > 1:
+        from equisep.report.page.comparison import comparison_section
+
+        compared = comparison_section(subjects)
     parts = [
-        comparison_section(subjects),
+        compared,
         training,
         law_section(subjects),
         work_section(subjects),

@@ -109,7 +109,7 @@ def map_numbers(subject: Subject, *, most: int = MOST_POINTS) -> dict[str, Any] 
         "classes": kinds,
         "names": [subject.class_names[kind] if kind < len(subject.class_names) else str(kind) for kind in kinds],
         "layers": [layer for layer, _ in alike],
-        "points": [on_grid(each, chosen) for _, each in alike],
+        "points": mirrored([on_grid(each, chosen) for _, each in alike]),
         "explained": [[_rounded(share, 4) for share in each.explained] for _, each in alike],
         "left_out": len(sites[0][1].labels) - len(chosen),
     }
@@ -125,6 +125,18 @@ def on_grid(coordinates: Coordinates, chosen: Sequence[int]) -> list[int]:
     points = [coordinates.points[number] for number in chosen]
     greatest = max((abs(part) for point in points for part in point), default=0.0) or 1.0
     return [round(GRID * part / greatest) for point in points for part in point]
+
+
+def mirrored(frames: Sequence[list[int]]) -> list[list[int]]:
+    """Frames of samples, each axis mirrored where that brings it nearer to the frame after: a component has no sign."""
+    after: list[list[int]] = []
+    for frame in reversed(frames):
+        here = list(frame)
+        for axis in (0, 1) if after else ():
+            if sum(one * other for one, other in zip(here[axis::2], after[0][axis::2], strict=True)) < 0:
+                here[axis::2] = [-part for part in here[axis::2]]
+        after.insert(0, here)
+    return after
 
 
 def short(value: float | None, digits: int = 4) -> float | None:

@@ -32,7 +32,7 @@ _SIMPLEX = "In the simplex of neural collapse every two classes stand at the cos
 
 def classes_section(subjects: Sequence[Subject]) -> Section:
     """Who is hard, who is lost, and who is taken for whom."""
-    return Section("classes", "Class by class", "".join(_each(subjects, _classes)))
+    return Section("classes", "Class by class", "".join(_each(subjects, _classes)), "Classes")
 
 
 def maps_section(subjects: Sequence[Subject], *, epochs: bool = False) -> Section:
@@ -69,8 +69,8 @@ def _classes(subject: Subject) -> Iterable[str]:
         )  # fmt: skip
     if any(site.class_fuzziness is not None for site in profile.sites):
         caption = (
-            "D of each class, layer by layer, the hardest class on top. Dark is fuzzy; a row that stays dark is a class that the "
-            "network hardly separates."
+            "D of each class, layer by layer, the hardest class on top. A row that keeps its color longer than the others is a "
+            "class that the network separates late."
         )
         yield figure("class-d", caption, label="D of each class against the layer", profile=subject.number)
         yield folded(_class_layers(subject))

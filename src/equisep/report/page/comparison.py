@@ -12,10 +12,8 @@ from equisep.report.page.subject import Subject
 _CLEAR = {True: "clear", False: "unclear", None: ""}
 
 
-def comparison_section(subjects: Sequence[Subject]) -> Section | None:
-    """What differs; None of a single profile."""
-    if len(subjects) < 2:
-        return None
+def comparison_section(subjects: Sequence[Subject]) -> Section:
+    """What differs between two profiles or more."""
     body = [_all(subjects)]
     if len(subjects) == 2:
         body.extend(_two(*subjects))
@@ -24,7 +22,7 @@ def comparison_section(subjects: Sequence[Subject]) -> Section | None:
             [subject.profile for subject in subjects], names=[subject.label for subject in subjects]
         ).notes
         body.append(bullets((marked(str(note)) for note in notes), "notes"))
-    return Section("compare", "Side by side", "".join(body))
+    return Section("compare", "Side by side", "".join(body), "Compared")
 
 
 def _all(subjects: Sequence[Subject]) -> str:
@@ -63,16 +61,17 @@ def _two(a: Subject, b: Subject) -> Iterable[str]:
     difference = compare_profiles(a.profile, b.profile)
     law = difference.law
     parts: dict[str, Difference] = {"ρ": law.rho, "half-life": law.half_life, "r": law.r, "evenness": law.imbalance}
+    known = (*(part.interval for part in parts.values()), law.last.interval)
+    intervals = [interval for interval in known if interval is not None]
     heads = [
         Head("law", "law", "", "text"), Head("a", a.label), Head("b", b.label), Head("difference", "second less first"),
         Head("interval", "interval", "", "text"), Head("clear", "told apart", "clear: no change lies outside", "text"),
     ]  # fmt: skip
     rows = [_difference(name, part) for name, part in parts.items()]
     rows.append(_ratio("last D, second over first", law.last))
+    shown = len(heads) if intervals else len(heads) - 2  # without intervals two columns would be empty
     yield "<h3>What differs</h3>"
-    yield table(heads, rows, label="Difference of the laws")
-    known = (*(part.interval for part in parts.values()), law.last.interval)
-    intervals = [interval for interval in known if interval is not None]
+    yield table(heads[:shown], [row[:shown] for row in rows], label="Difference of the laws")
     if intervals:
         yield paragraph(f"Intervals {interval_words(intervals[0])}. Clear: the interval leaves out no change.", "aside")
     if difference.sites:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from equisep.report.history_tables import EMERGED, law_rows
-from equisep.report.page.class_numbers import MOST_POINTS, evenly, on_grid, points_drawn, short
+from equisep.report.page.class_numbers import MOST_POINTS, evenly, mirrored, on_grid, points_drawn, short
 from equisep.report.page.finite import finite_profile
 from equisep.report.page.numbers import curve_indices, law_line
 from equisep.results import Profile
@@ -80,10 +80,12 @@ def _maps(profiles: dict[int, Profile]) -> dict[str, Any] | None:
         "classes": kinds,
         "names": [names[kind] for kind in kinds],
         "layers": list(range(len(last.sites))),
-        "points": [
-            [on_grid(site.coordinates, chosen) for site in profile.sites if site.coordinates is not None]
-            for profile in kept.values()
-        ],
+        "points": _mirrored(
+            [
+                [on_grid(site.coordinates, chosen) for site in profile.sites if site.coordinates is not None]
+                for profile in kept.values()
+            ]
+        ),
         "explained": [
             [
                 [round(share, 4) for share in site.coordinates.explained]
@@ -94,6 +96,14 @@ def _maps(profiles: dict[int, Profile]) -> dict[str, Any] | None:
         ],
         "left_out": len(labels) - len(chosen),
     }
+
+
+def _mirrored(points: list[list[list[int]]]) -> list[list[list[int]]]:
+    """Every layer's frames near to each other over the readings, those of the last reading over the layers."""
+    layers = [mirrored([*(reading[layer] for reading in points)]) for layer in range(len(points[0]))]
+    last = mirrored([frames[-1] for frames in layers])
+    turned = [mirrored([*frames[:-1], end]) for frames, end in zip(layers, last, strict=True)]
+    return [list(reading) for reading in zip(*turned, strict=True)]
 
 
 def _kept_labels(profile: Profile) -> Sequence[int] | None:

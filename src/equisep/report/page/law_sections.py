@@ -65,7 +65,7 @@ def law_section(subjects: Sequence[Subject]) -> Section:
         body.append(_law_table(subject))
         body.extend(absent(text) for text in _law_absent(subject))
         body.append(folded(layer_table(subject, _LAW_COLUMNS, "D layer by layer")))
-    return Section("law", "The law", "".join(body))
+    return Section("law", "The law", "".join(body), "Law")
 
 
 def work_section(subjects: Sequence[Subject]) -> Section:
@@ -86,7 +86,7 @@ def work_section(subjects: Sequence[Subject]) -> Section:
             body.append(
                 absent("No shares of the work: D does not fall from layer to layer, or was measured at too few.")
             )
-    return Section("work", "Share of the work", "".join(body))
+    return Section("work", "Share of the work", "".join(body), "Work")
 
 
 def centers_section(subjects: Sequence[Subject]) -> Section:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from equisep.report.formatting import UNICODE, one_line
 
 MISSING = UNICODE.missing
+_LONGEST_WORD = 30  # of a command, kept on one line
 TABLE_SUMMARY = "The same numbers as a table"
 
 
@@ -54,13 +55,13 @@ def marked(text: str) -> str:
 
 
 def typeset(text: str) -> str:
-    """A text with numbers in it as print has it: a minus sign before them, not a hyphen."""
-    return re.sub(r"(?<![\w.)-])-(?=\d)", "−", text)
+    """A text with numbers in it as print has it: a minus sign before them, not a hyphen, and no line break before %."""
+    return re.sub(r"(?<![\w.)-])-(?=\d)", "−", text).replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def paragraph(text: str, kind: str = "") -> str:
     """A paragraph of escaped text, `kind` its class."""
-    return f"<p{_class(kind)}>{marked(text)}</p>"
+    return f"<p{_class(kind)}>{marked(typeset(text))}</p>"
 
 
 def absent(text: str) -> str:
@@ -74,9 +75,10 @@ def bullets(items: Iterable[str], kind: str = "") -> str:
     return f"<ul{_class(kind)}>{inner}</ul>" if inner else ""
 
 
-def definitions(rows: Iterable[tuple[str, str]], kind: str = "") -> str:
-    """Terms and what they are, both as text."""
-    inner = "".join(f"<div><dt>{marked(term)}</dt><dd>{marked(words)}</dd></div>" for term, words in rows)
+def definitions(rows: Iterable[tuple[str, str]], kind: str = "", *, exact: bool = False) -> str:
+    """Terms and what they are, both as text; `exact` leaves every sign as it stands."""
+    shown = ((term, words if exact else typeset(words)) for term, words in rows)
+    inner = "".join(f"<div><dt>{marked(term)}</dt><dd>{marked(words)}</dd></div>" for term, words in shown)
     return f"<dl{_class(kind)}>{inner}</dl>" if inner else ""
 
 
@@ -90,9 +92,10 @@ def table(
     titles = "".join(_head(head) for head in heads)
     body = "".join(f"<tr>{_row(row, heads)}</tr>" for row in rows)
     kind = ' class="sortable"' if sortable else ""
+    controls = '<div class="controls"></div>' if csv else ""
     file = f' data-csv="{escape(csv, quote=True)}"' if csv else ""
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{plain(label)}">'
+        f'{controls}<div class="scroll" tabindex="0" role="region" aria-label="{plain(label)}">'
         f"<table{kind}{file}><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
@@ -109,7 +112,7 @@ def figure(plot: str, caption: str, *, label: str, profile: int | str = "all", m
     """
     return (
         f'<figure class="plot" data-plot="{plot}" data-profile="{profile}" data-label="{plain(label)}"{more}>'
-        f'<figcaption>{marked(caption)}</figcaption><div class="controls"></div><div class="drawing"></div>'
+        f'<figcaption>{marked(typeset(caption))}</figcaption><div class="controls"></div><div class="drawing"></div>'
         f'<div class="key"></div></figure>'
     )
 
@@ -120,8 +123,9 @@ def link(target: str, text: str) -> str:
 
 
 def command(text: str) -> str:
-    """A command or call to copy."""
-    return f'<pre class="command"><code>{escape(text)}</code></pre>'
+    """A command or call to copy: lines break between words, not at the hyphens of an option."""
+    words = (f"<span>{plain(word)}</span>" if len(word) <= _LONGEST_WORD else plain(word) for word in text.split(" "))
+    return f'<pre class="command"><code>{" ".join(words)}</code></pre>'
 
 
 def data_value(value: float | int | str | None) -> str:

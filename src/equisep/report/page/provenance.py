@@ -52,7 +52,6 @@ def numbers_section(subjects: Sequence[Subject]) -> Section:
             body.append(absent("The profile holds no layer."))
             continue
         heads = [column_head(column, subject) for column in columns]
-        body.append('<div class="controls"></div>')
         body.append(
             table(
                 heads,
@@ -78,13 +77,13 @@ def made_section(subjects: Sequence[Subject], sources: Sequence[str] = ()) -> Se
         body.append("<h3>Make it again</h3>" + command(again(subject)))
         versions = [(name, _shown(value)) for name, value in profile.provenance.items() if name != "command"]
         body.append(
-            "<h3>Made with</h3>" + definitions(versions, "facts")
+            "<h3>Made with</h3>" + definitions(versions, "facts", exact=True)
             if versions
             else absent("What made it was not recorded.")
         )
         settings = list(_flat(profile.settings))
         if settings:
-            body.append(folded(definitions(settings, "facts"), "Every setting that can change a number"))
+            body.append(folded(definitions(settings, "facts", exact=True), "Every setting that can change a number"))
     shown = f"This page was made by equisep {__version__}"
     files = f" from {', '.join(f'`{one_line(name)}`' for name in sources)}" if sources else ""
     body.append(paragraph(f"{shown}{files}. It holds everything it shows and asks nothing of any server.", "aside"))

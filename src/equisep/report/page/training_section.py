@@ -7,6 +7,7 @@ from typing import Any
 from equisep.report.formatting import correlation, number, percent
 from equisep.report.history_tables import EMERGED, emergence_words, law_rows
 from equisep.report.page.markup import Cell, Head, Section, absent, definitions, figure, folded, paragraph, table
+from equisep.results.records import LAW_R
 from equisep.tracking.history import History
 
 _PERCENT = ("ncc_train", "ncc_test", "accuracy_train", "accuracy_test")
@@ -50,8 +51,8 @@ def training_section(history: History, numbers: dict[str, Any] | None) -> Sectio
     body.append(
         figure(
             "epochs",
-            "The factor ρ per layer and the straightness r over the training. r at or below −0.996 is a law.",
-            label=f"ρ and r against the {unit}",
+            f"The factor ρ per layer, the straightness r and accuracies over the training. r at or below −{-LAW_R:g} is a law.",
+            label=f"ρ, r and accuracy against the {unit}",
         )
     )
     rows = [
@@ -70,7 +71,7 @@ def training_section(history: History, numbers: dict[str, Any] | None) -> Sectio
     if history.damaged:
         body.append(absent(f"{history.damaged} lines of the file are damaged and were passed over."))
     body.append(folded(_table(history)))
-    return Section("training", title, "".join(body))
+    return Section("training", title, "".join(body), "Training")
 
 
 def _table(history: History) -> str:

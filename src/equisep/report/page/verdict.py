@@ -107,7 +107,7 @@ def large_numbers(subject: Subject) -> list[Large]:
 def _band(subject: Subject, *, named: bool) -> str:
     profile = subject.profile
     kind, word = CHIPS[profile.law.verdict]
-    name = f"<h3>{plain(subject.label)}</h3>" if named else ""
+    name = f"<h2>{plain(subject.label)}</h2>" if named else ""
     chip = f'<span class="chip {kind}">{plain(word)}</span>'
     lines = f"{data_words(profile)}; {reading_words(profile)}"
     tiles = "".join(

@@ -1,12 +1,12 @@
 /* Class by class: D of every class at every layer, and the cosines between class means against those of a simplex ETF. */
 
-const CELL_LEAST = 9; // pixels
+const CELL_LEAST = 14; // pixels: a name must fit
 const CELL_MOST = 34;
 
 /** How high a heat map of so many rows is. */
 function heatHeight(rows, width, columns, left) {
   const wide = (width - left - 16) / columns;
-  const cell = Math.min(CELL_MOST, Math.max(rows > 30 ? CELL_LEAST : 15, wide));
+  const cell = Math.min(CELL_MOST, Math.max(CELL_LEAST, wide));
   return Math.round(rows * cell + 74);
 }
 
@@ -52,7 +52,7 @@ function classHeat(figure, profile, rows, width) {
       Plot.cell(known, { x: "x", y: "y", fill: (row) => between(HEAT, (Math.log(row.value) - low) / (high - low || 1)) }),
     ],
   };
-  partsOf(figure).key.replaceChildren(ramp(HEAT, `D ${number(Math.exp(low), 3)}`, `${number(Math.exp(high), 3)} (logarithmic)`));
+  partsOf(figure).key.replaceChildren(ramp(HEAT.map(paint), `D ${number(Math.exp(low), 3)}`, `${number(Math.exp(high), 3)} (logarithmic)`));
   return drawing(figure.dataset.label, options, known, "both");
 }
 
@@ -89,7 +89,7 @@ function classMultiples(figure, profile, rows, width) {
   const key = [[{ color: paint("train"), symbol: "circle" }, "D of the class"], [{ color: paint("muted"), dash: "3 3" }, "D of all classes"]];
   partsOf(figure).key.replaceChildren(...key.map(([sample, text]) => keyEntry(swatch(sample), text)));
   const svg = Plot.plot(options);
-  svg.setAttribute("role", "img");
+  asImage(svg);
   return svg;
 }
 
@@ -102,12 +102,15 @@ function classFigure(figure, [profile]) {
   register(figure, draw, heatHeight(profile.classes.names.length, 700, profile.layers.index.length, 100));
 }
 
+/** A cosine as it is embedded, to three places. */
+const cosineText = (value) => (value === null ? MISSING : typeset(value.toFixed(3)));
+
 /** The cosines of one layer, as a full matrix without its diagonal. */
 function cosineCells({ names, rows, etf }, at) {
   return rows[at].flatMap((row, lower) =>
     row.flatMap((value, upper) => {
       const one = lower + 1;
-      const title = `${short(names[one], 30)} and ${short(names[upper], 30)}\ncosine ${value === null ? MISSING : value.toFixed(3)}, simplex ETF ${etf.toFixed(3)}`;
+      const title = `${short(names[one], 30)} and ${short(names[upper], 30)}\ncosine ${cosineText(value)}, simplex ETF ${cosineText(etf)}`;
       return [{ x: upper, y: one, value, title }, { x: one, y: upper, value, title }];
     }),
   );
@@ -120,6 +123,9 @@ function cosinesFigure(figure, [profile]) {
   // one scale for all layers; by square roots, so that small differences from the ETF show beside large ones
   const all = cosines.rows.flat(2).filter((value) => drawable(value));
   const reach = Math.max(0.05, ...all.map((value) => Math.abs(value - etf)));
+  const color = (value) => between(DIVERGING, 0.5 + 0.5 * Math.sign(value - etf) * Math.sqrt(Math.abs(value - etf) / reach));
+  const [low, high] = [Math.max(-1, etf - reach), Math.min(1, etf + reach)];
+  const steps = Array.from({ length: 21 }, (_, step) => color(low + (step / 20) * (high - low)));
   let at = cosines.layers.length - 1;
   const draw = (width) => {
     const left = nameMargin(names, width);
@@ -142,7 +148,7 @@ function cosinesFigure(figure, [profile]) {
       color: { type: "identity" },
       marks: [
         Plot.cell(domain, { x: (row) => row, y: (row) => row, fill: "var(--rule)", fillOpacity: 0.5 }),
-        Plot.cell(known, { x: "x", y: "y", fill: (cell) => between(DIVERGING, 0.5 + 0.5 * Math.sign(cell.value - etf) * Math.sqrt(Math.abs(cell.value - etf) / reach)) }),
+        Plot.cell(known, { x: "x", y: "y", fill: (cell) => color(cell.value) }),
       ],
     };
     return drawing(`${figure.dataset.label} ${layerTitle(profile, cosines.layers[at])}.`, options, known, "both");
@@ -153,8 +159,8 @@ function cosinesFigure(figure, [profile]) {
     parts.controls.append(range.node, playButton(range, "layers"));
   }
   parts.key.replaceChildren(
-    ramp(DIVERGING, `${(etf - reach).toFixed(2)}, farther apart`, `${(etf + reach).toFixed(2)}, closer`),
-    keyEntry(swatch({ color: paint("zero"), line: false, block: true }), `as in a simplex ETF, ${etf.toFixed(3)}`),
+    ramp(steps, `cosine ${number(low, 2)}`, number(high, 2)),
+    keyEntry(swatch({ color: paint("zero"), line: false, block: true }), `as in a simplex ETF, ${cosineText(etf)}`),
   );
   register(figure, draw, 400);
 }

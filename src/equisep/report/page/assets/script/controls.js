@@ -111,9 +111,9 @@ function keyEntry(sample, text) {
   return element("span", { class: "entry" }, sample, text);
 }
 
-/** A ramp of colors with what its two ends, and where it has one its middle, stand for. */
-function ramp(colors, low, high, middle = null) {
+/** A strip of colors with what its two ends stand for. */
+function ramp(colors, low, high) {
   const strip = element("span", { class: "ramp", "aria-hidden": "true" });
-  strip.style.background = `linear-gradient(to right, ${colors.map(paint).join(", ")})`;
-  return element("span", { class: "entry" }, low, strip, ...(middle ? [`${middle} · `] : []), high);
+  strip.style.background = `linear-gradient(to right, ${colors.join(", ")})`;
+  return element("span", { class: "entry" }, low, strip, high);
 }

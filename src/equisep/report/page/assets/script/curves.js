@@ -23,7 +23,8 @@ function logTicks([low, high], most = 8) {
 /** A tick in as few letters as it takes. */
 function tickText(value) {
   const size = Math.abs(value);
-  return value === 0 || (size >= 1e-3 && size < 1e5) ? String(Number(value.toPrecision(6))) : value.toExponential().replace("e+", "e");
+  const plain = value === 0 || (size >= 1e-3 && size < 1e5);
+  return typeset(plain ? String(Number(value.toPrecision(6))) : value.toExponential().replace("e+", "e"));
 }
 
 /** The layers that have room for their number below the axis. */
@@ -136,6 +137,15 @@ function tipMark(points, along = "x") {
   return Plot.tip(points, pointing({ ...channels, fill: "var(--panel)", stroke: "var(--rule)", lineWidth: 26, textOverflow: "ellipsis-end" }));
 }
 
+/** One image with one label: what Plot calls its parts is kept aside, since labels need a role. */
+function asImage(svg) {
+  svg.setAttribute("role", "img");
+  for (const part of svg.querySelectorAll("[aria-label]")) {
+    part.dataset.mark = part.getAttribute("aria-label");
+    part.removeAttribute("aria-label");
+  }
+}
+
 /** A drawing by Plot as a node with its label, its tip and its keys. `points` are { x, y, title }. */
 function drawing(label, options, points, along = "x") {
   const svg = Plot.plot({
@@ -144,7 +154,7 @@ function drawing(label, options, points, along = "x") {
     style: STYLE,
     ariaLabel: label,
   });
-  svg.setAttribute("role", "img");
+  asImage(svg);
   if (points.length === 0) return svg;
   const live = element("p", { class: "visually-hidden", "aria-live": "polite" });
   walkable(svg, points, live);
@@ -191,7 +201,7 @@ function curvesFigure(figure, { kinds, profiles, label, logarithmic = true, togg
     const points = curves.flatMap(({ rows }) => rows).filter((row) => drawable(row.y, state.logarithmic) && row.title);
     const options = {
       width,
-      height: width < NARROW ? Math.round(0.8 * height) : height,
+      height: Math.round(width < NARROW ? 0.8 * height : width > WIDE ? 1.15 * height : height),
       marginLeft: 54,
       marginRight: 16,
       marginTop: top,

@@ -2,6 +2,7 @@
 
 const NEAR = "300px";
 const NARROW = 560; // pixels under which a drawing leaves out what it can
+const WIDE = 900;
 const figures = new Map();
 
 /** The parts of a figure that a drawing fills. */

@@ -120,6 +120,6 @@ function lawEpochsFigure(figure) {
     const range = slider(history.unit === "step" ? "Step" : "Epoch", count, state.at, describe, (position) => ((state.at = position), redraw(figure)));
     parts.controls.append(range.node, playButton(range, `${history.unit}s`));
   }
-  parts.key.replaceChildren(ramp(HEAT, `${history.unit} ${history.numbers[0]}`, `${history.unit} ${history.numbers.at(-1)}`), keyEntry(swatch({ color: paint("ink"), symbol: "circle", line: false }), "the one chosen"));
+  parts.key.replaceChildren(ramp(HEAT.map(paint), `${history.unit} ${history.numbers[0]}`, `${history.unit} ${history.numbers.at(-1)}`), keyEntry(swatch({ color: paint("ink"), symbol: "circle", line: false }), "the one chosen"));
   register(figure, draw, 380);
 }

@@ -3,14 +3,17 @@
 const MISSING = "–";
 const data = JSON.parse(document.getElementById("equisep-data").textContent);
 
+/** A number as text, with the sign that is as wide as a digit. */
+const typeset = (text) => text.replaceAll("-", "−");
+
 /** A number to some significant digits, as `equisep.results.wording.number` writes it. */
 function number(value, digits = 4) {
   if (value === null || value === undefined) return MISSING;
   if (value === 0) return "0";
   const size = Math.floor(Math.log10(Math.abs(Number(value.toExponential(digits - 1)))));
-  if (size >= -4 && size < Math.max(digits, 6)) return value.toFixed(Math.max(0, digits - 1 - size));
+  if (size >= -4 && size < Math.max(digits, 6)) return typeset(value.toFixed(Math.max(0, digits - 1 - size)));
   const [head, power] = value.toExponential(Math.min(digits, 3) - 1).split("e");
-  return `${head}e${power[0]}${power.slice(1).padStart(2, "0")}`;
+  return typeset(`${head}e${power[0]}${power.slice(1).padStart(2, "0")}`);
 }
 
 /** A share in percent with one digit, never rounded to 100 or 0 when it is not. */
@@ -22,7 +25,7 @@ function percent(share) {
 
 /** A part of the work in percent: it can be negative, or more than all. */
 function signedPercent(share) {
-  return share === null || share === undefined ? MISSING : `${(100 * share).toFixed(1)} %`;
+  return share === null || share === undefined ? MISSING : `${typeset((100 * share).toFixed(1))} %`;
 }
 
 /** A value with its interval, where it has one. */

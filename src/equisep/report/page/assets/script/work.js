@@ -4,7 +4,7 @@ const EQUAL_DASH = "5 4";
 
 /** Whether an interval lies wholly on one side of equal shares. */
 function besideEqual(row, equal) {
-  if (equal === null || row.low === null || row.high === null) return "even";
+  if (equal === null || row.low === null || row.high === null) return "untold";
   if (row.low > equal) return "more";
   return row.high < equal ? "less" : "even";
 }
@@ -30,10 +30,12 @@ function workFigure(figure, profiles) {
   const rows = workRows(profiles);
   const equal = profiles.map((profile, series) => ({ y: profile.share_each, series })).filter(({ y }) => y !== null);
   const lineColor = ({ series }) => (data.several ? seriesPaint(series) : "var(--ink)");
-  const fills = { more: paint("train"), even: "color-mix(in oklab, var(--train) 45%, var(--panel))", less: paint("test") };
+  const pale = "color-mix(in oklab, var(--train) 45%, var(--panel))";
+  const fills = { more: paint("train"), even: pale, untold: pale, less: paint("test") };
   const fill = (row) => (data.several ? seriesPaint(row.series) : fills[row.side]);
   const values = [...rows.flatMap((row) => [row.y, row.low, row.high]), ...equal.map(({ y }) => y)];
   const whiskers = rows.filter((row) => row.low !== null && row.high !== null);
+  const gap = (width) => (width / rows.length > 8 ? 0.5 : 0);
   const draw = (width) =>
     drawing(
       figure.dataset.label,
@@ -48,7 +50,7 @@ function workFigure(figure, profiles) {
         y: valueAxis(values, { logarithmic: false, label: "share of the work", share: true, zero: true }),
         color: { type: "identity" },
         marks: [
-          Plot.rect(rows, { x1: "x1", x2: "x2", y1: 0, y2: "y", fill, insetLeft: 0.5, insetRight: 0.5 }),
+          Plot.rect(rows, { x1: "x1", x2: "x2", y1: 0, y2: "y", fill, insetLeft: gap(width), insetRight: gap(width) }),
           Plot.ruleX(whiskers, { x: "x", y1: "low", y2: "high", stroke: "var(--ink)", strokeWidth: rows.length > 80 ? 0.6 : 1.3 }),
           Plot.ruleY(equal, { y: "y", stroke: lineColor, strokeDasharray: EQUAL_DASH, strokeOpacity: 0.8 }),
           Plot.ruleY([0], { stroke: "var(--ink)" }),
@@ -56,7 +58,7 @@ function workFigure(figure, profiles) {
       },
       rows,
     );
-  const sides = [["more", "more than an equal share"], ["even", "an equal share, as far as the interval tells"], ["less", "less than an equal share"]];
+  const sides = [["more", "more than an equal share"], ["even", "an equal share, as far as the interval tells"], ["less", "less than an equal share"], ["untold", "share, without an interval"]];
   const shown = sides.filter(([side]) => rows.some((row) => row.side === side));
   const own = data.several ? [] : shown.map(([side, text]) => keyEntry(swatch({ color: fills[side], line: false, block: true }), text));
   const line = equal.length ? [keyEntry(swatch({ color: "var(--ink)", dash: EQUAL_DASH }), "equal shares")] : [];
