@@ -8,7 +8,7 @@ SPEC   := pyproject.toml constraints.txt
 SHARED := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-fast smoke check bench clean
+.PHONY: help demo install test test-fast smoke check docs docs-serve bench clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -50,16 +50,27 @@ smoke: $(VENV)/.dev  ## every figure of the papers at smoke scale, which the tes
 	@echo "equisep: running all figures at smoke scale"
 	@$(BIN)/python -m pytest tests/runs/test_smoke_figures.py -m "smoke or not smoke" $(ARGS)
 
-check: $(VENV)/.dev  ## ruff, mypy strict, import direction
+check: $(VENV)/.dev  ## ruff, mypy strict, import direction, the documentation site
 	@echo "equisep: ruff, mypy, import direction"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/python -m pytest -q tests/test_house.py -k import
+	@$(MAKE) --no-print-directory docs
+
+# without a word about the makers' next product, which would stand above every build
+MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs
+docs: $(VENV)/.dev  ## build the documentation site into site/; any broken link is an error
+	@echo "equisep: building the documentation site"
+	@$(MKDOCS) build --strict --quiet
+	@echo "equisep: the site is site/index.html"
+
+docs-serve: $(VENV)/.dev  ## show the documentation site on http://127.0.0.1:8000, built anew at every change
+	@$(MKDOCS) serve
 
 bench: $(VENV)/.dev  ## every benchmark; writes JSON named by device and versions into benchmarks/results
 	@echo "equisep: running the benchmarks"
 	@for file in benchmarks/[a-z]*.py; do echo "equisep: $$file"; $(BIN)/python $$file --save || exit 1; done
 
 clean:  ## remove the environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build site

@@ -1,100 +1,108 @@
-"""Every command and snippet of README.md and docs/ is run, in order, in one folder a file."""
+"""Every command and snippet of README.md and docs/ is run, page by page, and what a page shows is what comes out."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from cli.running import equisep
+from cli.running import Done, equisep
+from documents import DOCS, REPO, blocks, commands, difference, run_page
 from equisep import Profile
 
-REPO = Path(__file__).parents[1]
-PAGES = [REPO / "README.md", *sorted((REPO / "docs").glob("*.md"))]
+README = REPO / "README.md"
+PAGES = sorted(DOCS.rglob("*.md"))
 BY_SECTION = {"frameworks.md"}  # a recipe each where its framework is tested: tests/tracking/recipes.py
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-
-
-def blocks(page: Path, language: str) -> list[str]:
-    return [body for kind, body in BLOCK.findall(page.read_text(encoding="utf-8")) if kind == language]
-
-
-def commands(page: Path) -> list[list[str]]:
-    lines = [line for body in blocks(page, "console") for line in body.splitlines() if line.strip()]
-    return [shlex.split(line, comments=True) for line in lines]
+RUN = [page for page in PAGES if blocks(page) and page.name not in BY_SECTION]
 
 
 def test_every_fence_is_of_a_kind_that_is_run() -> None:
-    for page in [*PAGES, REPO / "CONTRIBUTING.md"]:
-        kinds = {kind for kind, _ in BLOCK.findall(page.read_text(encoding="utf-8"))}
-        assert kinds <= {"python", "console"}, page
+    """A fence of another kind, or text that nothing prints, would be an output that nobody compares."""
+    for page in [README, REPO / "CONTRIBUTING.md", *PAGES]:
+        kinds = [block.kind for block in blocks(page)]
+        assert set(kinds) <= {"python", "console", "text"}, page
+        assert page.read_text(encoding="utf-8").count("```") == 2 * len(kinds), f"{page}: a fence without a kind"
+        assert not [at for at, kind in enumerate(kinds) if kind == "text" and (at == 0 or kinds[at - 1] == "text")], (
+            page
+        )
 
 
-@pytest.mark.parametrize(
-    "page", [pytest.param(p, id=p.name) for p in PAGES if blocks(p, "python") and p.name not in BY_SECTION]
-)
-def test_python_blocks_run_top_to_bottom(page: Path, tmp_path: Path) -> None:
-    with contextlib.chdir(tmp_path):
-        names: dict[str, object] = {}
-        for body in blocks(page, "python"):
-            exec(compile(body, str(page), "exec"), names)
-
-
-@pytest.mark.parametrize("page", [pytest.param(p, id=p.name) for p in PAGES[1:] if commands(p)])
-def test_commands_of_the_docs_run_top_to_bottom(page: Path, tmp_path: Path) -> None:
-    """A Python block that begins with the name of a file is that file: commands below may use it."""
-    for body in blocks(page, "python"):
-        name = re.match(r"# (\w+\.py)\n", body)
-        if name:
-            (tmp_path / name[1]).write_text(body, encoding="utf-8")
-    for words in commands(page):
-        assert words[0] == "equisep", words
-        done = equisep(*words[1:], folder=tmp_path)
-        assert done.returncode == 0, f"{words}: {done.stderr}"
-        assert done.stdout
-
-
-def test_make_targets_of_the_readme_exist() -> None:
-    targets = [words for page in (REPO / "README.md", REPO / "CONTRIBUTING.md") for words in commands(page)]
-    made = [words for words in targets if words[0] == "make"]
-    assert ["make", "demo"] in made
-    assert ["make", "test"] in made
-    for words in made:
-        subprocess.run([*words, "-n", "-C", str(REPO)], check=True, capture_output=True)
+@pytest.mark.parametrize("page", [pytest.param(page, id=page.relative_to(DOCS).as_posix()) for page in RUN])
+def test_a_page_runs_and_shows_what_comes_out(page: Path, tmp_path: Path) -> None:
+    run_page(page, tmp_path)
 
 
 @pytest.mark.slow
-def test_commands_of_the_readme_run_and_the_demo_shows_the_law(tmp_path: Path) -> None:
+def test_the_readme_runs_and_the_demo_shows_the_law(tmp_path: Path) -> None:
     """The full demo included: 600 epochs at the paper's settings, r ≤ −0.99 in `eval` and as the paper reads."""
-    ours = [words for words in commands(REPO / "README.md") if words[0] == "equisep"]
-    assert [words[1] for words in ours] == [
-        "demo",
-        "explain",
-        "law",
-        "sites",
-        "measure",
-        "compare",
-        "peeled",
-        *["figures"] * 4,
-    ]
-    for words in ours:
-        run = installed if words[1] in ("demo", "law") else equisep  # the others need not load torch anew
-        done = run(*words[1:], folder=tmp_path)
-        assert done.returncode == 0, f"{words}: {done.stderr}"
-        assert done.stdout
+    run_page(README, tmp_path, command=installed_or_here)
     profile = Profile.load(tmp_path / "equisep-demo" / "profile.json")
     assert list(profile.readings) == ["eval", "drawn"]
     for reading in profile.readings.values():
         assert reading.law.r is not None and reading.law.r <= -0.99
 
 
-def installed(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """The command that was installed beside Python, by its name alone."""
+def installed_or_here(*words: str, folder: Path) -> Done:
+    """`demo` and `law` by the command that was installed beside Python, by its name; others need not load torch anew."""
+    if words[0] not in ("demo", "law"):
+        return equisep(*words, folder=folder)
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    return subprocess.run(["equisep", *words], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(["equisep", *words], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def test_make_targets_exist() -> None:
+    pages = (README, REPO / "CONTRIBUTING.md", *PAGES)
+    typed = [words for page in pages for block in blocks(page) if block.kind == "console" for words in commands(block)]
+    made = [words for words in typed if words[0] == "make"]
+    assert ["make", "demo"] in made
+    assert ["make", "test"] in made
+    for words in made:
+        subprocess.run([*words, "-n", "-C", str(REPO)], check=True, capture_output=True)
+
+
+def test_extras_that_pages_name_exist() -> None:
+    extras = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    for page in (README, *PAGES):
+        for names in re.findall(r"(?:equisep|\.)\[([\w,]+)\]", page.read_text(encoding="utf-8")):
+            assert set(names.split(",")) <= extras.keys(), page
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed"),
+    [
+        ("r -0.9891 over 13 points", "r  -0.9892 over\n13 points"),
+        ("first\n…\nlast 2 lines", "first\nsecond\nlast 3 lines\nlast 2 lines"),
+        ("takes 12 ms of 20 ms", "takes 3.5 ms of 71 ms"),
+    ],
+)
+def test_what_counts_as_the_same_output(shown: str, printed: str) -> None:
+    assert difference(shown, printed) is None
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed"),
+    [
+        ("r -0.9891", "r -0.9893"),
+        ("13 points", "14 points"),
+        ("12.3 %", "12.5 %"),
+        ("the law holds", "the law fails"),
+        ("one line", "one line\nand another"),
+        ("one line\nand another", "one line"),
+        ("first\n…\nlast", "first\nsecond"),
+    ],
+)
+def test_what_counts_as_another_output(shown: str, printed: str) -> None:
+    assert difference(shown, printed) is not None
+
+
+def test_outputs_of_trainings_may_vary_by_what_is_stated() -> None:
+    assert difference("ρ 0.480, 79 % right", "ρ 0.500, 81 % right", varies=True) is None
+    assert difference("ρ 0.480", "ρ 0.510", varies=True) is not None
+    assert difference("79 % right", "82 % right", varies=True) is not None
+    assert difference("layer 4", "layer 5", varies=True) is not None

@@ -1,0 +1,75 @@
+"""What MkDocs does not know of this repository: pages that nobody has to list, and files that pages link to outside docs/."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from posixpath import dirname, join, normpath, relpath
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+REPO = Path(__file__).parents[2]
+LINK = re.compile(r"(\]\(|src=\"|href=\")((?:\.\./)+[^)\s\"#]+)")  # Markdown and HTML, to somewhere above the page
+TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+CONTRIBUTING = "contributing.md"  # the page that CONTRIBUTING.md is on the site
+TAKEN = "repository"  # the folder of the site that holds files of the repository
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """The navigation with every page of docs/ in it, so that a new page needs no line there."""
+    docs = Path(config.docs_dir)
+    listed = set(_pages(config.nav))
+    there = {path.relative_to(docs).as_posix() for path in docs.rglob("*.md")}
+    figures = [name for name in sorted(there - listed) if name.startswith("figures")]  # figures.md, then figures/…
+    others = sorted(there - listed - set(figures))
+    for section in config.nav or []:
+        if "Figures" in section:
+            section["Figures"] = [*figures, *section["Figures"]]
+        if "Guides" in section:
+            section["Guides"] = [*section["Guides"], *others]
+    return config
+
+
+def _pages(nav: Any) -> list[str]:
+    """The files that a navigation names."""
+    if isinstance(nav, str):
+        return [nav]
+    parts = nav.values() if isinstance(nav, dict) else nav or []
+    return [name for part in parts for name in _pages(part)]
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """CONTRIBUTING.md as a page, and with every page the files of the repository that it links to."""
+    text = (REPO / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    files.append(File.generated(config, CONTRIBUTING, content=text.replace("](docs/", "](")))
+    for page in [file for file in files if file.is_documentation_page()]:
+        for _, target in LINK.findall(page.content_string):
+            outside = _outside(page.src_uri, target)
+            if outside and f"{TAKEN}/{outside}" not in files.src_uris:
+                source = REPO / outside
+                if source.is_file():  # a folder or a slip stays as it is, and the strict build names it
+                    files.append(File.generated(config, f"{TAKEN}/{outside}", abs_src_path=str(source)))
+    return files
+
+
+def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Links to files of the repository lead to their copies on the site."""
+
+    def moved(found: re.Match[str]) -> str:
+        outside = _outside(page.file.src_uri, found[2])
+        copy = f"{TAKEN}/{outside}"
+        if outside is None or copy not in files.src_uris:
+            return found[0]
+        return found[1] + relpath(copy, dirname(page.file.src_uri) or os.curdir)
+
+    return LINK.sub(moved, markdown)
+
+
+def _outside(page: str, target: str) -> str | None:
+    """The path in the repository that a page of docs/ links to, or None where it is inside docs/."""
+    path = normpath(join("docs", dirname(page), target))
+    return None if path.startswith(("docs/", "..")) else path
