@@ -139,6 +139,11 @@ def test_names_are_text_wherever_they_come_from(tmp_path: Path) -> None:
     assert len(page.scripts) == 3
 
 
+def test_no_sign_of_ours_is_taken_for_one_that_cannot_be_shown(page: Page) -> None:
+    assert "\N{REPLACEMENT CHARACTER}" not in page.raw.split('<script type="application/json"')[0]
+    assert "80.5\N{NO-BREAK SPACE}%" in "".join(page.text)
+
+
 def test_embedded_json_cannot_end_its_script() -> None:
     text = embedded({"a": HOSTILE, "b": float("nan"), "c": [1, math.inf]})
     assert not {"<", ">", "&", "\u2028"} & set(text)

@@ -54,14 +54,14 @@ def marked(text: str) -> str:
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", plain(text))
 
 
-def typeset(text: str) -> str:
-    """A text with numbers in it as print has it: a minus sign before them, not a hyphen, and no line break before %."""
-    return re.sub(r"(?<![\w.)-])-(?=\d)", "−", text).replace(" %", "\N{NO-BREAK SPACE}%")
+def typeset(html: str) -> str:
+    """Escaped text with numbers in it as print has it: a minus sign before them, not a hyphen, and no line break before %."""
+    return re.sub(r"(?<![\w.)-])-(?=\d)", "−", html).replace(" %", "&nbsp;%")
 
 
 def paragraph(text: str, kind: str = "") -> str:
     """A paragraph of escaped text, `kind` its class."""
-    return f"<p{_class(kind)}>{marked(typeset(text))}</p>"
+    return f"<p{_class(kind)}>{typeset(marked(text))}</p>"
 
 
 def absent(text: str) -> str:
@@ -77,8 +77,8 @@ def bullets(items: Iterable[str], kind: str = "") -> str:
 
 def definitions(rows: Iterable[tuple[str, str]], kind: str = "", *, exact: bool = False) -> str:
     """Terms and what they are, both as text; `exact` leaves every sign as it stands."""
-    shown = ((term, words if exact else typeset(words)) for term, words in rows)
-    inner = "".join(f"<div><dt>{marked(term)}</dt><dd>{marked(words)}</dd></div>" for term, words in shown)
+    shown = ((marked(term), marked(words) if exact else typeset(marked(words))) for term, words in rows)
+    inner = "".join(f"<div><dt>{term}</dt><dd>{words}</dd></div>" for term, words in shown)
     return f"<dl{_class(kind)}>{inner}</dl>" if inner else ""
 
 
@@ -112,7 +112,7 @@ def figure(plot: str, caption: str, *, label: str, profile: int | str = "all", m
     """
     return (
         f'<figure class="plot" data-plot="{plot}" data-profile="{profile}" data-label="{plain(label)}"{more}>'
-        f'<figcaption>{marked(typeset(caption))}</figcaption><div class="controls"></div><div class="drawing"></div>'
+        f'<figcaption>{typeset(marked(caption))}</figcaption><div class="controls"></div><div class="drawing"></div>'
         f'<div class="key"></div></figure>'
     )
 
@@ -151,8 +151,8 @@ def _row(row: Sequence[Cell], heads: Sequence[Head]) -> str:
     for position, (cell, head) in enumerate(zip(row, heads, strict=True)):
         value = escape(data_value(cell.value), quote=True)
         side = ' class="text"' if head.kind == "text" else ""
-        text = cell.text if head.kind == "text" else typeset(cell.text)
-        shown = plain(text if cell.value is not None or head.kind == "text" else MISSING)
+        named = head.kind == "text"
+        shown = plain(cell.text) if named else typeset(plain(cell.text if cell.value is not None else MISSING))
         if position == 0:
             cells.append(f'<th scope="row"{side} data-value="{value}">{shown}</th>')
         else:

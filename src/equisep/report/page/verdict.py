@@ -111,8 +111,8 @@ def _band(subject: Subject, *, named: bool) -> str:
     chip = f'<span class="chip {kind}">{plain(word)}</span>'
     lines = f"{data_words(profile)}; {reading_words(profile)}"
     tiles = "".join(
-        f'<div class="tile"><dt>{plain(large.title)}</dt><dd><span class="large">{plain(typeset(large.text))}</span>'
-        + (f'<span class="interval">{plain(typeset(large.interval))}</span>' if large.interval else "")
+        f'<div class="tile"><dt>{plain(large.title)}</dt><dd><span class="large">{typeset(plain(large.text))}</span>'
+        + (f'<span class="interval">{typeset(plain(large.interval))}</span>' if large.interval else "")
         + f'<span class="meaning">{plain(large.words)}</span></dd></div>'
         for large in large_numbers(subject)
     )
@@ -128,7 +128,7 @@ def _findings(findings: Sequence[Finding], sections: Sequence[str]) -> str:
         to = f" {link(anchor, f'See {words}')}." if anchor in sections else ""
         then = "" if finding.next is None else command(one_line(finding.next))
         items.append(
-            f'<li data-code="{plain(finding.code)}"><p>{marked(typeset(finding.text))}{sure}{to}</p>{then}</li>'
+            f'<li data-code="{plain(finding.code)}"><p>{typeset(marked(finding.text))}{sure}{to}</p>{then}</li>'
         )
     return f'<ol class="findings">{"".join(items)}</ol>'
 
