@@ -83,7 +83,7 @@ function classMultiples(figure, profile, rows, width) {
       Plot.line(known, { x: "x", y: "y", fx: "fx", fy: "fy", z: "row", stroke: "var(--train)", strokeWidth: 1.8 }),
       Plot.dot(known, { x: "x", y: "y", fx: "fx", fy: "fy", r: 2.2, fill: "var(--train)" }),
       Plot.text(cells, { fx: "fx", fy: "fy", frameAnchor: "top-right", text: (cell) => short(cell.name, 20), dx: -2, dy: 2, fontWeight: 600, fill: "var(--ink)", stroke: "var(--panel)", strokeWidth: 4 }),
-      Plot.tip(known, Plot.pointer({ x: "x", y: "y", fx: "fx", fy: "fy", title: "title", fill: "var(--panel)", stroke: "var(--rule)" })),
+      tipMark(known, width, "both", { fx: "fx", fy: "fy" }),
     ],
   };
   const key = [[{ color: paint("train"), symbol: "circle" }, "D of the class"], [{ color: paint("muted"), dash: "3 3" }, "D of all classes"]];

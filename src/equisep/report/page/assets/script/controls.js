@@ -114,6 +114,7 @@ function keyEntry(sample, text) {
 /** A strip of colors with what its two ends stand for. */
 function ramp(colors, low, high) {
   const strip = element("span", { class: "ramp", "aria-hidden": "true" });
+  Object.assign(strip.style, { display: "inline-block", width: "7.5rem", height: "0.8rem", border: "1px solid var(--rule)" });
   strip.style.background = `linear-gradient(to right, ${colors.join(", ")})`;
   return element("span", { class: "entry" }, low, strip, high);
 }

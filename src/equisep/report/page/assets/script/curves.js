@@ -131,10 +131,10 @@ function walkable(svg, points, live) {
 }
 
 /** The tip of a drawing: what stands at the point nearest to the mouse, along the axis or in both directions. */
-function tipMark(points, along = "x") {
+function tipMark(points, width, along = "x", facets = {}) {
   const pointing = along === "x" ? Plot.pointerX : Plot.pointer;
-  const channels = { x: "x", y: "y", title: "title", maxRadius: REACH };
-  return Plot.tip(points, pointing({ ...channels, fill: "var(--panel)", stroke: "var(--rule)", lineWidth: 26, textOverflow: "ellipsis-end" }));
+  const look = { fill: "var(--panel)", stroke: "var(--rule)", lineWidth: width < NARROW ? 12 : 24, lineHeight: 1.25 };
+  return Plot.tip(points, pointing({ x: "x", y: "y", title: "title", maxRadius: REACH, ...facets, ...look }));
 }
 
 /** One image with one label: what Plot calls its parts is kept aside, since labels need a role. */
@@ -150,7 +150,7 @@ function asImage(svg) {
 function drawing(label, options, points, along = "x") {
   const svg = Plot.plot({
     ...options,
-    marks: [...axisMarks(options.y), ...options.marks, ...(points.length ? [tipMark(points, along)] : [])],
+    marks: [...axisMarks(options.y), ...options.marks, ...(points.length ? [tipMark(points, options.width, along)] : [])],
     style: STYLE,
     ariaLabel: label,
   });

@@ -11,8 +11,7 @@ const D_CURVES = [
 ];
 
 /** What is said where a curve is pointed at. */
-function lawTitle(profile, position, name, text) {
-  const share = profile.layers.share?.[position] ?? null;
+function lawTitle(profile, position, name, text, share = null) {
   const work = share === null ? "" : `\n${signedPercent(share)} of the work`;
   const whose = data.several ? `${short(profile.label, 40)}\n` : "";
   return `${whose}${layerTitle(profile, position)}\nD, ${name}: ${text}${work}`;
@@ -25,7 +24,8 @@ function lawRows(profile, { column, interval, name, aside = 0 }) {
     const y = profile.layers[column]?.[position] ?? null;
     const low = interval ? (profile.layers[`${interval}_low`]?.[position] ?? null) : null;
     const high = interval ? (profile.layers[`${interval}_high`]?.[position] ?? null) : null;
-    return { x, y, low, high, title: lawTitle(profile, position, name, withInterval(y, low, high)) };
+    const share = column === "fuzziness" ? (profile.layers.share?.[position] ?? null) : null;
+    return { x, y, low, high, title: lawTitle(profile, position, name, withInterval(y, low, high), share) };
   });
 }
 
