@@ -253,6 +253,12 @@ def test_phase_diagrams(tmp_path: Path) -> None:
     assert "25 points" in equisep("peeled", *share, folder=tmp_path).stdout
 
 
+def test_the_vectors_diagram(tmp_path: Path) -> None:
+    content = found("diagram", "vectors", "--classes", "4", "--ratios", "1,100", "--plot", "v.png", folder=tmp_path)
+    assert [one["state"] for one in content["vectors"]] == ["told apart", "lost: collapsed"]
+    assert (tmp_path / "v.png").stat().st_size > 1000
+
+
 def test_the_long_tail_diagram(tmp_path: Path) -> None:
     words = ("diagram", "long-tail", "--classes", "10", "--largest", "5000", "--plot", "t.pdf")
     content = found(*words, folder=tmp_path)

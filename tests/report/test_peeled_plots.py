@@ -11,10 +11,14 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from PIL import Image
 
 from equisep.errors import InputError
 from equisep.peeled import cosine_curves, long_tail, phase_by_energy, phase_by_share
+from equisep.peeled.vectors import class_vectors, simplex
+from equisep.report.peeled.collapse_plots import CollapseFrame, collapse_frame, plot_collapse, save_collapse_film
 from equisep.report.peeled.plots import plot_cosines, plot_long_tail, plot_phases
+from equisep.report.peeled.vector_plots import plot_vectors
 from equisep.report.plots import save_figure
 
 RATIOS = np.geomspace(1, 1e4, 21)
@@ -152,3 +156,42 @@ import equisep.report.peeled.plots, equisep.report.peeled.terminal, equisep.repo
 assert "torch" not in sys.modules and "matplotlib.pyplot" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_vectors_have_a_row_for_each_number_of_classes(tmp_path) -> None:
+    figure = plot_vectors([class_vectors(k) for k in (2, 3, 4)])
+    assert len(figure.axes) == 9
+    titles = [axes.get_title() for axes in figure.axes]
+    assert titles[3] == "K = 3, R = 1\nsimplex ETF, cosine −0.5"
+    assert "beyond $R^*$ = 47.68" in titles[8] and titles[8].endswith("cosine of small classes 1")
+    assert titles[1].endswith("one small class: nothing to collapse with")
+    assert "3 = 4" in {text.get_text() for text in figure.axes[8].texts}
+    save_figure(figure, tmp_path / "vectors.png")
+    with pytest.raises(InputError, match="needs at least one set of vectors"):
+        plot_vectors([])
+
+
+def collapsing(epoch: int, spread: float) -> CollapseFrame:
+    rng = np.random.default_rng(epoch)
+    labels = np.repeat(np.arange(4), 10)
+    corners = 3 * np.eye(4, 6) + 1.0
+    features = corners[labels] + spread * rng.normal(size=(40, 6))
+    return collapse_frame(epoch, features, labels, 2 * corners, fuzziness=spread, accuracy=1.0)
+
+
+def test_neural_collapse_in_three_dimensions(tmp_path) -> None:
+    """Features at the corners of a simplex stay there, whatever their offset, size and dimension."""
+    last = collapsing(300, 0.0)
+    np.testing.assert_allclose(last.means, simplex(4), atol=1e-9)
+    np.testing.assert_allclose(last.samples, simplex(4)[last.labels], atol=1e-9)
+    np.testing.assert_allclose(last.classifiers, simplex(4), atol=1e-9)
+    frames = [collapsing(0, 1.0), last]
+    names = ["a", "b", "c", "d"]
+    figure = plot_collapse(frames, names)
+    assert [axes.get_title().split("\n")[0] for axes in figure.axes] == ["epoch 0", "epoch 300"]
+    with Image.open(save_collapse_film(frames, names, tmp_path / "film.gif", dpi=30)) as film:
+        assert film.format == "GIF" and film.is_animated  # type: ignore[attr-defined]
+    with pytest.raises(InputError, match=r"Let its name end in \.gif"):
+        save_collapse_film(frames, names, tmp_path / "film.mp4")
+    with pytest.raises(InputError, match="found 3 classes"):
+        collapse_frame(0, np.eye(3), np.arange(3), np.eye(4, 3), fuzziness=0.0, accuracy=1.0)

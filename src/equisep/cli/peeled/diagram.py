@@ -1,4 +1,4 @@
-"""`equisep peeled diagram`: cosines over the imbalance ratio, phase diagrams, the long tail."""
+"""`equisep peeled diagram`: cosines over the imbalance ratio, phase diagrams, the long tail, class vectors."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from equisep.peeled.diagrams import CosineCurve, PhaseDiagram
     from equisep.peeled.long_tail import LongTail
+    from equisep.peeled.vectors import ClassVectors
 
 # which flags say something to which kind, and what they are where they are not given
 DEFAULTS: dict[str, dict[str, Any]] = {
@@ -39,13 +40,16 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "sizes": None, "classes": 100, "largest": 500, "ratio": 100.0,
         "feature_energy": 5.0, "weight_energy": 1.0, "loss_weights": None,
     },
+    "vectors": {"classes": None, "ratios": None, "feature_energy": 5.0, "weight_energy": 1.0},
 }  # fmt: skip
 
 
 @reported
 def diagram(
-    kind: Annotated[str, typer.Argument(help="cosine, phase-energy, phase-share or long-tail.")],
-    classes: Annotated[int | None, typer.Option("--classes", help="K (10; phase-share and long-tail 100).")] = None,
+    kind: Annotated[str, typer.Argument(help="cosine, phase-energy, phase-share, long-tail or vectors.")],
+    classes: Annotated[
+        int | None, typer.Option("--classes", help="K (10; phase-share and long-tail 100; vectors 2, 3 and 4).")
+    ] = None,
     majority: Majority = None,
     minority: Minority = None,
     majorities: Annotated[str | None, typer.Option("--majorities", help="k_A of each curve (3,5,7).")] = None,
@@ -59,7 +63,10 @@ def diagram(
     ] = None,
     weight_energy: Annotated[float | None, typer.Option("--weight-energy", help="E_W (1).")] = None,
     ratios: Annotated[
-        str | None, typer.Option("--ratios", help="Imbalance ratios, FROM:TO:STEPS or a list (1:10000:41).")
+        str | None,
+        typer.Option(
+            "--ratios", help="Imbalance ratios, FROM:TO:STEPS or a list (1:10000:41; vectors: 1, below and beyond R*)."
+        ),
     ] = None,
     largest: Annotated[int | None, typer.Option("--largest", help="Samples of the largest class (500).")] = None,
     ratio: Annotated[
@@ -118,7 +125,13 @@ def _made(kind: str, settings: dict[str, Any]) -> tuple[Any, int]:
             return long_tail(**settings, loss_weights=weights), 0
         energies = {name: settings[name] for name in ("feature_energy", "weight_energy")}
         return tail_of_sizes(sizes, **energies, loss_weights=weights), 0
-    settings["ratios"] = steps(settings["ratios"], flag="--ratios")
+    if settings["ratios"] is not None:
+        settings["ratios"] = steps(settings["ratios"], flag="--ratios")
+    if kind == "vectors":
+        from equisep.peeled.vectors import MOST_CLASSES, class_vectors
+
+        asked = settings.pop("classes")
+        return [class_vectors(k, **settings) for k in (range(2, MOST_CLASSES + 1) if asked is None else [asked])], 0
     if kind == "cosine":
         curves = cosine_curves(
             settings["classes"],
@@ -136,12 +149,20 @@ def _made(kind: str, settings: dict[str, Any]) -> tuple[Any, int]:
 def _drawn(kind: str, made: Any) -> Figure:
     from equisep.report.peeled.plots import plot_cosines, plot_long_tail, plot_phases
 
+    if kind == "vectors":
+        from equisep.report.peeled.vector_plots import plot_vectors
+
+        return plot_vectors(made)
     if kind == "cosine":
         return plot_cosines(made)
     return plot_long_tail(made) if kind == "long-tail" else plot_phases(made).figure  # type: ignore[return-value]
 
 
-def _record(kind: str, made: tuple[CosineCurve, ...] | PhaseDiagram | LongTail) -> dict[str, Any]:
+def _record(
+    kind: str, made: list[tuple[ClassVectors, ...]] | tuple[CosineCurve, ...] | PhaseDiagram | LongTail
+) -> dict[str, Any]:
+    if isinstance(made, list):
+        return {"diagram": kind, "vectors": [one.to_dict() for sets in made for one in sets]}
     if isinstance(made, tuple):
         return {"diagram": kind, "curves": [curve.to_dict() for curve in made]}
     return {"diagram": kind, **made.to_dict()}

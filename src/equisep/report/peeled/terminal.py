@@ -13,6 +13,7 @@ from equisep.peeled.classes import group_margins, group_states
 from equisep.peeled.diagrams import STATES, CosineCurve, PhaseDiagram
 from equisep.peeled.long_tail import LongTail
 from equisep.peeled.solution import Result, Solution
+from equisep.peeled.vectors import ClassVectors
 from equisep.report.formatting import Glyphs, number
 from equisep.report.peeled.tables import Row, grid_of, shown, state_word, table_of
 from equisep.report.terminal import View
@@ -31,13 +32,35 @@ def render_threshold(record: Mapping[str, Any]) -> RenderableType:
     return View(lambda glyphs, width: Group(*_threshold_blocks(record, glyphs)))
 
 
-def render_diagram(made: tuple[CosineCurve, ...] | PhaseDiagram | LongTail) -> RenderableType:
-    """A diagram in numbers: thresholds of each curve or some rows, or the classes of a long tail."""
+def render_diagram(
+    made: list[tuple[ClassVectors, ...]] | tuple[CosineCurve, ...] | PhaseDiagram | LongTail,
+) -> RenderableType:
+    """A diagram in numbers: thresholds of each curve or some rows, the classes of a long tail, or vectors."""
+    if isinstance(made, list):
+        return View(lambda glyphs, width: _vector_table([one for sets in made for one in sets], glyphs))
     if isinstance(made, tuple):
         return View(lambda glyphs, width: _curve_table(made, glyphs))
     if isinstance(made, PhaseDiagram):
         return View(lambda glyphs, width: Group(*_phase_blocks(made, glyphs)))
     return View(lambda glyphs, width: Group(*_tail_blocks(made, glyphs)))
+
+
+def _vector_table(sets: Sequence[ClassVectors], glyphs: Glyphs) -> RenderableType:
+    titles = ("K", "R", "R*", "small classes", "cosine of\nsmall classes", "norms of classifiers\nlarge, small")
+    rows: list[Row] = []
+    for one in sets:
+        large, small = (math.sqrt(float(row @ row)) for row in (one.classifiers[0], one.classifiers[-1]))
+        rows.append(
+            [
+                str(one.classes),
+                f"{one.ratio:.4g}",
+                glyphs.missing if one.threshold is None else f"{one.threshold:.4g}",
+                state_word(one.state),
+                shown(one.cosine, glyphs) if math.isnan(one.cosine) else f"{one.cosine:.3f}",
+                f"{large:.3f}, {small:.3f}",
+            ]
+        )
+    return table_of(titles, rows, glyphs, left=("small classes",))
 
 
 def _solution_blocks(solution: Solution, glyphs: Glyphs) -> Iterable[RenderableType]:
