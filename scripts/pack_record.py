@@ -2,9 +2,11 @@
 
     python scripts/pack_record.py runs
     python scripts/pack_record.py runs --results results --only he2023/fig1 he2023/fig2
+    python scripts/pack_record.py --redraw                    # the pictures alone, from the record as it is
 
 Every record is read back and judged again; that its verdicts are those of the store is checked, not hoped. A figure of which
-cells are missing is packed too, and its state says so. `scripts/make_figures_page.py` then writes docs/figures.md.
+cells are missing is packed too, and its state says so. A picture carries the fingerprint of what it shows, by which a test
+sees that it is up to date. `scripts/make_figures_page.py` then writes docs/figures/.
 """
 
 from __future__ import annotations
@@ -14,13 +16,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
-from equisep.figures.catalogue import figure_of
+from equisep.figures.catalogue import all_figures, figure_of
 from equisep.figures.cell import Cell
 from equisep.figures.evidence import Evidence, gather
 from equisep.figures.figure import Figure
 from equisep.figures.judge import Verdict, judge
 from equisep.report.figures.drawing.draw import save_drawn
+from equisep.report.figures.drawing.fingerprint import fingerprint
 from equisep.report.figures.summary import state_of
 from equisep.report.formatting import size
 from equisep.runs.plan import Asked, asked_cells
@@ -32,16 +36,17 @@ REPO = Path(__file__).resolve().parents[1]
 SCALE = "paper"
 DPI = 160
 COLORS = 256
-MOST_BYTES = 10 * 2**20  # of the whole folder
+MOST_BYTES = 12 * 2**20  # of the whole folder
+FINGERPRINT = "equisep-shows"  # the text of a picture that says what it shows
 
 
 def main() -> None:
     """Pack what the store has, and say how large it is."""
     asked = arguments()
-    store = Store.open(asked.store, create=False)
-    ids = asked.only or [id for id, scale in store.figures() if scale == SCALE]
-    for id in ids:
-        found = pack_figure(figure_of(id), store, asked.results)
+    store = None if asked.redraw else Store.open(asked.store, create=False)
+    known = [id for id, scale in store.figures() if scale == SCALE] if store else recorded_ids(asked.results)
+    for id in asked.only or known:
+        found = pack_figure(figure_of(id), store, asked.results) if store else redraw(figure_of(id), asked.results)
         print(f"{size(bytes_of(asked.results, id)):>10}  {id}: {state_of(found, recorded=True)}", flush=True)
     whole = sum(path.stat().st_size for path in asked.results.rglob("*") if path.is_file())
     print(f"{size(whole):>10}  in {asked.results}")
@@ -66,6 +71,18 @@ def pack_figure(figure: Figure, store: Store, results: Path) -> Evidence:
         raise SystemExit(f"The record of `{figure.id}` does not say what the store says: {difference}.")
     save_small(kept, results / f"{figure.id}.png")
     return kept
+
+
+def redraw(figure: Figure, results: Path) -> Evidence:
+    """Draw a figure anew from its record."""
+    kept = recorded_evidence(figure, results / f"{figure.id}.json")
+    save_small(kept, results / f"{figure.id}.png")
+    return kept
+
+
+def recorded_ids(results: Path) -> list[str]:
+    """The figures that have a record."""
+    return [figure.id for figure in all_figures() if (results / f"{figure.id}.json").is_file()]
 
 
 def plan_of(figure: Figure, store: Store) -> list[tuple[str, Cell]]:
@@ -95,10 +112,13 @@ def words_of(verdict: Verdict) -> list[tuple[str, int, str, str]]:
 
 def save_small(evidence: Evidence, path: Path) -> Path:
     """Draw a figure as a PNG with a palette, a third of the size of one in full color."""
-    drawn = save_drawn(evidence, path, dpi=DPI)
+    verdicts = judge(evidence)
+    drawn = save_drawn(evidence, path, verdicts=verdicts, dpi=DPI)
     with Image.open(drawn) as image:
         small = image.convert("RGB").quantize(COLORS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-    small.save(drawn, optimize=True)
+    told = PngInfo()
+    told.add_text(FINGERPRINT, fingerprint(evidence, verdicts))
+    small.save(drawn, optimize=True, pnginfo=told)
     return drawn
 
 
@@ -111,10 +131,16 @@ def bytes_of(results: Path, id: str) -> int:
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("store", type=Path, help="where runs are kept")
+    parser.add_argument("store", type=Path, nargs="?", help="where runs are kept")
+    parser.add_argument(
+        "--redraw", action="store_true", help="draw the pictures anew from the record, and pack nothing"
+    )
     parser.add_argument("--results", type=Path, default=REPO / "results", help="where the record goes")
     parser.add_argument("--only", nargs="+", metavar="ID", help="these figures alone")
-    return parser.parse_args(given)
+    asked = parser.parse_args(given)
+    if (asked.store is None) != asked.redraw:
+        parser.error("name a store to pack, or say --redraw")
+    return asked
 
 
 if __name__ == "__main__":

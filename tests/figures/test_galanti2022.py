@@ -16,6 +16,7 @@ from equisep.training.recipe import Recipe
 
 IDS = ("fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "bound")
 KNOWN = {
+    "ncc_error",
     "cdnv", "ncc", "cdnv_test", "ncc_test", "accuracy", "accuracy_test", "effective_depth", "center_gap",
     "prediction_gain", "balance",
 }  # fmt: skip

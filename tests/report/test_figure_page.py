@@ -14,17 +14,18 @@ import pytest
 from PIL import Image
 
 from equisep.errors import InputError
-from equisep.figures.catalogue import figure_of
+from equisep.figures.catalogue import all_figures, figure_of
 from equisep.figures.evidence import Entry, Evidence, gather
 from equisep.figures.figure import Claim, Figure, Series
 from equisep.figures.judge import judge
 from equisep.figures.outcome import Curves, Outcome
 from equisep.figures.papers.he2023 import FIG1
+from equisep.report.figures.drawing.fingerprint import fingerprint
 from equisep.report.figures.missing_laws import law_parts, rate_parts
 from equisep.report.figures.page import figures_page, recorded_figures, summary_table
 from equisep.report.figures.summary import state_of
 from equisep.runs.cost import Prediction
-from equisep.runs.record import read_record, write_record
+from equisep.runs.record import read_record, recorded_evidence, write_record
 from equisep.runs.run import run_figure
 from equisep.runs.store import Store
 from figures.synthetic_figures import asked_for, evidence, figure, law_curve, outcome, shown_evidence
@@ -273,9 +274,24 @@ def test_the_committed_page_and_the_readme_are_what_the_script_makes() -> None:
 @needs_record
 def test_the_committed_record_is_small_and_has_its_pictures() -> None:
     files = [path for path in (REPO / "results").rglob("*") if path.is_file()]
-    assert sum(path.stat().st_size for path in files) < 10 * 2**20
+    assert sum(path.stat().st_size for path in files) < 12 * 2**20
     for path in (REPO / "results").glob("*/*"):
         assert path.suffix in (".json", ".png") and path.with_suffix(".png").is_file()
+
+
+@needs_record
+def test_the_committed_pictures_show_what_the_record_and_its_verdicts_give() -> None:
+    """By the fingerprint that each carries: every panel, line and word is made anew, nothing is rendered."""
+    name = script("pack_record.py")["FINGERPRINT"]
+    for each in all_figures():
+        path = REPO / "results" / f"{each.id}.json"
+        if path.is_file():
+            found = recorded_evidence(each, path)
+            with Image.open(path.with_suffix(".png")) as picture:
+                drawn = picture.info.get(name)
+            made = fingerprint(found, judge(found))
+            assert drawn == made, f"run: python scripts/pack_record.py --redraw --only {each.id}"
+            assert made != fingerprint(replace(found, figure=replace(each, title="Another")), judge(found))
 
 
 @pytest.fixture

@@ -16,17 +16,23 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure as Drawing
 from matplotlib.text import Text
 
+from equisep.data.official.sources import SOURCES
 from equisep.errors import InputError
 from equisep.figures.catalogue import all_figures
 from equisep.figures.cell import Cell
 from equisep.figures.evidence import Entry, Evidence, gather
 from equisep.figures.figure import Figure, Panel, Printed, Series
+from equisep.figures.judge import WORDS, judge
 from equisep.figures.outcome import Curves, Outcome
+from equisep.figures.papers import CLASS_NAMES, STAND_INS
 from equisep.law import fit_law
 from equisep.report.figures.drawing.curves import lines_of
 from equisep.report.figures.drawing.draw import draw_figure, save_drawn
 from equisep.report.figures.drawing.labels import common_label, own_labels, way_words
-from figures.synthetic_figures import asked_for
+from equisep.report.figures.drawing.mathtext import typeset, wrapped
+from equisep.report.figures.drawing.strokes import LAW_STYLES
+from equisep.results import law_verdict
+from figures.synthetic_figures import asked_for, shown_evidence
 
 Maker = Callable[[str, int], Outcome | None]
 
@@ -51,6 +57,7 @@ def evidence_of(
     columns: int = 3,
     asked: int = 0,
     device: str = "NVIDIA H200",
+    fit: float | None = None,
 ) -> Evidence:
     figure = Figure(
         id="paper/fig",
@@ -62,6 +69,7 @@ def evidence_of(
         panels=tuple(panels),
         printed=tuple(printed),
         columns=columns,
+        fit=fit,
     )
     entries = []
     for one in series:
@@ -170,16 +178,23 @@ def test_nine_panels_and_the_sites_below_them(nine: Drawing) -> None:
         assert boxes[3 * row].x1 < boxes[3 * row + 1].x0 < boxes[3 * row + 2].x0
     assert boxes[0].y0 > boxes[3].y1 and boxes[3].y0 > boxes[6].y1
     assert all(axes.get_window_extent().y1 < boxes[8].y0 for axes in small)
-    assert [axes.get_title() for axes in small] == [f"{site}  blocks.{site}.relu" for site in range(8)]
+    assert [axes.get_title() for axes in small] == ["input", *(f"layer {site}" for site in range(1, 8))]
     for axes in grid:
         assert axes.get_yscale() == "log"
         assert len(axes.lines) == 2 and len(axes.collections) == 1  # the points and the law; the band
     assert [axes.get_ylabel() for axes in grid[:3]] == ["separation fuzziness D", "", ""]
-    assert [axes.get_xlabel() for axes in grid[::3]] == ["", "", "site"]
+    assert [axes.get_xlabel() for axes in grid[::3]] == ["", "", "layer (0 = input)"]
+    for row in range(3):  # heights of a row are compared, so their scale is one
+        assert len({axes.get_ylim() for axes in grid[3 * row : 3 * row + 3]}) == 1
+        assert [axes.yaxis.get_tick_params()["labelleft"] for axes in grid[3 * row : 3 * row + 3]] == [
+            True,
+            False,
+            False,
+        ]
     words = words_of(drawing)
-    assert "paper/fig   A figure" in words
-    assert "Authors (2023), Fig. 1 · paper scale · 3 seeds · NVIDIA H200" in words
-    assert "bands from the least to the greatest seed" in words
+    assert "A figure" in words and "Authors (2023), Fig. 1" in words
+    assert "Fashion-MNIST: 100 images per class · run on NVIDIA H200" in words
+    assert "dots: mean of 3 seeds (geometric where the axis is logarithmic); band: lowest to highest seed" in words
     assert "paper r −1.000" in words and "paper ρ 0.818" in words
 
 
@@ -203,7 +218,7 @@ def test_points_are_geometric_means_and_the_line_is_their_law(nine: Drawing) -> 
 
 @pytest.mark.parametrize("rho", [0.6, 0.995, 1.2])
 def test_words_in_a_corner_cover_nothing(rho: float) -> None:
-    """Falling, flat and rising: the words move, or the limits make room; r > −0.971 and ρ ≥ 1 have a dashed line."""
+    """Falling, flat and rising: the words move, or the limits make room."""
     evidence = evidence_of(
         [Series("a", panel="p")],
         [Panel("p")],
@@ -218,8 +233,141 @@ def test_words_in_a_corner_cover_nothing(rho: float) -> None:
     edges = axes.collections[0].get_paths()[0].vertices
     for x, y in [*axes.lines[0].get_xydata(), *axes.lines[1].get_xydata(), *edges]:
         assert not extent.contains(*axes.transData.transform((x, y)))
-    assert axes.lines[1].get_linestyle() == ("-" if rho == 0.6 else "--")
-    assert ("dashed: no law (r > −0.971 or ρ ≥ 1)" in words_of(drawing)) == (rho != 0.6)
+    assert ("no law (r > −0.971 or ρ ≥ 1)" in words_of(drawing)) == (rho != 0.6)
+
+
+@pytest.mark.parametrize(
+    ("noise", "verdict", "style"),
+    [(0.0, "law (r ≤ −0.996)", "-"), (0.15, "between law and no law", "-."), (0.5, "no law (r > −0.971", ":")],
+)
+def test_the_line_of_a_law_has_the_style_of_its_verdict(noise: float, verdict: str, style: str) -> None:
+    """Of the mean r over seeds, as claims are judged, not of the r of the mean curve, which is better."""
+
+    def make(_: str, seed: int) -> Outcome:
+        bent = np.exp(noise * np.random.default_rng(seed).normal(size=10))
+        return Outcome(readings=(reading(fuzziness=tuple(float(v) for v in 20 * 0.7 ** np.arange(10) * bent)),))
+
+    axes = one_panel(Panel("p"), make, seeds=4)
+    (stretch,) = lines_of(evidence_of([Series("a", panel="p")], [Panel("p")], make, seeds=4), Panel("p"))[0].laws
+    assert LAW_STYLES[stretch.verdict] == {"-": "-", "-.": LAW_STYLES["between"], ":": LAW_STYLES["no law"]}[style]
+    assert verdict in words_of(whole(axes))
+    fits = [fit_law(curve_of_seed(make("a", seed))) for seed in range(4)]
+    assert stretch.verdict == law_verdict(
+        np.mean([fit.r for fit in fits]), np.mean([fit.rho for fit in fits]), sites=10
+    )
+
+
+def curve_of_seed(outcome: Outcome) -> tuple[float, ...]:
+    return tuple(value for value in outcome.readings[0].fuzziness if value is not None)
+
+
+def test_networks_that_do_not_fit_are_hollow_and_a_key_says_so() -> None:
+    def make(name: str, seed: int) -> Outcome:
+        fit = 0.5 if name == "b" else 1.0
+        return Outcome(readings=(reading(mode="eval", fuzziness=noisy_curve(5, 0.5, seed), accuracy=fit),))
+
+    series = [Series("a", panel="p", x=1.0), Series("b", panel="p", x=2.0)]
+    panels = [
+        Panel("p"),
+        Panel("q", kind="sweep", y="last", series=("*",)),
+        Panel("c", kind="categories", y="last", series=("*",)),
+    ]
+    drawing = draw_figure(evidence_of(series, panels, make, fit=0.999))
+    assert "network does not fit (training accuracy below 99.9 %)" in words_of(drawing)
+    curves, sweep, categories = drawing.axes
+    faces = [line.get_markerfacecolor() for line in curves.lines if line.get_marker() not in ("None", "")]
+    assert [face == "white" for face in faces] == [False, True]
+    assert [line.get_xdata().tolist() for line in sweep.lines if line.get_markerfacecolor() == "white"] == [[2.0]]
+    white = [line.get_xdata() for line in categories.lines if line.get_markerfacecolor() == "white"]
+    assert [list(x) for x in white] == [[1.0] * 3]
+    assert [tick.get_text() for tick in categories.get_xticklabels()] == ["a", "b"]
+    fitting = draw_figure(evidence_of(series, panels, make))
+    assert "does not fit" not in words_of(fitting)
+
+
+def test_a_curve_that_is_cut_has_a_law_for_each_part() -> None:
+    def make(_: str, seed: int) -> Outcome:
+        return Outcome(readings=(reading(fuzziness=(64.0, 16.0, 4.0, 2.0, 1.0 + 0.01 * seed)),))
+
+    axes = one_panel(Panel("p", cut=2), make)
+    points, rule, *fits = (axes.lines[1], axes.lines[0], *axes.lines[2:])
+    assert list(rule.get_xdata()) == [2, 2] and len(points.get_xdata()) == 5
+    assert [list(fit.get_xdata()) for fit in fits] == [[0, 2], [2, 4]]
+    np.testing.assert_allclose(fits[0].get_ydata(), [64, 4], rtol=1e-9)
+    assert "up to 2: ρ = 0.250" in words_of(axes) and "from 2 on: r = −1.000, ρ = 0.50" in words_of(axes)
+
+
+def test_lines_in_an_order_have_one_bar_of_colors() -> None:
+    def make(name: str, seed: int) -> Outcome:
+        layers = int(name.split("-")[1])
+        return Outcome(readings=(reading(fuzziness=noisy_curve(layers, 0.5, seed), accuracy=1.0),))
+
+    series = [Series(f"d-{d}", x=float(d)) for d in (3, 5, 9)]
+    drawing = draw_figure(evidence_of(series, [Panel("p", ordered="layers", series=("*",))], make))
+    axes, bar = drawing.axes
+    assert bar.get_ylabel() == "layers" and axes.get_legend() is None
+    colors = [line.get_color() for line in axes.lines]
+    assert len(colors) == len({tuple(color) for color in colors}) == 3
+    assert "r =" not in words_of(axes)
+
+
+def test_levels_and_what_stands_behind() -> None:
+    def make(_: str, seed: int) -> Outcome:
+        return Outcome(
+            readings=(reading(fuzziness=noisy_curve(5, 0.5, seed), class_fuzziness=(noisy_curve(5, 0.6, seed),)),)
+        )
+
+    panel = Panel("p", y="class_fuzziness@class=0", behind="fuzziness", levels=((0.5, "half"),))
+    axes = one_panel(panel, make)
+    assert "half" in words_of(axes) and axes.get_ylim()[0] < 0.5
+    assert "all classes together" in words_of(whole(axes))
+    assert len(curves_of(axes)) == 1  # what stands behind has no points
+
+
+def test_what_ends_early_says_why() -> None:
+    def dead(_: str, seed: int) -> Outcome:
+        return Outcome(readings=(reading(fuzziness=(*noisy_curve(4, 0.9, seed), None, None), accuracy=0.1),))
+
+    words = words_of(one_panel(Panel("p"), dead))
+    assert "from layer 4 on all class\nmeans are equal: no D\ntraining accuracy 10.0 %" in words
+
+
+def test_rows_and_columns_of_which_nothing_was_run_are_left_out_and_named() -> None:
+    series = [Series(f"{way}-{d}") for way in ("plain", "augmented") for d in (2, 3)]
+    panels = [
+        Panel(f"{way}-{d}", f"d = {d}", series=(f"{way}-{d}",), heading=f"{way} images")
+        for way in ("plain", "augmented")
+        for d in (2, 3)
+    ]
+
+    def make(name: str, seed: int) -> Outcome | None:
+        return Outcome(readings=(reading(fuzziness=noisy_curve(5, 0.5, seed)),)) if name.startswith("plain") else None
+
+    drawing = draw_figure(evidence_of(series, panels, make, columns=2))
+    assert [axes.get_title() for axes in drawing.axes] == ["d = 2", "d = 3"]
+    assert "plain images" in words_of(drawing)
+    assert "not run and left out: augmented images" in words_of(drawing)
+
+
+def test_claims_are_counted_below_the_title() -> None:
+    found = shown_evidence()
+    counts = [(sum(one.verdict == word for one in judge(found)), word) for word in WORDS]
+    assert f"claims: {', '.join(f'{n} {word}' for n, word in counts if n)}" in words_of(draw_figure(found))
+
+
+def test_formulas_are_set_and_other_words_left() -> None:
+    assert typeset("E_W = 1, n_A/n_B, R*") == "$E_{W}$ = 1, $n_{A}$/$n_{B}$, $R^*$"
+    assert typeset("$D_{l+1}/D_l$ here") == "$D_{l+1}/D_l$ here"
+    assert typeset("$\\broken{ 5 $") == r"\$\broken{ 5 \$" and typeset("no_norm") == "no_norm"
+    assert wrapped("$a$ word $b$ word", 10) == "$a$ word\n$b$ word"
+    assert wrapped("long $a + b$ words that stay", 12) == "long $a + b$ words that stay"
+
+
+def test_classes_go_by_their_names_where_these_are_known() -> None:
+    assert CLASS_NAMES["fashion-mnist"] == CLASS_NAMES["embedded-10x10"] == SOURCES["fashion-mnist"].class_names
+    assert CLASS_NAMES["cifar10"] == CLASS_NAMES["cifar10_7k"] == SOURCES["cifar10"].class_names
+    part = STAND_INS["cifar10_7k"]
+    assert (part.of_train, part.of_test) == SOURCES["cifar10"].samples
 
 
 def test_several_series_say_their_law_in_the_legend() -> None:
@@ -284,11 +432,11 @@ def test_blocks_are_called_so_and_printed_values_of_a_site_are_marked() -> None:
     axes = one_panel(
         Panel("p", y="cdnv@grain=blocks"), make, printed=[Printed("a", "cdnv@grain=blocks,site=4", 1e-3, "p. 2")]
     )
-    assert axes.get_xlabel() == "block"
+    assert axes.get_xlabel() == "block (0 = input)"
     (mark,) = (line for line in axes.lines if line.get_marker() == "x")
     assert mark.get_xydata().tolist() == [[4.0, 1e-3]]
     assert axes.get_ylim()[0] < 1e-3
-    assert legend_of(axes) == ["a", "paper"]
+    assert "paper" in words_of(whole(axes)) and legend_of(axes) == []
 
 
 def test_the_axis_reaches_over_sites_and_epochs_that_have_no_value() -> None:
@@ -315,7 +463,7 @@ def test_printed_values_are_marked_where_ours_do_not_exist() -> None:
     (mark,) = (line for line in axes.lines if line.get_marker() == "x")
     assert mark.get_xydata().tolist() == [[400.0, 4.0]]
     assert_all_inside(whole(axes))
-    assert legend_of(axes)[-1] == "paper"
+    assert "paper" in words_of(whole(axes)) and legend_of(axes) == ["a", "b: no values"]
 
 
 def test_missing_values_are_gaps() -> None:
@@ -342,7 +490,7 @@ def test_zero_is_marked_on_the_floor_of_a_logarithmic_axis() -> None:
     assert_all_inside(drawing)
     (floor,) = (line for line in drawing.axes[0].lines if line.get_marker() == "v")
     assert np.asarray(floor.get_xdata()).tolist() == [3]
-    assert "0 in some seed" in words_of(drawing)
+    assert "0 in some run, below any logarithm" in words_of(drawing)
 
 
 def test_what_was_not_run_says_so() -> None:
@@ -351,7 +499,7 @@ def test_what_was_not_run_says_so() -> None:
     drawing = draw_figure(empty)
     assert len(drawing.axes) == 10
     assert all("not run" in words_of(axes) for axes in drawing.axes)
-    assert "0 of 45 cells run" in words_of(drawing)
+    assert "0 of 45 runs finished" in words_of(drawing)
     run = one_panel(Panel("p"), lambda *_: Outcome(diverged=3))
     assert "no values" in words_of(run) and "not run" not in words_of(run)
     assert not draw_figure(gather(Figure("x/y", "", "", "", Cell(), (), ()), [], scale="paper")).axes
@@ -363,7 +511,8 @@ def test_a_band_takes_two_seeds(seeds: int) -> None:
         Panel("p"), lambda _, seed: Outcome(readings=(reading(fuzziness=noisy_curve(5, 0.5, seed)),)), seeds=seeds
     )
     assert len(axes.collections) == seeds - 1
-    assert ("bands" in words_of(whole(axes))) == (seeds == 2)
+    assert ("band: lowest to highest seed" in words_of(whole(axes))) == (seeds == 2)
+    assert ("one seed: nothing says how much another would differ" in words_of(whole(axes))) == (seeds == 1)
 
 
 def over_epochs(_: str, seed: int) -> Outcome:
@@ -394,7 +543,9 @@ def test_quantities_over_epochs() -> None:
     r = one_panel(Panel("p", kind="epochs", y="r"), over_epochs)
     assert r.get_yscale() == "linear" and r.get_xscale() == "linear" and r.get_ylabel() == "correlation r"
     site = one_panel(Panel("p", kind="epochs", y="fuzziness@site=2", log_y=False), over_epochs)
-    assert site.get_ylabel() == "separation fuzziness D at site 2"
+    assert site.get_ylabel() == "separation fuzziness D at layer 2"
+    late = one_panel(Panel("p", kind="epochs", y="last", start=100), over_epochs)
+    assert np.asarray(late.lines[0].get_xdata()).tolist() == [100, 600]
 
 
 def test_shares_of_the_epochs_are_marked_where_they_fall() -> None:
@@ -418,6 +569,8 @@ def test_ratios_of_layers_over_epochs() -> None:
         ratios = [after / before for before, after in pairwise(noisy_curve(6, 1 - 0.4 * epoch / 600, epoch))]
         np.testing.assert_allclose([line[place] for line in lines], ratios, rtol=1e-12)
     assert legend_of(axes) == [f"layer {layer}" for layer in range(1, 6)]
+    third = one_panel(Panel("p", kind="epochs", y="ratios@site=3"), over_epochs, seeds=1)
+    np.testing.assert_allclose(curves_of(third)[0], lines[2], rtol=1e-12)
 
 
 def test_a_sweep_has_one_line_a_group_and_room_for_infinity() -> None:
@@ -435,8 +588,10 @@ def test_a_sweep_has_one_line_a_group_and_room_for_infinity() -> None:
     axes = drawing.axes[0]
     vgg, resnet = curves_of(axes)
     np.testing.assert_allclose(vgg, [0.01, 0.11, 0.21, 0.31])
+    joined = [line for line in axes.lines if line.get_linestyle() == "-"]
+    assert all(max(line.get_xdata()) == 100 for line in joined)  # nothing lies between 100 and ∞
     assert np.isnan(resnet).tolist() == [False, True, False, False]
-    assert legend_of(axes) == ["VGG", "RESNET", "paper"]
+    assert legend_of(axes) == ["VGG", "RESNET"] and "paper" in words_of(drawing)
     assert [text.get_text() for text in axes.get_xticklabels()] == ["1", "10", "100", "∞"]
     assert axes.get_ylim()[1] > 0.9
 
@@ -483,7 +638,7 @@ def test_points_are_colored_by_class(nine: Drawing) -> None:
     assert sum(len(entry.get_offsets()) for entry in axes.collections) == 120
     assert axes.get_aspect() == 1
     (legend,) = (legend for part in nine.subfigs[0].subfigs for legend in part.legends)
-    assert [text.get_text() for text in legend.get_texts()] == [str(label) for label in range(10)]
+    assert [text.get_text() for text in legend.get_texts()] == list(CLASS_NAMES["fashion-mnist"])
 
 
 def test_long_clouds_fill_their_axes_and_lost_samples_are_left_out() -> None:
@@ -550,7 +705,7 @@ def test_long_labels_are_broken_and_the_law_begins_a_row() -> None:
 
 
 def test_smoke_and_stand_ins_are_told() -> None:
-    series = [Series("a", {"data": "cifar10_7k", "stands_for": "CIFAR-10", "per_class": 500}, "p")]
+    series = [Series("a", {"data": "cifar10_7k", "stands_for": "cifar10", "per_class": 500}, "p")]
     evidence = evidence_of(
         series,
         [Panel("p")],
@@ -560,9 +715,10 @@ def test_smoke_and_stand_ins_are_told() -> None:
         device="cpu",
     )
     words = words_of(draw_figure(evidence))
-    assert "CIFAR-10: 500 per class (cifar10_7k)" in words
-    assert words.count("smoke scale: nothing to quote") == 2  # above the panels and below them
-    assert "3 seeds · 3 of 7 cells run · cpu" in words
+    assert (
+        "CIFAR-10: 500 images per class, tested on 2,000 images instead of 10,000 · run on cpu · 3 of 7 runs" in words
+    )
+    assert "trial run at smoke scale: not for publication" in words
 
 
 def test_texts_do_not_overlap() -> None:
@@ -636,7 +792,8 @@ def test_words() -> None:
     assert way_words(["fuzziness@epoch=0", "fuzziness@epoch=1/6", "fuzziness"], {}) == [
         "epoch 0", "epoch 1 of 6", "last epoch",
     ]  # fmt: skip
-    assert way_words(["fuzziness", "cdnv_test@site=-1"], {}) == ["D, last site", "CDNV on test data, last site"]
+    assert way_words(["fuzziness", "cdnv_test@site=-1"], {}) == ["D, last layer", "CDNV on test data, last layer"]
+    assert way_words(["ncc@site=4", "accuracy"], {}) == ["NCC accuracy, layer 4", "training accuracy"]
 
 
 def test_matplotlib_is_left_as_found(tmp_path) -> None:

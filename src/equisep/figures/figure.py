@@ -27,7 +27,7 @@ Rule = Literal[
     "as printed",  # what the figure prints of the series is what one more training at its best rate may give
 ]  # fmt: skip
 Choice = Literal["best r", "given", "short runs"]
-PanelKind = Literal["sites", "epochs", "sweep", "points", "scatter", "array"]
+PanelKind = Literal["sites", "epochs", "sweep", "points", "scatter", "array", "categories"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,16 @@ class Panel:
                 `epochs`: the quantity `y` over the epochs read, one line per series. `sweep`: `y` over the `x` of the series,
                 one line for each `group` (the part of a series' name before the last `-`). `points`: samples in principal
                 components, one pair of axes per site. `scatter`: quantity `y` against quantity `x`, one point per cell.
-                `array`: the array `y` against the array `x` of each cell.
+                `array`: the array `y` against the array `x` of each cell. `categories`: quantity `y` of each series beside
+                the next, one point per cell and a bar at their mean.
     series      globs of the series drawn; by default those that name this panel.
+    cut         of `sites`: a vertical line at this site, and a law for the sites up to it and one for those from it on.
+    behind      of `sites`: a curve drawn in pale gray behind the others, for comparison.
+    levels      horizontal lines, as (height, words). `upright`: vertical ones, as (a number of the cell, words).
+    start       of `epochs`: the first epoch drawn.
+    ordered     what the lines are in the order of, as `layer`: their color goes by it, and a bar says which is which.
+    joined      whether points of a line are joined; not where nothing lies between them.
+    heading     what stands above the rows of all panels with this heading. `absent`: what an empty panel says.
     """
 
     name: str
@@ -68,6 +76,15 @@ class Panel:
     log_x: bool = False
     log_y: bool = True
     series: tuple[str, ...] = ()
+    cut: int | None = None
+    behind: str = ""
+    levels: tuple[tuple[float, str], ...] = ()
+    upright: tuple[tuple[str, str], ...] = ()
+    start: float | None = None
+    ordered: str = ""
+    joined: bool = True
+    heading: str = ""
+    absent: str = "no values"
 
     def __post_init__(self) -> None:
         _refuse_unknown("kind of panel", self.kind, get_args(PanelKind))

@@ -236,6 +236,10 @@ def _of_network(outcome: Outcome, query: Query) -> float | None:
     return next((float(value) for value in values if value is not None), None)
 
 
+def _complement(share: float | None) -> float | None:
+    return None if share is None else 1.0 - share
+
+
 def _load_difference(reading: Curves, query: Query) -> float | None:
     gap = numbers.load_gap(reading, query.number("split", 0))
     return None if gap is None else abs(gap)
@@ -260,7 +264,7 @@ _BUILT_IN: Mapping[str, Quantity] = {entry.name: entry for entry in (
     Quantity("rho", "ρ", "decay ratio ρ", Column("ρ", NEVER), span=_POSITIVE, log=False, made_of=_D, of=_of_law("rho")),
     Quantity("half_life", "half-life", "half-life (layers)", Column("half-life", 1), span=_POSITIVE, log=False,
              made_of=_D, of=_of_law("half_life")),
-    Quantity("last", "final D", "D at the last site", Column("last D", 7), made_of=_D,
+    Quantity("last", "final D", "D of the last layer", Column("last D", 7), made_of=_D,
              of=_of_curve(lambda values: at_site(values, -1))),
     Quantity("accuracy", "training accuracy", column=Column("train %", 3), style="share", span=_SHARE, log=False,
              of=_of_network),
@@ -289,6 +293,8 @@ _BUILT_IN: Mapping[str, Quantity] = {entry.name: entry for entry in (
              of=_of_site),
     Quantity("ncc_test", "NCC accuracy on test data", "nearest class-center accuracy on test data", style="share",
              span=_SHARE, log=False, made_of="ncc_test", of=_of_site),
+    Quantity("ncc_error", "NCC error", "samples nearer to another class center", style="share", span=_SHARE, made_of="ncc",
+             of=lambda outcome, query: _complement(_of_site(outcome, Query("ncc", query.ways)))),
     # of several curves, and of the whole network
     Quantity("class_r", "mean r of the classes", made_of=BY_CLASS,
              of=_of_reading(lambda reading, query: numbers.class_r(reading))),
@@ -303,9 +309,10 @@ _BUILT_IN: Mapping[str, Quantity] = {entry.name: entry for entry in (
     Quantity("final_loss", "training loss at the end"),
     Quantity("change", "change of R under noise"),
     Quantity("change_matched", "change of R under noise, over its least,", "change of R under noise, over its least"),
+    *(Quantity(f"{which}_accuracy_test", style="share", span=_SHARE) for which in ("minority", "majority", "balanced")),
     *map(Quantity, (
-        "balance", "minority_cosine", "majority_cosine", "minority_mean_cosine", "minority_accuracy_test",
-        "majority_accuracy_test", "balanced_accuracy_test", "minority_margin", "minority_margin_test", "energy",
+        "balance", "minority_cosine", "majority_cosine", "minority_mean_cosine", "minority_margin", "minority_margin_test",
+        "energy",
         "rarest_weight", "value", "gap", "relative_gap", "stationarity", "value_error", "cosine_error",
         "duality_error", "proven", "etf_value", "etf_advantage", "least_cosine", "largest_cosine", "cosine_spread",
         "duality", "norm_error", "collapse_distance", "collapsed", "threshold", "vanishing", "first_cosine",

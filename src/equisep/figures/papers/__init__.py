@@ -1,4 +1,6 @@
-"""The papers as data: one file per paper."""
+"""The papers as data: one file per paper; what data sets and their classes are called."""
+
+from dataclasses import dataclass
 
 PAPERS = {
     "he2023": "He & Su, A law of data separation in deep learning",
@@ -6,5 +8,47 @@ PAPERS = {
     "galanti2022": "Galanti & Galanti, On the implicit bias towards depth minimization",
     "equisep2026": "experiments of our own, which advice rests on",
 }
-# what stands in for a data set of a paper in the record, in words
-STAND_INS = {"cifar10_7k": "a subset of CIFAR-10 with 500 training and 200 test images a class"}
+DATA_NAMES = {
+    "fashion-mnist": "Fashion-MNIST",
+    "embedded-10x10": "Fashion-MNIST at 10×10",
+    "embedded-28x28": "Fashion-MNIST",
+    "mnist": "MNIST",
+    "cifar10": "CIFAR-10",
+    "cifar10_7k": "CIFAR-10",
+    "cifar100": "CIFAR-100",
+    "stl10": "STL-10",
+    "svhn": "SVHN",
+    "sst2": "SST-2",
+}
+_FASHION = ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot")
+_CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+# the classes of data sets whose samples are drawn class by class, as the data sets themselves name them
+CLASS_NAMES = {
+    "fashion-mnist": _FASHION,
+    "embedded-10x10": _FASHION,
+    "embedded-28x28": _FASHION,
+    "cifar10": _CIFAR10,
+    "cifar10_7k": _CIFAR10,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """A part of a data set: how many images it has for training and for tests, and of how many."""
+
+    name: str
+    train: int
+    test: int
+    of_train: int
+    of_test: int
+
+    def __str__(self) -> str:
+        """In words."""
+        return (
+            f"a part of {self.name} with {self.train:,} of {self.of_train:,} training and {self.test:,} of {self.of_test:,} "
+            "test images"
+        )
+
+
+# what stands in for a data set of a paper in the record
+STAND_INS = {"cifar10_7k": StandIn("CIFAR-10", 5_000, 2_000, 50_000, 10_000)}

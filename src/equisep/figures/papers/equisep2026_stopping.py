@@ -78,7 +78,8 @@ STOPPING = Figure(
         ),
         *(
             Panel(f"rule-{rule}", title, "scatter", f"lost_{rule}", f"saved_{rule}", y_label="points of test accuracy lost",
-                  x_label="share of the epochs saved", log_y=False, series=ALL)
+                  x_label="share of the epochs saved", log_y=False, series=ALL,
+                  heading="what each rule saves and costs")
             for rule, title in DRAWN.items()
         ),
     ),

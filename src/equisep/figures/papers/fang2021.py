@@ -31,7 +31,8 @@ LARGE_CIFAR = 5000
 FNN_RATIOS = (1, 5, 10, 50, 100, LARGE_EMBEDDED, None)
 NETWORK_RATIOS = (1, 10, 100, 1000, None)
 WEIGHTS = (1, 5, 10, 50, 100, LARGE_EMBEDDED)
-R_AXIS = "R = n_A/n_B"
+R_AXIS = "imbalance ratio $R=n_A/n_B$"
+LIMITS = (("threshold", "R*: one vector from here on"), ("vanishing", "minority vectors vanish from here on"))
 
 # the networks' training, as in the authors' code
 TRAINED = Training(
@@ -84,15 +85,17 @@ def sweep_panels(glob: str, x_label: str, name: str = "", title: str = "") -> tu
     """Minority cosine, of classifiers, and minority test accuracy over the x of the series of `glob`."""
     return (
         Panel(f"cosine{name}", title or "Minority classifiers", "sweep", "minority_cosine", x_label=x_label,
-              y_label="mean cosine between minority classifiers", log_x=True, log_y=False, series=(glob,)),
+              y_label="mean cosine between minority classifiers", log_x=True, log_y=False, series=(glob,),
+              levels=((-1 / 9, "−1/9: equal classes"), (1.0, "one vector"))),
         Panel(f"accuracy{name}", title or "Minority test accuracy", "sweep", "minority_accuracy_test", x_label=x_label,
-              y_label="test accuracy on minority classes", log_x=True, log_y=False, series=(glob,)),
+              y_label="test accuracy on minority classes", log_x=True, log_y=False, series=(glob,),
+              levels=((0.1, "chance"),)),
     )  # fmt: skip
 
 
 BALANCED = Figure(
     id="fang2021/balanced",
-    title="Classes of equal size: the Layer-Peeled Model is solved by a simplex ETF",
+    title="Classes of equal size: how far the solution is from a simplex ETF",
     source=SOURCE,
     cite=CITE,
     base=Solve(problem="balanced", starts=4),
@@ -100,12 +103,9 @@ BALANCED = Figure(
         Series(f"K-{k}", {"majority": k, "dimension": k}, panel="errors", label=f"K = {k}", x=k) for k in CLASSES
     ),
     panels=(
-        Panel("errors", "Angles", "sweep", "cosine_error", x_label="classes K", y_label="max |cos + 1/(K − 1)|",
-              log_x=True),
-        Panel("duality", "Duality", "sweep", "duality_error", x_label="classes K", y_label="max ‖h − √(E_H/E_W) w‖/‖h‖",
-              log_x=True, series=("K-*",)),
-        Panel("gap", "Proof", "sweep", "relative_gap", x_label="classes K", y_label="(f − f*)/f, at most", log_x=True,
-              series=("K-*",)),
+        Panel("errors", "what is left of each equation after solving", "sweep", "cosine_error; duality_error; relative_gap",
+              x_label="classes K", y_label="error", log_x=True, joined=False,
+              levels=((EXACT, "counts as zero below this line"),)),
     ),
     claims=(
         Claim("Every angle between two classes has cosine −1/(K − 1)", "at most", ("K-*",), "cosine_error", EXACT,
@@ -114,12 +114,13 @@ BALANCED = Figure(
               source="the theorem on balanced classes"),
     ),
     seeds=1,
+    columns=1,
     notes=("Found in W and H from random starts, without the symmetry of the classes, and proven by the convex form.",),
 )  # fmt: skip
 
 QNORM = Figure(
     id="fang2021/qnorm",
-    title="Features bounded in the q-norm, K = 4",
+    title="Features bounded in the q-norm instead of the 2-norm, K = 4",
     source=SOURCE,
     cite=CITE,
     base=Solve(problem="qnorm", majority=4, starts=32),
@@ -129,10 +130,8 @@ QNORM = Figure(
         for p in DIMENSIONS
     ),
     panels=(
-        Panel("angles", "Distance from collapse", "sweep", "collapse_distance", x_label="dimension p", log_y=False,
-              y_label="greatest of |cos + 1/3|, NC3 and the spread of norms"),
-        Panel("advantage", "Against the best simplex ETF", "sweep", "etf_advantage", x_label="dimension p", log_y=False,
-              y_label="loss of the ETF − loss", series=("q*",)),
+        Panel("angles", "distance from neural collapse (angles, duality and norms)", "categories", "collapse_distance",
+              y_label="greatest departure from a simplex ETF", series=("q*",), levels=((EXACT, "collapsed below this line"),)),
     ),
     claims=(
         Claim("Neural collapse does not emerge for any q ≠ 2", "at least", ("q1.5-*", "q3-*"), "collapse_distance", 0.01,
@@ -147,7 +146,7 @@ QNORM = Figure(
               ("q3-p6", "q3-p9"), "collapse_distance", EXACT, exact=True, source="ours, not the paper's: docs/peeled.md"),
     ),
     seeds=1,
-    columns=2,
+    columns=1,
     notes=(
         "Angles are not centered: centering would hide the effect.",
         "Where q > 2 and ±1 vectors form a simplex ETF (K = 4, p a multiple of 3) the optimum is collapsed, and the bound of "
@@ -157,7 +156,7 @@ QNORM = Figure(
 
 MINORITY = Figure(
     id="fang2021/minority",
-    title="Minority collapse in the Layer-Peeled Model, K = 10",
+    title="The angle between minority classes in the Layer-Peeled Model, K = 10",
     source=SOURCE,
     cite=CITE,
     base=Solve(problem="minority", ratios=RATIOS),
@@ -169,7 +168,8 @@ MINORITY = Figure(
     ),
     panels=tuple(
         Panel(f"{what}s-{energy:g}", f"Minority {what}s, E_W = 1, E_H = {energy:g}", "array", f"{what}_cosines", "ratios",
-              y_label="cosine", x_label="R = n_A/n_B", log_x=True, log_y=False, series=(f"EH{energy:g}-*",))
+              y_label="cosine between minority classes", x_label=R_AXIS, log_x=True, log_y=False, series=(f"EH{energy:g}-*",),
+              levels=((-1 / 9, "−1/9: equal classes"),), upright=LIMITS)
         for what in ("classifier", "feature")
         for energy in ENERGIES
     ),
@@ -193,7 +193,7 @@ MINORITY = Figure(
 
 FNN = Figure(
     id="fang2021/fnn",
-    title="Minority collapse of an FNN of 8 layers",
+    title="Minority classes of an FNN of 8 layers, over the imbalance",
     source=SOURCE,
     cite=CITE,
     base=TRAINED.with_(data="embedded-10x10", depth=8),
@@ -208,7 +208,7 @@ FNN = Figure(
 
 NETS = Figure(
     id="fang2021/networks",
-    title="Minority collapse of VGG and ResNet18",
+    title="Minority classes of VGG and ResNet18, over the imbalance",
     source=SOURCE,
     cite=CITE,
     base=TRAINED.with_(depth=None, width=None, tf32=True),
@@ -237,7 +237,7 @@ def _copies(weight: int) -> float:
 
 OVERSAMPLING = Figure(
     id="fang2021/oversampling",
-    title=f"Weighting the minority, R = {LARGE_EMBEDDED}",
+    title=f"Loss weights for the minority, R = {LARGE_EMBEDDED} (FNN of 8 layers)",
     source=SOURCE,
     cite=CITE,
     base=FNN.base.with_(sizes=imbalanced(LARGE_EMBEDDED, LARGE_EMBEDDED)),

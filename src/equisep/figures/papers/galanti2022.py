@@ -28,10 +28,13 @@ ENDS = (2, 4, 6, 8)  # sites of ResNet-18 at the end of a group of two blocks
 WAYS: Mapping[str, bool] = {"plain": False, "augmented": True}
 METRICS: Mapping[str, str] = {
     "cdnv": "CDNV, train",
-    "ncc": "nearest-center accuracy, train",
     "cdnv_test": "CDNV, test",
+    "ncc": "nearest-center accuracy, train",
     "ncc_test": "nearest-center accuracy, test",
 }
+
+HEADINGS = {"plain": "trained on plain images", "augmented": "trained on augmented images, as in the paper"}
+OWN = {"ncc": ";accuracy", "ncc_test": ";accuracy_test"}  # the network's own accuracy beside that of nearest centers
 
 CLASSES = 10
 SHARES = (10, 20, 30, 40, 50, 60, 70, 80, 90)  # per cent of the second sample's labels that differ, p
@@ -74,21 +77,33 @@ def over_depths(group: str, depths: Sequence[int], *, classifier: int = 0, **cha
     )
 
 
+def epoch_panel(metric: str, layers: Sequence[int], series: str, *, name: str, title: str, way: str) -> Panel:
+    """One metric of several layers over epochs, as Galanti & Galanti draw it; the network's own accuracy beside the centers'."""
+    return Panel(
+        name, title, "epochs", ";".join(f"{metric}@site={layer}" for layer in layers) + OWN.get(metric, ""),
+        y_label=METRICS[metric], x_label="epoch", log_y=metric.startswith("cdnv"), series=(series,), ordered="layer",
+        heading=HEADINGS[way],
+    )  # fmt: skip
+
+
 def depth_panels(group: str, depths: Sequence[int]) -> tuple[Panel, ...]:
-    """A column for each depth; rows of each metric over epochs with a line a layer, for either way of training; then a row
-    of effective depths.
+    """A column for each depth; rows of each metric over epochs with a line per layer, for either way of training; then
+    effective depths.
     """
     rows = tuple(
-        Panel(f"{way}-{metric}-{d}", f"d = {d}, {way}", "epochs", ";".join(f"{metric}@site={layer}" for layer in range(1, d + 1)),
-              y_label=words, x_label="epoch", log_y=metric.startswith("cdnv"), series=(f"{group}-{way}-{d}",))
+        epoch_panel(
+            metric, range(1, d + 1), f"{group}-{way}-{d}", name=f"{way}-{metric}-{d}", title=f"d = {d}", way=way
+        )
         for way in WAYS
-        for metric, words in METRICS.items()
+        for metric in METRICS
         for d in depths
-    )  # fmt: skip
-    return rows + tuple(
-        Panel(f"effective-{d}", f"d = {d}", "epochs", "effective_depth", y_label="effective depth",
-              log_y=False, series=(f"{group}-*-{d}",))
-        for d in depths
+    )
+    return (
+        *rows,
+        Panel("effective", "effective depth at the end", "sweep", "effective_depth", x_label="hidden layers d", log_y=False,
+              series=(f"{group}-*",), heading="at the last epoch", absent="no layer separates\nmore than 99 %"),
+        Panel("fit", "training accuracy at the end", "sweep", "accuracy", x_label="hidden layers d", log_y=False,
+              series=(f"{group}-*",), heading="at the last epoch"),
     )  # fmt: skip
 
 
@@ -139,21 +154,21 @@ def over_noise(group: str, **changes: Any) -> tuple[Series, ...]:
 
 
 def noise_panels(group: str) -> tuple[Panel, ...]:
-    """A column for each layer, a row for each metric over epochs; then test accuracy against what may predict it."""
-    drawn = (f"{group}-*",)
+    """A column for each share of random labels, a row for each metric over epochs; then what may predict test accuracy."""
     rows = tuple(
-        Panel(f"{metric}-{layer}", f"layer {layer}", "epochs", f"{metric}@site={layer}", y_label=words,
-              log_y=metric.startswith("cdnv"), series=drawn)
-        for metric, words in METRICS.items()
-        for layer in LAYERS
+        epoch_panel(metric, LAYERS, f"{group}-{way}-{share}", name=f"{way}-{metric}-{share}",
+                    title=f"{share} % random labels", way=way)
+        for way in WAYS
+        for metric in METRICS
+        for share in NOISE
     )  # fmt: skip
     predictors = {
         f"ncc@site={LAYERS[0]}": f"nearest-center accuracy of layer {LAYERS[0]}, train",
         "accuracy": "train accuracy",
     }
     return rows + tuple(
-        Panel(f"predicted-{row}", "What predicts test accuracy", "scatter", "accuracy_test", x, "test accuracy", words,
-              log_y=False, series=drawn)
+        Panel(f"predicted-{row}", f"test accuracy against {words}", "scatter", "accuracy_test", x, "test accuracy", words,
+              log_y=False, series=(f"{group}-*",), heading="what predicts test accuracy")
         for row, (x, words) in enumerate(predictors.items())
     )  # fmt: skip
 
@@ -177,7 +192,7 @@ def noise_claims(group: str, place: str) -> tuple[Claim, ...]:
 
 FIG1 = Figure(
     id="galanti2022/fig1",
-    title="MLP-d-100 on CIFAR-10",
+    title="MLP-d-100 on CIFAR-10: layers over epochs",
     source=SOURCE,
     cite=CITE,
     fit=FITTED,
@@ -193,7 +208,7 @@ FIG1 = Figure(
 
 FIG2 = Figure(
     id="galanti2022/fig2",
-    title="ConvNet-d-400 on CIFAR-10",
+    title="ConvNet-d-400 on CIFAR-10: layers over epochs",
     source=SOURCE,
     cite=CITE,
     fit=FITTED,
@@ -299,7 +314,7 @@ FIG5 = Figure(
 
 FIG6 = Figure(
     id="galanti2022/fig6",
-    title="ConvNet-d-100 on CIFAR-10",
+    title="ConvNet-d-100 on CIFAR-10: layers over epochs",
     source=SOURCE,
     cite=CITE,
     fit=FITTED,
@@ -315,7 +330,7 @@ FIG6 = Figure(
 
 BOUND = Figure(
     id="galanti2022/bound",
-    title="The comparative bound, estimated",
+    title="The comparative bound, estimated from two samples S1 and S2",
     source=SOURCE,
     cite=CITE,
     fit=FITTED,
@@ -334,12 +349,13 @@ BOUND = Figure(
         ),
     ),
     panels=(
-        Panel("balance", "Balancedness of networks trained on S1", "sweep", "balance", x_label="depth d", log_y=False,
-              y_label="L1 distance of predicted class shares on S2 from 1/C", series=("first-*",)),
-        Panel("effective", "Effective depth on S1", "sweep", "effective_depth", x_label="depth d", log_y=False,
+        Panel("balance", "how evenly networks trained on S1 predict classes on S2", "sweep", "balance", x_label="hidden layers d",
+              log_y=False, y_label="distance of predicted class shares from 1/10", series=("first-*",)),
+        Panel("effective", "effective depth on S1", "sweep", "effective_depth", x_label="hidden layers d", log_y=False,
               y_label="effective depth", series=("first-*",)),
-        Panel("separated", "Separation of S1 and relabeled S2 at the top", "sweep", "ncc", log_y=False,
-              x_label="share p of labels of S2 that differ", y_label="nearest-center accuracy, train", series=("joined*",)),
+        Panel("separated", "networks trained on S1 and relabeled S2", "sweep", "ncc_error",
+              x_label="share p of the labels of S2 that differ", y_label="samples nearer to another class center, train",
+              series=("joined*",), ordered="hidden layers d"),
     ),
     claims=(
         Claim("Shallow networks separate S1 and S2 less the more labels of S2 differ", "falling", ("joined2-*",), "ncc",

@@ -6,6 +6,8 @@ from typing import Any
 
 from equisep.figures.cell import Training
 from equisep.figures.figure import Claim, Figure, Panel, Printed, Series
+from equisep.figures.papers import CLASS_NAMES
+from equisep.results.records import LAW_R
 
 CITE = 'Hangfeng He and Weijie J. Su, "A law of data separation in deep learning", PNAS 120(36), e2221704120, 2023.'
 SOURCE = "He & Su (2023)"
@@ -31,6 +33,7 @@ SMALL: dict[str, Any] = {"epochs": 2, "per_class": 4, "test_per_class": 3, "widt
 SHORT: dict[str, Any] = {"rates": RATES, "choose": "short runs", "cite": CITE, "fit": FIT, "seeds": 1, "smoke": SMALL}
 SETS: tuple[tuple[str, dict[str, Any]], ...] = (("fm", {}), ("cifar", COLORS))
 SET_NAMES = {"fm": "Fashion-MNIST", "cifar": "CIFAR-10", "mnist": "MNIST"}
+MIXED_CUT = {"layers": 6, "blocks": 2}  # where 3-layer blocks end and 2-layer ones begin
 RESNETS = {"2-layer": "2-layer blocks", "3-layer": "3-layer blocks", "mixed": "mixed blocks"}
 
 WHOLE = "Loss and accuracy are those of the network in eval reading, as the authors' code reads them; the reading of D is mixed."
@@ -43,7 +46,7 @@ def _epoch(epoch: int) -> str:
 
 FIG1 = Figure(
     id="he2023/fig1",
-    title="The law for three optimizers and three depths",
+    title="Three optimizers and three depths",
     source=f"{SOURCE}, Fig. 1",
     base=FM,
     series=(
@@ -57,7 +60,7 @@ FIG1 = Figure(
     ),
     panels=(
         *(Panel(f"{name}-{depth}", f"{OPTIMIZERS[name]}, {depth} layers") for name in RATES for depth in DEPTHS),
-        Panel("points", "8 layers, Adam: two principal components", kind="points"),
+        Panel("points", "Adam, 8 layers: 250 training images on their first two principal components", kind="points"),
     ),
     claims=(
         Claim("The law holds in all nine panels", "law", ("sgd-*", "momentum-*", "adam-*")),
@@ -100,7 +103,7 @@ FIG1 = Figure(
 EMERGENCE = FM.with_(depth=20, read_epochs=OFTEN)
 FIG2 = Figure(
     id="he2023/fig2",
-    title="The law emerges during training",
+    title="D against depth during training, 20 layers",
     source=f"{SOURCE}, Fig. 2",
     base=EMERGENCE,
     series=(Series("adam-20"),),
@@ -120,11 +123,16 @@ FIG2 = Figure(
 )  # fmt: skip
 FIGS1 = Figure(
     id="he2023/figS1",
-    title="D of the last layer over training: the law comes before neural collapse",
+    title="The last layer and the correlation r during training, 20 layers",
     source=f"{SOURCE}, SI, Fig. S1",
     base=EMERGENCE,
     series=(Series("adam-20", panel="last", label="Adam, 20 layers"),),
-    panels=(Panel("last", "D of the last layer", kind="epochs", y="last", x_label="epoch"),),
+    panels=(
+        Panel("last", "D of the last layer, from epoch 100 on", kind="epochs", y="last", x_label="epoch", log_y=False, start=100),
+        Panel("r", "how straight the curve of D is", kind="epochs", y="r", x_label="epoch", series=("adam-20",), start=50,
+              levels=((LAW_R, f"a law: r ≤ {LAW_R:g}".replace("-", "−")),)),
+    ),
+    columns=2,
     claims=(
         Claim("The law is there at epoch 100", "law", ("adam-20",), f"r@{_epoch(100)}"),
         Claim(
@@ -141,7 +149,7 @@ IMBALANCED: dict[str, Any] = {"per_class": None, "sizes": (500,) * 5 + (100,) * 
 WEIGHTINGS = ("sample", "class", "mixed")  # the paper's text, the authors' main script, Papyan et al.
 FIG3 = Figure(
     id="he2023/fig3",
-    title="Another data set, unequal classes, other rates",
+    title="CIFAR-10; unequal classes (Fashion-MNIST, 500 and 100 images); three learning rates",
     source=f"{SOURCE}, Fig. 3",
     base=FM,
     series=(
@@ -163,8 +171,8 @@ FIG3 = Figure(
     ),
     panels=(
         *(Panel(f"cifar-{depth}", f"CIFAR-10, {depth} layers") for depth in DEPTHS),
-        *(Panel(f"imbalanced-{depth}", f"unequal classes, {depth} layers") for depth in DEPTHS),
-        *(Panel(f"sgd-{rate:g}", f"SGD at {rate:g}, 9 layers") for rate in (0.01, 0.03, 0.1)),
+        *(Panel(f"imbalanced-{depth}", f"unequal classes (500, 100), {depth} layers") for depth in DEPTHS),
+        *(Panel(f"sgd-{rate:g}", f"Fashion-MNIST, SGD at rate {rate:g}, 9 layers") for rate in (0.01, 0.03, 0.1)),
     ),
     claims=(
         Claim("The law holds in all nine panels", "law", ("cifar-*", "imbalanced-*", "sgd-*")),
@@ -222,7 +230,7 @@ FIGS2 = Figure(
 )  # fmt: skip
 FIGS3 = Figure(
     id="he2023/figS3",
-    title="Convolutions alone",
+    title="Pure CNN (no pooling)",
     source=f"{SOURCE}, SI, Fig. S3",
     base=IMAGES,
     series=(
@@ -284,7 +292,7 @@ FACTORS = Figure(
 SWEEP = {"mnist": (*range(3, 11), 18), "fm": (*range(3, 12), 18), "cifar": (3, 4, *range(8, 15), 18, 20)}
 FIG5 = Figure(
     id="he2023/fig5",
-    title="Depth: the final D is least at a depth that rises with the difficulty of the data",
+    title="Depth: D against layers, and what is left at the end",
     source=f"{SOURCE}, Fig. 5",
     base=FM,
     series=tuple(
@@ -295,10 +303,18 @@ FIG5 = Figure(
     ),
     panels=(
         *(
-            Panel(name, f"{SET_NAMES[name]}: final D", kind="sweep", y="last", x_label="layers", series=(f"{name}-*",))
+            Panel(f"{name}-curves", SET_NAMES[name], ordered="layers of the network", series=(f"{name}-*",)) for name in SWEEP
+        ),
+        *(
+            Panel(name, f"{SET_NAMES[name]}: D of the last layer", kind="sweep", y="last", x_label="layers of the network",
+                  series=(f"{name}-*",))
             for name in SWEEP
         ),
-        Panel("rho", "decay ρ", kind="sweep", y="rho", x_label="layers", log_y=False, series=("*",)),
+        *(
+            Panel(f"{name}-rho", f"{SET_NAMES[name]}: decay per layer", kind="sweep", y="rho", x_label="layers of the network",
+                  log_y=False, series=(f"{name}-*",))
+            for name in SWEEP
+        ),
     ),
     claims=(
         Claim("The depth of the least final D rises with difficulty", "least rising",
@@ -310,7 +326,7 @@ FIG5 = Figure(
         ),
         *(Claim(f"ρ rises with depth ({SET_NAMES[name]})", "rising", (f"{name}-*",), "rho") for name in SWEEP),
     ),
-    columns=4,
+    columns=3,
     **BEST,
 )  # fmt: skip
 
@@ -325,7 +341,7 @@ WIDTHS: dict[str, dict[str, Any]] = {
 WIDTH_NAMES = ("width 20", "width 100", "width 1000", "narrow, then wide", "wide, then narrow", "mixed widths")
 FIG6 = Figure(
     id="he2023/fig6",
-    title="Width, equal and unequal over depth",
+    title="Width: equal in all layers, and changing with depth (8 layers)",
     source=f"{SOURCE}, Fig. 6",
     base=FM,
     series=tuple(Series(name, changes, name) for name, changes in WIDTHS.items()),
@@ -341,7 +357,7 @@ FIG6 = Figure(
 BLOCKS = IMAGES.with_(grains=("blocks", "layers"), reductions=("pca=100", "flatten"))
 FIG7 = Figure(
     id="he2023/fig7",
-    title="Residual networks: the law by block",
+    title="Residual networks, by layer and by block",
     source=f"{SOURCE}, Fig. 7",
     base=BLOCKS,
     series=tuple(
@@ -349,10 +365,10 @@ FIG7 = Figure(
     ),
     panels=tuple(
         Panel(f"{name}-{data}-{grain}", f"{title}, {SET_NAMES[data]}, by {grain[:-1]}", y=f"fuzziness@grain={grain}",
-              series=(f"{name}-{data}",))
+              series=(f"{name}-{data}",), cut=MIXED_CUT[grain] if name == "mixed" else None)
+        for name, title in RESNETS.items()
         for data, _ in SETS
         for grain in ("layers", "blocks")
-        for name, title in RESNETS.items()
     ),
     claims=(
         Claim("The law holds by block for blocks of one kind", "law", ("2-layer-*", "3-layer-*"), "r@grain=blocks"),
@@ -364,6 +380,7 @@ FIG7 = Figure(
             for data, _ in SETS
         ),
     ),
+    columns=4,
     notes=("Read as the authors' code does, on 100 principal components; the plain features stand beside it.",),
     **SHORT,
 )  # fmt: skip
@@ -380,7 +397,7 @@ FIG8 = Figure(
 )  # fmt: skip
 FIG10 = Figure(
     id="he2023/fig10",
-    title="ResNet18: less clear than the equal blocks of Fig. 7",
+    title="ResNet18, by block",
     source=f"{SOURCE}, Fig. 10",
     base=BLOCKS,
     series=(
@@ -400,7 +417,7 @@ FIG10 = Figure(
 FROZEN: dict[str, Any] = {"kind": "staged", "first_epochs": 900, "first_trains": 10, "keep": 10}
 FIG9 = Figure(
     id="he2023/fig9",
-    title="A network without the law generalizes worse",
+    title="Standard training, and a lower half trained first and then frozen",
     source=f"{SOURCE}, Fig. 9",
     base=FM.with_(depth=20, **CIFAR),
     series=(
@@ -408,10 +425,12 @@ FIG9 = Figure(
         Series("frozen", FROZEN, "frozen"),
         Series("leaky", {**FROZEN, "leaky": True}, "leaky"),
     ),
+    columns=4,
     panels=(
         Panel("standard", "standard training"),
         Panel("frozen", "lower half trained first, then frozen"),
-        Panel("leaky", "frozen half still moved by weight decay"),
+        Panel("leaky", "frozen half still moved by weight decay (not in the paper)"),
+        Panel("test", "test accuracy", kind="categories", y="accuracy_test", log_y=False, series=("*",)),
     ),
     claims=(
         Claim("Standard training has the law", "law", ("standard",)),
@@ -434,14 +453,17 @@ FIG9 = Figure(
 )  # fmt: skip
 REACTIVATE = Figure(
     id="he2023/reactivate",
-    title="All layers trained again after the frozen training of Fig. 9",
+    title="After the frozen training of Fig. 9: all layers trained on",
     source=f"{SOURCE}, main text, with Fig. 9",
     base=FM.with_(depth=20, **CIFAR),
     series=(
-        Series("frozen", FROZEN, "frozen"),
-        Series("reactivated", {**FROZEN, "last_epochs": 600}, "reactivated"),
+        Series("frozen", FROZEN, "both", "lower half frozen"),
+        Series("reactivated", {**FROZEN, "last_epochs": 600}, "both", "then all layers trained"),
     ),
-    panels=(Panel("frozen", "frozen"), Panel("reactivated", "then all layers trained")),
+    panels=(
+        Panel("both", "D against depth"),
+        Panel("test", "test accuracy", kind="categories", y="accuracy_test", log_y=False, series=("*",)),
+    ),
     claims=(
         Claim("The law returns", "law", ("reactivated",)),
         Claim("with about the same or better test accuracy", "no less", ("frozen", "reactivated"), "accuracy_test"),
@@ -467,7 +489,7 @@ FIGS4 = Figure(
 )  # fmt: skip
 FIGS5 = Figure(
     id="he2023/figS5",
-    title="More samples",
+    title="1,000, 2,000 and 5,000 training images, 8 layers",
     source=f"{SOURCE}, SI, Fig. S5",
     base=FM,
     series=tuple(Series(f"n-{10 * n}", {"per_class": n}, f"n-{10 * n}", x=10.0 * n) for n in (100, 200, 500)),
@@ -481,40 +503,44 @@ FIGS5 = Figure(
 BY_CLASS = ";".join(f"r@class={label}" for label in range(10))
 FIGS6 = Figure(
     id="he2023/figS6",
-    title="The law of each class",
+    title="D of each class, 8 layers",
     source=f"{SOURCE}, SI, Fig. S6",
     base=FM.with_(class_wise=True),
-    series=(Series("adam-8", panel="all"),),
-    panels=(
-        Panel("all", "all classes together"),
-        *(Panel(f"class-{k}", f"class {k}", y=f"class_fuzziness@class={k}", series=("adam-8",)) for k in range(10)),
+    series=(Series("adam-8"),),
+    panels=tuple(
+        Panel(f"class-{k}", name, y=f"class_fuzziness@class={k}", behind="fuzziness", series=("adam-8",))
+        for k, name in enumerate(CLASS_NAMES["fashion-mnist"])
     ),
     claims=(
         Claim("The law holds in each class", "law", ("adam-8",), BY_CLASS),
         Claim("noisier than in all together: the mean r of the classes is closer to zero", "below", ("adam-8",), "r;class_r"),
     ),
-    columns=4,
+    columns=5,
     **BEST,
 )  # fmt: skip
 FIGS7 = Figure(
     id="he2023/figS7",
-    title="D over D of the layer before, over training: bottom layers settle first",
+    title="How much each layer reduces D, epoch by epoch (CIFAR-10, 8 layers)",
     source=f"{SOURCE}, SI, Fig. S7",
     base=FM.with_(read_epochs=OFTEN, **CIFAR),
-    series=(Series("adam-8", panel="ratios"),),
-    panels=(Panel("ratios", "D of layer l over D of layer l − 1", kind="epochs", y="ratios", x_label="epoch", log_y=False),),
+    series=(Series("adam-8"),),
+    panels=tuple(
+        Panel(f"layer-{site - 1}", f"Layer = {site - 1}", kind="epochs", y=f"ratios@site={site}", x_label="epoch",
+              y_label="$D_{l+1}/D_l$", log_y=False, series=("adam-8",))
+        for site in range(1, 8)
+    ),
     claims=(
         Claim(
             "Bottom layers settle first: the epoch from which a ratio stays within 10 % rises with the layer", "rising",
             ("adam-8",), ";".join(f"settled@site={site}" for site in range(1, 8)),
         ),
     ),
-    columns=1,
+    columns=4,
     **BEST,
 )  # fmt: skip
 FIGS8 = Figure(
     id="he2023/figS8",
-    title="The law on test data",
+    title="D on test data",
     source=f"{SOURCE}, SI, Fig. S8",
     base=FM.with_(test_sites=True),
     series=tuple(Series(f"adam-{depth}", {"depth": depth}, f"adam-{depth}") for depth in DEPTHS),
@@ -524,7 +550,7 @@ FIGS8 = Figure(
 )  # fmt: skip
 FIGS9 = Figure(
     id="he2023/figS9",
-    title="BERT fine-tuned on SST-2 has no law",
+    title="BERT fine-tuned on SST-2",
     source=f"{SOURCE}, SI, Fig. S9",
     base=Training(
         data="sst2", network="hf:google-bert/bert-base-cased", depth=None, width=None, per_class=500, optimizer="adamw",
@@ -549,7 +575,7 @@ FIGS9 = Figure(
 )  # fmt: skip
 FIGS10 = Figure(
     id="he2023/figS10",
-    title="Without BatchNorm",
+    title="20 layers without BatchNorm",
     source=f"{SOURCE}, SI, Fig. S10",
     base=FM.with_(depth=20, norm=False),
     series=(Series("no-norm", panel="no-norm"),),
@@ -560,7 +586,7 @@ FIGS10 = Figure(
 )  # fmt: skip
 FIGS11 = Figure(
     id="he2023/figS11",
-    title="New layers on fixed ones have the law of their own",
+    title="New layers on frozen ones, and 15 layers from scratch",
     source=f"{SOURCE}, SI, Fig. S11",
     base=FM.with_(depth=15),
     series=(
@@ -572,8 +598,8 @@ FIGS11 = Figure(
         Series("scratch", {}, "scratch"),
     ),
     panels=(
-        Panel("grafted", "10 layers of a trained network, 5 new ones"),
         Panel("scratch", "15 layers from scratch"),
+        Panel("grafted", "pretraining: 10 layers of a trained network, then new ones", cut=10),
     ),
     claims=(
         Claim("The law holds in the new layers", "law", ("grafted",), "r@from=10"),
@@ -584,7 +610,7 @@ FIGS11 = Figure(
 )  # fmt: skip
 LINEAR = Figure(
     id="he2023/linear",
-    title="Without ReLU nothing is separated",
+    title="20 layers without ReLU",
     source=f"{SOURCE}, authors' code",
     base=FM.with_(depth=20, activation=False),
     series=(Series("linear", panel="linear"),),
@@ -605,7 +631,7 @@ UNLAWFUL = {
 }
 PROP1 = Figure(
     id="he2023/prop1",
-    title="Noise on the weights changes D least under the law",
+    title="Noise on the weights: how much R changes, at matched R",
     source=f"{SOURCE}, Proposition 1",
     base=FM.with_(depth=20, **CIFAR, **NOISE),
     series=(
@@ -615,13 +641,10 @@ PROP1 = Figure(
         *(Series(f"early-{epoch}", {"epochs": epoch}, label=f"{epoch} epochs") for epoch in (10, 30, 100)),
     ),
     panels=(
-        Panel("change", "change of R against the imbalance", kind="scatter", x="imbalance", y="change", log_x=True,
-              x_label="imbalance factor", y_label="|R_ε − R|/R at ε = 5 %", series=("*",)),
-        Panel("matched", "the same over its least value at that R", kind="scatter", x="imbalance", y="change_matched",
-              log_x=True, x_label="imbalance factor", y_label="change over its least", series=("*",)),
-        Panel("noise", "change over the size of the noise", kind="array", x="noise", y="noise_change", log_x=True,
-              x_label="ε", y_label="|R_ε − R|/R", series=("*",)),
+        Panel("matched", "noise of 5 % of each layer's weights", kind="categories", y="change_matched",
+              y_label="change of $R=D_{L-1}/D_0$, over $(L-1)R^{-1/(L-1)}$", series=("*",)),
     ),
+    columns=1,
     claims=tuple(
         Claim(f"At matched R, noise changes R less under the law than {words}", "below", ("standard", name), "change_matched",
               fit=not name.startswith("early"))
@@ -636,7 +659,7 @@ PROP1 = Figure(
 TIMES = (0, 10, 30, 100, 300, 600)
 TRANSFER = Figure(
     id="he2023/transfer",
-    title="When to stop before transfer: balanced loads",
+    title="Transfer: when to stop training on the source",
     source=f"{SOURCE}, main text, on transfer",
     base=FM.with_(
         kind="staged", classes=(5, 6, 7, 8, 9), first_classes=(0, 1, 2, 3, 4), first_schedule=600, keep=5, renew=True,
@@ -645,8 +668,9 @@ TRANSFER = Figure(
     panels=(
         Panel("accuracy", "target test accuracy", kind="sweep", y="accuracy_test", x_label="epochs on the source",
               log_x=True, log_y=False, series=("t-*",)),
-        Panel("loads", "top loads minus bottom loads, over the mean", kind="sweep", y="load_gap@split=5",
-              x_label="epochs on the source", log_x=True, log_y=False, series=("t-*",)),
+        Panel("loads", "how much more the top layers do than the bottom ones", kind="sweep", y="load_gap@split=5",
+              x_label="epochs on the source", y_label="(top − bottom)/mean share of the work", log_x=True, log_y=False,
+              series=("t-*",), levels=((0.0, "balanced"),)),
     ),
     claims=(
         Claim(

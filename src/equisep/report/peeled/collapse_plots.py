@@ -13,7 +13,6 @@ from matplotlib.animation import PillowWriter
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from mpl_toolkits.mplot3d import Axes3D
 
 from equisep.errors import InputError
 from equisep.peeled.vectors import simplex
@@ -111,7 +110,7 @@ def save_collapse_film(
     return target
 
 
-def _draw_frame(axes: Axes3D, frame: CollapseFrame, *, azimuth: float) -> None:
+def _draw_frame(axes: Any, frame: CollapseFrame, *, azimuth: float) -> None:
     ideal = simplex(CLASSES)
     for k in range(CLASSES):
         for other in range(k):

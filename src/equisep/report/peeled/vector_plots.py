@@ -10,7 +10,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from mpl_toolkits.mplot3d import Axes3D
 
 from equisep.errors import InputError
 from equisep.peeled.vectors import ClassVectors
@@ -70,7 +69,7 @@ def _draw_flat(axes: Axes, one: ClassVectors, reach: float) -> None:
     axes.set_axis_off()
 
 
-def _draw_solid(axes: Axes3D, one: ClassVectors, reach: float) -> None:
+def _draw_solid(axes: Any, one: ClassVectors, reach: float) -> None:
     """Four classes: in three dimensions, with the edges of the body that the classifiers span."""
     arrows = one.classifiers
     for k in range(one.classes):

@@ -9,6 +9,7 @@ import numpy as np
 from equisep.figures.evidence import Evidence, SeriesEvidence
 from equisep.figures.figure import Series
 from equisep.figures.quantities import Query
+from equisep.results.records import LAW_R, NO_LAW_R
 
 _SIGNS = {"r": "r", "rho": "ρ"}
 
@@ -19,8 +20,15 @@ def law_numbers(found: SeriesEvidence, asked: Query) -> str:
     for name, sign in _SIGNS.items():
         values = list(found.values(_law_text(name, asked)).values())
         if values:
-            parts.append(f"{sign} = {float(np.mean(values)):.3f}")
+            parts.append(f"{sign} = {_digits(name, float(np.mean(values)))}")
     return ", ".join(parts).replace("-", "−")
+
+
+def _digits(name: str, value: float) -> str:
+    """Three digits as papers print; a fourth where r would else be rounded onto the other side of what makes a law."""
+    short = f"{value:.3f}"
+    bounds = (LAW_R, NO_LAW_R) if name == "r" else ()
+    return short if all((float(short) <= bound) == (value <= bound) for bound in bounds) else f"{value:.4f}"
 
 
 def paper_words(evidence: Evidence, series: Series, asked: Query) -> str:

@@ -2,93 +2,89 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import matplotlib as mpl
+from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.legend import Legend
+from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from equisep.errors import InputError
 from equisep.figures.evidence import Evidence
-from equisep.figures.figure import Panel
-from equisep.report.figures.drawing.axes import GREY, SMALL, Drawn, draw_panel, panel_title, plain, tick_y
-from equisep.report.figures.drawing.curves import Line, lines_of
-from equisep.report.figures.drawing.labels import footer_lines, scale_words
+from equisep.figures.judge import Verdict, judge
+from equisep.report.figures.drawing.axes import SMALL, Drawn, draw_panel, panel_title, tick_y
+from equisep.report.figures.drawing.blocks import SHAPE, Block, all_lines, blocks_of, panel_width, sizes_of
+from equisep.report.figures.drawing.labels import footer_lines, scale_words, sign_words, verdict_words
 from equisep.report.figures.drawing.legends import (
     absent_legend,
-    beside_width,
     is_long,
     law_legend,
     legend_below,
     legend_beside,
     legend_inside,
+    sign_key,
 )
-from equisep.report.figures.drawing.points import ACROSS, Cloud, clouds_of, draw_points, rows_of
+from equisep.report.figures.drawing.mathtext import typeset
+from equisep.report.figures.drawing.points import draw_points
+from equisep.report.figures.drawing.strokes import GREY
 from equisep.report.legends import place_legend
 from equisep.report.plots import LINE_COLORS
-from equisep.results.records import NO_LAW_R
 
 ENDINGS = (".pdf", ".png", ".svg")
-_WIDTHS = {1: 5.4, 2: 3.9, 3: 3.0, 4: 2.6}  # inches a panel, by columns
-_NARROWEST = 2.3
-_SHAPE = 0.76  # height over width of a panel
 _MOST = 0.7  # of the height of axes that a legend inside them may take
-_CLOUD = 1.75  # inches of a site's samples
+_ROUNDS = 3  # in which panels make room for words and then share their heights again
+_FEW = 8  # marks on the bar of an order
 _WARNING = LINE_COLORS[1]
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """Neighboring panels that stand in one grid, or a single panel of points; with what they show."""
-
-    panels: tuple[Panel, ...]
-    lines: tuple[tuple[Line, ...], ...]
-    clouds: tuple[Cloud, ...] = ()
-
-    @property
-    def of_points(self) -> bool:
-        return self.panels[0].kind == "points"
-
-
-def draw_figure(evidence: Evidence) -> Figure:
+def draw_figure(evidence: Evidence, verdicts: Sequence[Verdict] | None = None) -> Figure:
     """Draw what was run of a figure: its panels in the paper's rows, means over seeds with bands, laws, the paper's numbers.
 
-    What was not run says so. The axes contain every point, band and fitted line. No state of matplotlib is touched.
+    Panels of a row that show one quantity have one scale. The line of a law has the style of its verdict; networks that do
+    not fit their training data are hollow. What was not run says so, or is left out where the rest of its row or column was
+    not run either. The axes contain every point, band and fitted line. No state of matplotlib is touched.
     """
+    judged = judge(evidence) if verdicts is None else verdicts
     in_grids = sum(panel.kind != "points" for panel in evidence.figure.panels)
     columns = max(1, min(evidence.figure.columns, in_grids))
-    blocks = list(_blocks(evidence, columns))
-    width, heights = _sizes(blocks, columns)
-    title = textwrap.wrap(f"{evidence.figure.id}   {evidence.figure.title}", int(width * 12.5))
-    footer = _footer(evidence, [line for block in blocks for lines in block.lines for line in lines], width)
-    warned = evidence.scale == "smoke"
-    height = sum(heights) + 0.22 * len(title) + 0.15 * len(footer) + (0.3 if warned else 0.1)
+    blocks, left_out = blocks_of(evidence, columns)
+    columns = max((block.columns for block in blocks if not block.of_points), default=1)
+    width, heights = sizes_of(blocks, columns)
+    title = textwrap.wrap(evidence.figure.title, int(width * 11))
+    footer = _footer(evidence, blocks, left_out, width)
+    height = sum(heights) + 0.22 * len(title) + 0.15 * len(footer) + 0.6
     figure = Figure(figsize=(width, height), layout="constrained")
-    figure.suptitle(plain("\n".join(title)) if len(title) == 1 else "\n".join(map(plain, title)), fontsize=SMALL + 3)
-    figure.supxlabel("\n".join(map(plain, footer)), fontsize=SMALL - 0.5, color=GREY)
+    figure.suptitle("\n".join(map(typeset, title)), fontsize=SMALL + 4)
+    figure.supxlabel("\n".join(map(typeset, footer)), fontsize=SMALL - 0.5, color=GREY)
     body = figure.add_subfigure(figure.add_gridspec(1, 1)[0])
-    if warned:
-        body.suptitle(scale_words(evidence), fontsize=SMALL + 2, color=_WARNING, weight="bold")
+    warning = scale_words(evidence)
+    below = [evidence.figure.source, warning or verdict_words(judged)]
+    body.suptitle(
+        "\n".join(textwrap.wrap(" · ".join(part for part in below if part), int(width * 16))),
+        fontsize=SMALL + 1, color=_WARNING if warning else GREY, weight="bold" if warning else "normal",
+    )  # fmt: skip
     parts = body.subfigures(max(1, len(blocks)), 1, height_ratios=heights or None, squeeze=False)[:, 0]
     placed: list[tuple[Drawn, Legend]] = []
-    drawn: list[Drawn] = []
+    rows: list[list[Drawn]] = []
     for part, block in zip(parts, blocks, strict=False):
         if block.of_points:
             draw_points(part, block.panels[0], block.clouds)
         else:
-            own = _draw_grid(part, block, columns)
-            drawn += own
-            placed += _draw_words(part, own, shared=_shares_legend(block), wide=_WIDTHS.get(columns, _NARROWEST))
-    _finish(figure, drawn, placed)
+            own = _draw_grid(part, block, panel_width(columns))
+            rows += [own[first : first + block.columns] for first in range(0, len(own), block.columns)]
+            placed += _draw_words(part, own, shared=block.shares_legend, wide=panel_width(columns))
+    sign_key(body, [one for row in rows for one in row], fit=evidence.figure.fit, wide=width)
+    _finish(figure, rows, placed)
     return figure
 
 
-def save_drawn(evidence: Evidence, path: str | Path, *, dpi: int = 200) -> Path:
+def save_drawn(
+    evidence: Evidence, path: str | Path, *, verdicts: Sequence[Verdict] | None = None, dpi: int = 200
+) -> Path:
     """Draw a figure and write it as PNG, SVG or PDF, as the ending of `path` says; the same evidence gives the same bytes.
 
     The folder is made where it is missing.
@@ -99,7 +95,7 @@ def save_drawn(evidence: Evidence, path: str | Path, *, dpi: int = 200) -> Path:
         raise InputError(
             f"A figure cannot be saved as `{target.name}`: its ending names no known format. Use one of {', '.join(ENDINGS)}."
         )
-    figure = draw_figure(evidence)
+    figure = draw_figure(evidence, verdicts)
     target.parent.mkdir(parents=True, exist_ok=True)
     # dates and random names would make every file differ from the last
     metadata = {".pdf": {"CreationDate": None}, ".png": {}, ".svg": {"Date": None}}[ending]
@@ -108,67 +104,23 @@ def save_drawn(evidence: Evidence, path: str | Path, *, dpi: int = 200) -> Path:
     return target
 
 
-def _blocks(evidence: Evidence, columns: int) -> Iterator[_Block]:
-    """Rows of panels with the same legend are one grid, so that one legend serves them; a panel of points is a row."""
-    rows: list[list[tuple[Panel, tuple[Line, ...]]]] = []
-    for panel in evidence.figure.panels:
-        if panel.kind == "points" or not rows or len(rows[-1]) == columns or rows[-1][0][0].kind == "points":
-            rows.append([])
-        rows[-1].append((panel, lines_of(evidence, panel)))
-    for (first, _), group in groupby(enumerate(rows), key=lambda at: _likeness(*at)):
-        held = [pair for _, row in group for pair in row]
-        clouds = clouds_of(evidence, held[0][0]) if first == "points" else ()
-        yield _Block(tuple(panel for panel, _ in held), tuple(lines for _, lines in held), clouds)
-
-
-def _likeness(index: int, row: Sequence[tuple[Panel, Sequence[Line]]]) -> tuple[str, object]:
-    """What rows of one grid have in common: every panel of points stands alone; rows of unlike legends keep these inside."""
-    if row[0][0].kind == "points":
-        return "points", index
-    keys = {_keys_of(lines) for _, lines in row if any(line.drawn for line in lines)}
-    return ("lines", keys.pop()) if len(keys) == 1 else ("lines", None)
-
-
-def _keys_of(lines: Sequence[Line]) -> tuple[str, ...] | None:
-    """The labels of a legend that panels can share; None where there is one line, or words of its own panel in it."""
-    labels = tuple(line.label for line in lines if line.label)
-    return labels if len(labels) > 1 and not any(line.words for line in lines) else None
-
-
-def _shares_legend(block: _Block) -> bool:
-    keys = [_keys_of(lines) for lines in block.lines if any(line.drawn for line in lines)]
-    return len(keys) > 1 and len(set(keys)) == 1 and keys[0] is not None
-
-
-def _sizes(blocks: Sequence[_Block], columns: int) -> tuple[float, list[float]]:
-    """The width of the figure and the heights of its blocks, in inches."""
-    each = _WIDTHS.get(columns, _NARROWEST)
-    apart = [block for block in blocks if not _shares_legend(block)]
-    beside = [0.0] * columns
-    for block in apart:
-        for index, lines in enumerate(block.lines):
-            if is_long(lines, each):
-                beside[index % columns] = max(beside[index % columns], beside_width(lines))
-    width = columns * each + sum(beside)
-    if any(block.of_points for block in blocks):
-        width = max(width, ACROSS * _CLOUD)
-    heights = []
-    for block in blocks:
-        if block.of_points:
-            heights.append(rows_of(block.clouds) * width / ACROSS * 0.92 + 0.6 if block.clouds else 1.2)
-        else:
-            heights.append(math.ceil(len(block.panels) / columns) * (each * _SHAPE + 0.25))
-    return width, heights
-
-
-def _draw_grid(part: SubFigure, block: _Block, columns: int) -> list[Drawn]:
-    rows = math.ceil(len(block.panels) / columns)
-    wide = _WIDTHS.get(columns, _NARROWEST)
+def _draw_grid(part: SubFigure, block: Block, wide: float) -> list[Drawn]:
     drawn = []
     for index, (panel, lines) in enumerate(zip(block.panels, block.lines, strict=True)):
-        axes = part.add_subplot(rows, columns, index + 1)
-        drawn.append(draw_panel(axes, panel, lines, title=panel_title(panel, lines), size=(wide, wide * _SHAPE - 0.2)))
-    _share_labels(drawn, columns)
+        axes = part.add_subplot(block.rows, block.columns, index + 1)
+        size = (wide, wide * SHAPE - 0.2)
+        drawn.append(draw_panel(axes, panel, lines, title=panel_title(panel, lines), size=size, scale=block.scale))
+    _share_labels(drawn, block.columns)
+    if block.panels[0].heading:
+        part.suptitle(typeset(block.panels[0].heading), fontsize=SMALL + 2.5)
+    if block.scale is not None:
+        colors = ScalarMappable(block.scale.norm, block.scale.colors)
+        bar = part.colorbar(colors, ax=[one.axes for one in drawn], aspect=40, pad=0.01, fraction=0.03)
+        bar.set_label(typeset(block.scale.words), fontsize=SMALL + 0.5)
+        orders = sorted({line.order for lines in block.lines for line in lines if line.order is not None})
+        bar.locator = FixedLocator(orders) if len(orders) <= _FEW else MaxNLocator(_FEW, integer=True)
+        bar.update_ticks()
+        bar.ax.tick_params(labelsize=SMALL)
     return drawn
 
 
@@ -200,31 +152,49 @@ def _draw_words(part: SubFigure, drawn: Sequence[Drawn], *, shared: bool, wide: 
     return placed
 
 
-def _finish(figure: Figure, drawn: Sequence[Drawn], placed: Sequence[tuple[Drawn, Legend]]) -> None:
-    """Ticks and room for words, once it is known how large axes and words are."""
-    for one in drawn:
+def _finish(figure: Figure, rows: Sequence[Sequence[Drawn]], placed: Sequence[tuple[Drawn, Legend]]) -> None:
+    """Shared heights, ticks, and room for words, once it is known how large axes and words are."""
+    every = [one for row in rows for one in row]
+    _share_heights(rows)
+    for one in every:
         tick_y(one)
     figure.draw_without_rendering()
-    for one, words in placed:
-        place_legend(one.axes, words, grow="either", most=_MOST)
+    for _ in range(_ROUNDS):
+        for one, words in placed:
+            place_legend(one.axes, words, grow="either", most=_MOST)
+        if not _share_heights(rows):
+            break
+    for one in every:
         tick_y(one)
 
 
-def _footer(evidence: Evidence, lines: Sequence[Line], width: float) -> list[str]:
+def _share_heights(rows: Sequence[Sequence[Drawn]]) -> bool:
+    """Give the panels of a row that show one quantity one scale; whether that changed any."""
+    changed = False
+    for row in rows:
+        for kind in {one.height for one in row if one.filled}:
+            same = [one for one in row if one.filled and one.height == kind]
+            limits = [one.axes.get_ylim() for one in same]
+            whole = (min(low for low, _ in limits), max(high for _, high in limits))
+            changed |= any(own != whole for own in limits)
+            for one in same:
+                one.axes.set_ylim(*whole)
+        for left, right in pairwise(row):
+            if left.filled and right.filled and left.height == right.height:
+                right.axes.tick_params(labelleft=False)
+    return changed
+
+
+def _footer(evidence: Evidence, blocks: Sequence[Block], left_out: Sequence[str], width: float) -> list[str]:
     """The lines below the figure, no wider than it."""
-    said = footer_lines(evidence, seeds_words="; ".join(_signs_words([line for line in lines if line.drawn])))
+    lines = list(all_lines(blocks))
+    signs = sign_words(
+        evidence,
+        bands=any(
+            len(values) > 1 for line in lines for values in line.samples if not line.names and line.order is None
+        ),
+        log=any(panel.log_y for block in blocks for panel in block.panels),
+        zeros=any(value <= 0 for line in lines if line.laws for values in line.samples for value in values),
+    )
+    said = footer_lines(evidence, signs=signs, left_out=left_out)
     return [part for line in said for part in textwrap.wrap(line, int(width * 19))]
-
-
-def _signs_words(shown: Sequence[Line]) -> list[str]:
-    """What bands, dashes and marks stand for, where there are any."""
-    words = []
-    if any(len(values) > 1 for line in shown for values in line.samples):
-        words.append("means over seeds, geometric on logarithmic axes, with bands from the least to the greatest seed")
-        if any(line.words for line in shown):
-            words.append("r and ρ are means over seeds")
-    if any(line.law_verdict == "no law" for line in shown):
-        words.append(f"dashed: no law (r > {NO_LAW_R:g} or ρ ≥ 1)".replace("-", "−"))
-    if any(value <= 0 for line in shown if line.lawful for values in line.samples for value in values):
-        words.append("▾ on the floor: 0 in some seed")
-    return words

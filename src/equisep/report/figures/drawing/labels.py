@@ -6,16 +6,19 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 
-from equisep.figures.cell import Cell, trainings
+from equisep.figures.cell import Cell, Training, trainings
 from equisep.figures.evidence import Evidence
+from equisep.figures.judge import WORDS, Verdict
+from equisep.figures.papers import DATA_NAMES, STAND_INS
 from equisep.figures.quantities import WAYS, Query, axis_label, entry_of
 
+_WHOLE = ("accuracy", "accuracy_test", "loss")  # of the network, not of one of its layers
 _AXIS = {"epochs": "epoch", "array": "index"}
-_UNSAID = {"epoch": "last epoch", "site": "last site", "class": "all classes", "from": "all sites", "of": "D"}
+_UNSAID = {"epoch": "last epoch", "site": "last layer", "class": "all classes", "from": "all layers", "of": "D"}
 
 
 def axis_words(text: str) -> str:
-    """A quantity as the label of an axis: `cdnv@site=4` is `CDNV at site 4`."""
+    """A quantity as the label of an axis: `cdnv@site=4` is `CDNV at layer 4`."""
     asked = Query.of(text)
     words = axis_label(asked.name)
     return f"{words} at {_way_word('site', asked.ways['site'])}" if "site" in asked.ways else words
@@ -32,7 +35,7 @@ def y_words(asked: Sequence[str]) -> str:
 def x_words(kind: str, x: str, grain: str) -> str:
     """The label of the axis across."""
     if kind == "sites":
-        return "block" if grain == "blocks" else "site"
+        return "block (0 = input)" if grain == "blocks" else "layer (0 = input)"
     return axis_words(x) if x else _AXIS.get(kind, "")
 
 
@@ -49,7 +52,8 @@ def way_words(asked: Sequence[str], unsaid: Mapping[str, str]) -> list[str]:
     words = []
     for found, name in zip(quantities, names, strict=True):
         default = {**_UNSAID, **{key: _way_word(key, value) for key, value in unsaid.items()}}
-        ways = [_way_word(key, found.ways[key]) if key in found.ways else default.get(key, "") for key in keys]
+        unsaid_here = {} if found.name in _WHOLE else default
+        ways = [_way_word(key, found.ways[key]) if key in found.ways else unsaid_here.get(key, "") for key in keys]
         words.append(", ".join(part for part in (name, *ways) if part))
     return words
 
@@ -75,25 +79,37 @@ def own_labels(labels: Sequence[str]) -> list[str]:
     return own if cut and all(own) and len(set(own)) == len(own) else list(labels)
 
 
-def footer_lines(evidence: Evidence, *, seeds_words: str) -> list[str]:
-    """What a reader must know beside the figure: source, scale, stand-ins, seeds, device, and what bands and lines are."""
+def footer_lines(evidence: Evidence, *, signs: str, left_out: Sequence[str]) -> list[str]:
+    """What a reader must know beside the figure: data, seeds, device, what dots and bands are, what was not run."""
     entries = [entry for found in evidence.series.values() for entry in found.entries]
-    counts = _seed_counts(evidence)
-    parts = [evidence.figure.source, scale_words(evidence)]
-    if counts:
-        parts.append(f"{_span(counts)} {'seed' if max(counts) == 1 else 'seeds'}")
-    if evidence.done < evidence.planned:
-        parts.append(f"{evidence.done} of {evidence.planned} cells run")
     devices = sorted({str(entry.provenance["device"]) for entry in entries if entry.provenance.get("device")})
-    rows = [" · ".join(part for part in (*parts, *devices) if part)]
-    if evidence.stand_ins:
-        cells = [entry.cell for entry in entries]
-        named = [stand_in_words(paper, own, cells) for paper, own in sorted(evidence.stand_ins.items())]
-        rows.append(f"stand-ins: {'; '.join(named)}")
-    return [*rows, seeds_words] if seeds_words else rows
+    cells = [entry.cell for entry in entries]
+    parts = [*data_words(cells), *([f"run on {' and '.join(devices)}"] if devices else [])]
+    if evidence.done < evidence.planned:
+        parts.append(f"{evidence.done} of {evidence.planned} runs finished")
+    rows = [" · ".join(parts), signs]
+    if left_out:
+        rows.append(f"not run and left out: {', '.join(left_out)}")
+    return [row for row in rows if row]
 
 
-def _seed_counts(evidence: Evidence) -> list[int]:
+def sign_words(evidence: Evidence, *, bands: bool, log: bool, zeros: bool) -> str:
+    """`dots: mean of 5 seeds; band: lowest to highest seed`, in the words that the figure needs."""
+    counts = seed_counts(evidence)
+    if not counts:
+        words = []
+    elif max(counts) == 1:
+        words = ["one seed: nothing says how much another would differ"]
+    else:
+        words = [f"dots: mean of {_span(counts)} seeds{' (geometric where the axis is logarithmic)' if log else ''}"]
+    if bands:
+        words.append("band: lowest to highest seed")
+    if zeros:
+        words.append("▾ on the floor: 0 in some run, below any logarithm")
+    return "; ".join(words)
+
+
+def seed_counts(evidence: Evidence) -> list[int]:
     """How many seeds each series has that is drawn as a line; problems are solved without one."""
     grids = [panel for panel in evidence.figure.panels if panel.kind != "points"]
     lines = {series.name for panel in grids for series in evidence.figure.drawn_in(panel)}
@@ -102,16 +118,40 @@ def _seed_counts(evidence: Evidence) -> list[int]:
 
 
 def scale_words(evidence: Evidence) -> str:
-    """The scale; nothing of a smoke run can be quoted."""
-    return "smoke scale: nothing to quote" if evidence.scale == "smoke" else f"{evidence.scale} scale"
+    """What a run at smoke scale is good for; nothing where it is of full scale."""
+    return "trial run at smoke scale: not for publication" if evidence.scale == "smoke" else ""
 
 
-def stand_in_words(paper: str, own: str, cells: Iterable[Cell]) -> str:
-    """`CIFAR-10: 500 per class (cifar10_7k)`."""
-    mine = [cell for cell in trainings(cells) if cell.stands_for == paper]
-    counts = [count for cell in mine for count in cell.sizes or (cell.per_class,)]
+def verdict_words(verdicts: Sequence[Verdict]) -> str:
+    """`the paper's claims: 3 held, 1 undecided`; nothing where none is made."""
+    counts = [(sum(one.verdict == word for one in verdicts), word) for word in WORDS]
+    return f"claims: {', '.join(f'{n} {word}' for n, word in counts if n)}" if verdicts else ""
+
+
+def data_words(cells: Iterable[Cell]) -> list[str]:
+    """A phrase for each data set: how many images per class, and what of the paper's it lacks."""
+    by_name: dict[tuple[str, str], list[Training]] = {}
+    for cell in trainings(cells):
+        by_name.setdefault((cell.stands_for or cell.data, cell.data), []).append(cell)
+    return [_data_phrase(paper, own, mine) for (paper, own), mine in by_name.items()]
+
+
+def _data_phrase(paper: str, own: str, cells: Sequence[Training]) -> str:
+    """`CIFAR-10: 100 images per class, tested on 2,000 images instead of 10,000`."""
+    counts = [count for cell in cells for count in cell.sizes or (cell.per_class,)]
     known = [count for count in counts if count is not None]
-    return f"{paper}: {_span(known)} per class ({own})" if known else f"{paper}: {own}"
+    name = DATA_NAMES.get(paper, paper)
+    each = f"{name}: {_span(known)} images per class" if known else name
+    if own == paper:
+        return each
+    if own not in STAND_INS:
+        return f"{each} ({DATA_NAMES.get(own, own)} in place of {name})"
+    part = STAND_INS[own]
+    tested = f"tested on {part.test:,} images instead of {part.of_test:,}"
+    cut = (
+        f"{name}: cut to {part.train:,} of its {part.of_train:,} training images" if len(known) < len(counts) else each
+    )
+    return f"{cut}, {tested}"
 
 
 def _span(counts: Sequence[int]) -> str:
@@ -127,10 +167,10 @@ def _name_words(names: Sequence[str]) -> list[str]:
 
 
 def _way_word(key: str, value: str) -> str:
-    if key == "site" and value == "-1":
-        return "last site"
+    if key == "site":
+        return "last layer" if value == "-1" else f"layer {value}"
     if key == "epoch":
         return f"epoch {value.replace('/', ' of ')}"
     forms = {"reading": "{} reading", "grain": "by {}", "reduction": "{}", "weighting": "weighed by {}"}
-    forms |= {"from": "from site {}", "of": "of {}"}
+    forms |= {"from": "from layer {} on", "of": "of {}"}
     return forms.get(key, f"{key} {{}}").format(value)

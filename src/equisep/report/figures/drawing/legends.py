@@ -1,19 +1,24 @@
-"""Legends of a figure: inside axes where they are short, beside them where long, below a grid that shares one."""
+"""Legends of a figure: of lines inside, beside or below their axes, and one key of all signs below the figure."""
 
 from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
+from matplotlib.artist import Artist
 from matplotlib.figure import SubFigure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 
-from equisep.report.figures.drawing.axes import GREY, SMALL, Drawn, key_words, plain
-from equisep.report.figures.drawing.curves import Line
+from equisep.report.figures.drawing.axes import SMALL, Drawn
+from equisep.report.figures.drawing.lines import Line
+from equisep.report.figures.drawing.mathtext import typeset
+from equisep.report.figures.drawing.strokes import BEHIND, GREY, LAW_STYLES, UPRIGHT_STYLES, key_words
+from equisep.report.formatting import percent
+from equisep.results.records import LAW_R, NO_LAW_R
 
 _LETTER = 0.056  # inches of a letter of that size
 _HANDLE = 0.35  # inches of the sample of a line
@@ -22,7 +27,53 @@ _INSIDE = 6  # rows of a legend that fit into axes
 _BESIDE = 32  # letters in a row of a legend beside axes
 _STACKED = 14  # rows above each other beside axes
 _ACROSS = 5  # keys beside each other below a grid
-_LOOK: dict[str, Any] = {"fontsize": SMALL, "frameon": False, "labelspacing": 0.35, "handlelength": 1.6}
+_LOOK: dict[str, Any] = {"fontsize": SMALL, "labelspacing": 0.35, "handlelength": 1.6}
+# a grid line must not run through words
+_INSIDE_LOOK: dict[str, Any] = {
+    **_LOOK,
+    "facecolor": "white",
+    "edgecolor": "none",
+    "framealpha": 0.85,
+    "borderpad": 0.2,
+}
+_LAW_WORDS = {
+    "law": f"law (r ≤ {LAW_R:g})",
+    "between": "between law and no law",
+    "no law": f"no law (r > {NO_LAW_R:g} or ρ ≥ 1)",
+}
+
+
+def sign_key(part: SubFigure, drawn: Sequence[Drawn], *, fit: float | None, wide: float) -> None:
+    """One key below all panels: line styles of laws, hollow points, the paper's crosses, vertical lines."""
+    handles = list(_signs(drawn, fit))
+    if handles:
+        letters = max(len(str(handle.get_label())) for handle in handles)
+        columns = max(1, min(len(handles), int(wide / (letters * _LETTER + 0.7))))
+        part.legend(
+            handles=handles, loc="outside lower center", ncols=columns, frameon=False, **{**_LOOK, "handlelength": 2.8}
+        )
+
+
+def _signs(drawn: Sequence[Drawn], fit: float | None) -> Iterator[Artist]:
+    lines = [line for one in drawn for line in one.lines if line.drawn]
+    fitted = {stretch.verdict for line in lines for stretch in line.laws if line.law(stretch) is not None and line.laws}
+    for verdict, words in _LAW_WORDS.items():
+        if verdict in fitted:
+            yield Line2D([], [], color="0.2", linestyle=LAW_STYLES[verdict], label=words.replace("-", "−"))
+    dot: dict[str, Any] = {"color": "0.2", "linestyle": "none"}
+    if any(line.is_hollow for line in lines):
+        least = f" (training accuracy below {percent(fit)} %)" if fit is not None else ""
+        yield Line2D([], [], marker="o", markerfacecolor="white", label=f"network does not fit{least}", **dot)
+    if any(line.behind for line in lines):
+        yield Line2D([], [], color=BEHIND, label="all classes together")
+    if any(line.marks for one in drawn for line in one.lines):
+        yield Line2D([], [], color=GREY, marker="x", linestyle="none", markersize=5, label="paper")
+    known = dict.fromkeys(word for one in drawn for _, word in one.panel.upright)
+    shown = {word for line in lines for _, word in line.upright}
+    for index, word in enumerate(known):
+        if word in shown:
+            style = UPRIGHT_STYLES[index % len(UPRIGHT_STYLES)]
+            yield Line2D([], [], color="0.2", linestyle=style, linewidth=1.0, label=typeset(word))
 
 
 def is_long(lines: Sequence[Line], wide: float) -> bool:
@@ -38,18 +89,20 @@ def beside_width(lines: Sequence[Line]) -> float:
 
 def legend_inside(drawn: Drawn, wide: float) -> Legend:
     """A legend inside the axes of a panel so many inches wide; where it covers nothing is still to be found."""
-    return drawn.axes.legend(**_wrapped(drawn.keys, _letters(wide)), loc="upper right", borderaxespad=0.3, **_LOOK)
+    return drawn.axes.legend(
+        **_wrapped(drawn.keys, _letters(wide)), loc="upper right", borderaxespad=0.3, **_INSIDE_LOOK
+    )
 
 
 def law_legend(drawn: Drawn) -> Legend | None:
     """The r and ρ of a panel's only line, and below them in gray what the paper prints; None where neither exists."""
-    line = drawn.lines[0]
-    return _words(drawn, [(line.words, "black"), (line.paper, GREY)])
+    line = next((line for line in drawn.lines if line.named), drawn.lines[0])
+    return _words(drawn, [*((row, "black") for row in line.words.split("; ")), (line.paper, GREY)])
 
 
 def absent_legend(drawn: Drawn) -> Legend | None:
     """Which lines of a panel are not there, where the legend that several panels share cannot say it."""
-    absent = [line for line in drawn.lines if line.label and not line.drawn]
+    absent = [line for line in drawn.lines if line.named and not line.drawn]
     if len(absent) > 1:
         return _words(drawn, [(f"{len(absent)} lines not run", GREY)])
     return _words(drawn, [(f"{line.label}: {'no values' if line.run else 'not run'}", GREY) for line in absent])
@@ -57,11 +110,17 @@ def absent_legend(drawn: Drawn) -> Legend | None:
 
 def _words(drawn: Drawn, rows: Sequence[tuple[str, str]]) -> Legend | None:
     """A legend of words alone, at the right of one another, in their colors."""
-    shown = [(plain(words), color) for words, color in rows if words]
+    shown = [(typeset(words), color) for words, color in rows if words]
     if not shown:
         return None
     nothing = [Line2D([], [], linestyle="none") for _ in shown]
-    look: dict[str, Any] = {**_LOOK, "handlelength": 0, "handletextpad": 0, "markerfirst": False, "borderaxespad": 0.3}
+    look: dict[str, Any] = {
+        **_INSIDE_LOOK,
+        "handlelength": 0,
+        "handletextpad": 0,
+        "markerfirst": False,
+        "borderaxespad": 0.3,
+    }
     return drawn.axes.legend(nothing, [words for words, _ in shown], labelcolor=[color for _, color in shown], **look)
 
 
@@ -69,28 +128,29 @@ def legend_beside(drawn: Drawn) -> None:
     """A legend to the right of the axes."""
     rows = [row for key in drawn.keys for row in _rows(str(key.get_label()), _BESIDE)]
     beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
-    drawn.axes.legend(**_wrapped(drawn.keys, _BESIDE), ncols=_columns(rows), columnspacing=1.0, **beside, **_LOOK)
+    look = {**_LOOK, "frameon": False}
+    drawn.axes.legend(**_wrapped(drawn.keys, _BESIDE), ncols=_columns(rows), columnspacing=1.0, **beside, **look)
 
 
 def legend_below(part: SubFigure, filled: Sequence[Drawn]) -> None:
     """One legend for panels with the same lines; a line that none of them has is not run."""
     keys: dict[str, list[tuple[bool, Line2D]]] = {}
     for one in filled:
-        for key, line in zip_longest(one.keys, [line for line in one.lines if line.label]):
+        for key, line in zip_longest(one.keys, [line for line in one.lines if line.named]):
             absent = line is not None and not line.drawn
             keys.setdefault("" if line is None else line.label, []).append((absent, key))
-    # of the keys of one line, one that was drawn, and joined rather than dots; the paper's mark comes last
+    # of the keys of one line, one that was drawn, and joined rather than dots
     best = {label: min(found, key=lambda pair: (pair[0], not _is_joined(pair[1])))[1] for label, found in keys.items()}
-    handles = [best[label] for label in sorted(best, key=lambda label: not label)]
+    handles = list(best.values())
     columns = math.ceil(len(handles) / math.ceil(len(handles) / _ACROSS))
-    labels = [plain(str(key.get_label())) for key in handles]
+    labels = [typeset(str(key.get_label())) for key in handles]
     part.legend(
         handles=handles, labels=labels, loc="outside lower center", ncols=columns, fontsize=SMALL, frameon=False
     )
 
 
 def _said(lines: Sequence[Line]) -> list[str]:
-    return [key_words(line) for line in lines if line.label]
+    return [key_words(line) for line in lines if line.named]
 
 
 def _letters(wide: float) -> int:
@@ -110,8 +170,8 @@ def _rows(words: str, letters: int) -> list[str]:
 
 
 def _wrapped(keys: Sequence[Line2D], letters: int) -> dict[str, Any]:
-    labels = ["\n".join(_rows(str(key.get_label()), letters)) for key in keys]
-    return {"handles": list(keys), "labels": [label.replace("$", r"\$") for label in labels]}
+    labels = ["\n".join(map(typeset, _rows(str(key.get_label()), letters))) for key in keys]
+    return {"handles": list(keys), "labels": labels}
 
 
 def _columns(rows: Sequence[str]) -> int:

@@ -13,10 +13,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import SubFigure
 from matplotlib.lines import Line2D
 
+from equisep.figures.cell import trainings
 from equisep.figures.evidence import Evidence
 from equisep.figures.figure import Panel
-from equisep.report.figures.drawing.axes import GREY, SMALL, plain
-from equisep.report.formatting import shortened_names
+from equisep.figures.papers import CLASS_NAMES
+from equisep.report.figures.drawing.axes import SMALL
+from equisep.report.figures.drawing.mathtext import typeset
+from equisep.report.figures.drawing.strokes import GREY
 from equisep.report.plots import CLASS_COLORS
 
 ACROSS = 4  # sites in a row, as He & Su 2023 arrange them
@@ -25,11 +28,12 @@ _LONG = 8.0  # a cloud longer than this many times its width would be a line in 
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
-    """The samples of one site of one cell: `points` are (x, y), `labels` their classes."""
+    """The samples of one site of one cell: `points` are (x, y), `labels` their classes, `classes` how these are called."""
 
     title: str
     points: tuple[tuple[float, float], ...]
     labels: tuple[int, ...]
+    classes: tuple[str, ...] = ()
 
 
 def clouds_of(evidence: Evidence, panel: Panel) -> tuple[Cloud, ...]:
@@ -39,12 +43,14 @@ def clouds_of(evidence: Evidence, panel: Panel) -> tuple[Cloud, ...]:
     for series in drawn:
         found = evidence.series.get(series.name)
         kept = [found.chosen[seed] for seed in sorted(found.chosen)] if found else []
-        points = next((entry.outcome.points for entry in kept if entry.outcome.points), {})
-        names = shortened_names(list(points), 20)
-        for index, (name, samples) in enumerate(zip(names, points.values(), strict=True)):
+        first = next((entry for entry in kept if entry.outcome.points), None)
+        names = next((CLASS_NAMES.get(cell.data, ()) for cell in trainings([first.cell] if first else [])), ())
+        for index, samples in enumerate(first.outcome.points.values() if first else ()):
             whole = [sample for sample in samples if len(sample) >= 3 and all(map(math.isfinite, sample))]
-            title = f"{index}  {name}" if len(drawn) == 1 else f"{series.label or series.name}: {index}  {name}"
-            clouds.append(Cloud(title, tuple((x, y) for x, y, *_ in whole), tuple(int(sample[2]) for sample in whole)))
+            layer = f"layer {index}" if index else "input"
+            title = layer if len(drawn) == 1 else f"{series.label or series.name}: {layer}"
+            labels = tuple(int(sample[2]) for sample in whole)
+            clouds.append(Cloud(title, tuple((x, y) for x, y, *_ in whole), labels, names))
     return tuple(clouds)
 
 
@@ -56,7 +62,7 @@ def rows_of(clouds: Sequence[Cloud]) -> int:
 def draw_points(part: SubFigure, panel: Panel, clouds: Sequence[Cloud]) -> None:
     """Draw the sites in rows of four, with one legend of classes; without any the panel says so."""
     if panel.title:
-        part.suptitle(plain(panel.title), fontsize=SMALL + 1.5)
+        part.suptitle(typeset(panel.title), fontsize=SMALL + 1.5)
     if not clouds:
         axes = part.add_subplot()
         axes.text(
@@ -69,15 +75,18 @@ def draw_points(part: SubFigure, panel: Panel, clouds: Sequence[Cloud]) -> None:
         _draw_cloud(part.add_subplot(rows_of(clouds), ACROSS, index + 1), cloud, classes)
     if 1 < len(classes) <= 2 * len(CLASS_COLORS):
         look: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4}
-        keys = [Line2D([], [], color=_color(label, classes), label=str(label), **look) for label in classes]
-        where: dict[str, Any] = {"loc": "outside lower center", "ncols": min(len(keys), 10), "handletextpad": 0.0}
-        part.legend(
-            handles=keys, fontsize=SMALL, frameon=False, columnspacing=1.2, title="class", title_fontsize=SMALL, **where
-        )
+        names = clouds[0].classes
+        called = [names[label] if label < len(names) else f"class {label}" for label in classes]
+        keys = [
+            Line2D([], [], color=_color(label, classes), label=name, **look)
+            for label, name in zip(classes, called, strict=True)
+        ]
+        where: dict[str, Any] = {"loc": "outside lower center", "ncols": min(len(keys), 5), "handletextpad": 0.0}
+        part.legend(handles=keys, fontsize=SMALL, frameon=False, columnspacing=1.2, **where)
 
 
 def _draw_cloud(axes: Axes, cloud: Cloud, classes: Sequence[int]) -> None:
-    axes.set_title(plain(cloud.title), fontsize=SMALL)
+    axes.set_title(typeset(cloud.title), fontsize=SMALL)
     _bare(axes)
     points = np.array(cloud.points, dtype=float).reshape(-1, 2)
     if not len(points):
@@ -88,12 +97,23 @@ def _draw_cloud(axes: Axes, cloud: Cloud, classes: Sequence[int]) -> None:
         mine = points[labels == label]
         if len(mine):
             axes.scatter(
-                mine[:, 0], mine[:, 1], s=5, color=_color(label, classes), linewidths=0, alpha=0.8, rasterized=True
+                mine[:, 0],
+                mine[:, 1],
+                s=_dot(len(points)),
+                color=_color(label, classes),
+                linewidths=0,
+                alpha=0.8,
+                rasterized=True,
             )
     axes.margins(0.08)
     wide, high = np.ptp(points, axis=0)
     if min(wide, high) * _LONG > max(wide, high):
         axes.set_aspect("equal", adjustable="datalim")
+
+
+def _dot(samples: int) -> float:
+    """The area of a point: larger where there are fewer."""
+    return min(14.0, max(4.0, 2500.0 / samples))
 
 
 def _bare(axes: Axes) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,13 +12,17 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 
 from equisep.figures.figure import Panel
 
-_NARROW = 0.095  # of the width of the axes: ticks nearer than this would run into each other
 _MANY = 24  # x that are not all marked
-_LETTER = 0.032  # of that width, of a letter in the narrowest panels
+_LETTER = 0.056  # inches of a digit
+_BLANK = 0.05  # inches between two labels
+_AXES = 0.78  # of the width of a panel that its axes take
 
 
-def tick_x(axes: Axes, panel: Panel, positions: Mapping[float, float]) -> None:
-    """Ticks at the x that were read where these are few or unevenly apart, otherwise at round numbers."""
+def tick_x(axes: Axes, panel: Panel, positions: Mapping[float, float], wide: float) -> None:
+    """Ticks at the x that were read where these are few or unevenly apart, otherwise at round numbers.
+
+    `wide` is the width of the panel in inches.
+    """
     shown = {at: log_number(x) if math.isfinite(x) else "∞" for x, at in positions.items()}
     linear = axes.get_xscale() == "linear"
     few = len(shown) <= _MANY and (panel.kind == "sweep" or (panel.kind == "epochs" and not linear))
@@ -30,7 +35,7 @@ def tick_x(axes: Axes, panel: Panel, positions: Mapping[float, float]) -> None:
         low, high = axes.get_xlim()
         if low > 0:
             shown = {at: log_number(at) for at in log_ticks(low, high, most=7)}
-    axes.xaxis.set_major_locator(FixedLocator(_apart(axes, sorted(shown), _width_of(shown.values()))))
+    axes.xaxis.set_major_locator(FixedLocator(_apart(axes, shown, wide * _AXES)))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: shown.get(value, log_number(value))))
@@ -65,21 +70,39 @@ def log_number(value: float) -> str:
     return f"$10^{{{power}}}$" if abs(lead - 1) < 1e-6 else rf"${lead:g}\cdot 10^{{{power}}}$"
 
 
-def _width_of(labels: Iterable[str]) -> float:
-    """How far ticks must stand apart, for the longest label; powers of ten are short."""
-    longest = max((len(label) for label in labels if not label.startswith("$")), default=0)
-    return max(_NARROW, _LETTER * longest)
+def name_ticks(axes: Axes, names: Sequence[str], wide: float) -> None:
+    """A name below each category, in as many rows as it takes."""
+    letters = max(6, int(wide * _AXES / max(1, len(names)) / _LETTER))
+    rows = ["\n".join(_name_rows(name, letters)) for name in names]
+    axes.set_xticks(range(len(names)), rows)
+    axes.grid(visible=False, axis="x")
 
 
-def _apart(axes: Axes, values: Sequence[float], near: float) -> list[float]:
-    """The ends, and between them those that stand far enough from the ones kept."""
+def _name_rows(name: str, letters: int) -> list[str]:
+    """A name in rows of so many letters, broken at its commas where it can be."""
+    parts = [name] if len(name) <= letters else [part.strip() for part in name.split(",")]
+    return [row for part in parts for row in textwrap.wrap(part, letters, break_long_words=False)]
+
+
+def _apart(axes: Axes, shown: Mapping[float, str], wide: float) -> list[float]:
+    """The ends, and between them those whose labels stand far enough from the ones kept; `wide` in inches."""
+    values = sorted(shown)
     if not values:
         return []
     transform = axes.xaxis.get_transform()
     low, high = (float(transform.transform(np.array([limit]))[0]) for limit in axes.get_xlim())
-    spots = {value: (float(transform.transform(np.array([value]))[0]) - low) / (high - low) for value in values}
+    spots = {value: wide * (float(transform.transform(np.array([value]))[0]) - low) / (high - low) for value in values}
+    half = {value: 0.5 * _LETTER * _letters(label) + 0.5 * _BLANK for value, label in shown.items()}
+
+    def far(left: float, right: float) -> bool:
+        return spots[right] - spots[left] > half[left] + half[right]
+
     kept = [values[0]]
     for value in values[1:-1]:
-        if spots[value] - spots[kept[-1]] > near and spots[values[-1]] - spots[value] > near:
+        if far(kept[-1], value) and far(value, values[-1]):
             kept.append(value)
     return kept if len(values) == 1 else [*kept, values[-1]]
+
+
+def _letters(label: str) -> int:
+    return 3 if label.startswith("$") else len(label)  # powers of ten are short

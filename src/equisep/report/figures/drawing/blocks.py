@@ -1,0 +1,180 @@
+"""The panels of a figure as blocks of rows, with what they show and how large they are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from equisep.figures.evidence import Evidence
+from equisep.figures.figure import Panel
+from equisep.report.figures.drawing.curves import lines_of
+from equisep.report.figures.drawing.legends import beside_width, is_long
+from equisep.report.figures.drawing.lines import Line
+from equisep.report.figures.drawing.points import ACROSS, Cloud, clouds_of, rows_of
+from equisep.report.figures.drawing.strokes import Scale
+
+SHAPE = 0.76  # height over width of a panel
+_WIDTHS = {1: 5.4, 2: 3.9, 3: 3.0, 4: 2.6}  # inches of a panel, by columns
+_NARROWEST = 2.0
+_CLOUD = 1.75  # inches of a site's samples
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Neighboring panels that stand in one grid, or a single panel of points; with what they show.
+
+    `scale` is the order that lines of its panels are in, if they are in one.
+    """
+
+    panels: tuple[Panel, ...]
+    lines: tuple[tuple[Line, ...], ...]
+    columns: int
+    clouds: tuple[Cloud, ...] = ()
+    scale: Scale | None = None
+
+    @property
+    def of_points(self) -> bool:
+        """Whether samples are drawn."""
+        return self.panels[0].kind == "points"
+
+    @property
+    def rows(self) -> int:
+        """How many rows of panels."""
+        return math.ceil(len(self.panels) / self.columns)
+
+    @property
+    def shares_legend(self) -> bool:
+        """Whether one legend serves all its panels."""
+        shown = [lines for lines in self.lines if any(line.drawn for line in lines)]
+        if self.scale is not None:
+            return any(line.named for lines in shown for line in lines)
+        return len(shown) > 1 and bool(_shared_keys(shown))
+
+
+def panel_width(columns: int) -> float:
+    """Inches of a panel, by how many stand in a row."""
+    return _WIDTHS.get(columns, _NARROWEST)
+
+
+def blocks_of(evidence: Evidence, columns: int) -> tuple[list[Block], list[str]]:
+    """Rows of panels with the same legend are one grid, so that one legend serves them; a panel of points is a row.
+
+    Rows and columns of which nothing was run are left out where something else was: their titles come second.
+    """
+    rows: list[list[tuple[Panel, tuple[Line, ...]]]] = []
+    for panel in evidence.figure.panels:
+        last = rows[-1][0][0] if rows else None
+        apart = last is None or len(rows[-1]) == columns or "points" in (panel.kind, last.kind)
+        if apart or (last is not None and last.heading != panel.heading):
+            rows.append([])
+        rows[-1].append((panel, lines_of(evidence, panel)))
+    whole = [_block(evidence, [row for _, row in group], columns) for _, group in groupby(enumerate(rows), _likeness)]
+    if not any(_was_run(block, index) for block in whole for index in range(len(block.panels))):
+        return whole, []
+    kept = [_run_part(block) for block in whole]
+    shown = {panel.name for block in kept if block for panel in block.panels}
+    return [block for block in kept if block is not None], _absent_titles(evidence.figure.panels, shown)
+
+
+def sizes_of(blocks: Sequence[Block], columns: int) -> tuple[float, list[float]]:
+    """The width of the figure and the heights of its blocks, in inches."""
+    each = panel_width(columns)
+    beside = [0.0] * columns
+    for block in blocks:
+        for index, lines in enumerate(block.lines):
+            if not block.shares_legend and is_long(lines, each):
+                at = index % block.columns
+                beside[at] = max(beside[at], beside_width(lines))
+    width = columns * each + sum(beside) + (0.6 if any(block.scale for block in blocks) else 0.0)
+    if any(block.of_points for block in blocks):
+        width = max(width, ACROSS * _CLOUD)
+    return width, [_height(block, each, width) for block in blocks]
+
+
+def _height(block: Block, each: float, width: float) -> float:
+    if block.of_points:
+        return rows_of(block.clouds) * width / ACROSS * 0.92 + 0.6 if block.clouds else 1.2
+    named = 0.25 if block.panels[0].heading else 0.0
+    names = 0.25 if any(panel.kind == "categories" for panel in block.panels) else 0.0
+    return block.rows * (each * SHAPE + 0.25) + named + names + (0.25 if block.shares_legend else 0.0)
+
+
+def _block(evidence: Evidence, rows: Sequence[Sequence[tuple[Panel, tuple[Line, ...]]]], columns: int) -> Block:
+    held = [pair for row in rows for pair in row]
+    panels, lines = tuple(panel for panel, _ in held), tuple(own for _, own in held)
+    clouds = clouds_of(evidence, panels[0]) if panels[0].kind == "points" else ()
+    if keys := _shared_keys([own for own in lines if any(line.drawn for line in own)]):
+        lines = tuple(tuple(replace(line, index=keys.index(line.label)) for line in own) for own in lines)
+    orders = [line.order for own in lines for line in own if line.order is not None]
+    scale = Scale(min(orders), max(orders), panels[0].ordered) if orders else None
+    return Block(panels, lines, columns, clouds, scale)
+
+
+def _was_run(block: Block, index: int) -> bool:
+    return bool(block.clouds) if block.of_points else any(line.run for line in block.lines[index])
+
+
+def _run_part(block: Block) -> Block | None:
+    """The rows and columns of a block of which anything was run."""
+    if block.of_points:
+        return block if block.clouds else None
+    run = [index for index in range(len(block.panels)) if _was_run(block, index)]
+    rows = {index // block.columns for index in run}
+    columns = sorted({index % block.columns for index in run})
+    kept = [
+        index
+        for index in range(len(block.panels))
+        if index // block.columns in rows and index % block.columns in columns
+    ]
+    if not kept:
+        return None
+    narrower = len(columns) if len(block.panels) > block.columns else block.columns
+    return Block(
+        tuple(block.panels[index] for index in kept),
+        tuple(block.lines[index] for index in kept),
+        narrower if len(kept) % narrower == 0 or narrower == block.columns else block.columns,
+        block.clouds,
+        block.scale,
+    )
+
+
+def _likeness(at: tuple[int, Sequence[tuple[Panel, Sequence[Line]]]]) -> tuple[str, object]:
+    """What rows of one grid have in common: every panel of points stands alone; rows of unlike legends keep these inside."""
+    index, row = at
+    first = row[0][0]
+    if first.kind == "points":
+        return "points", index
+    if first.ordered or first.heading:
+        return "ordered", (first.ordered, first.heading)
+    keys = {_keys_of(lines) for _, lines in row if any(line.drawn for line in lines)}
+    return ("lines", keys.pop()) if len(keys) == 1 else ("lines", None)
+
+
+def _shared_keys(panels: Sequence[Sequence[Line]]) -> tuple[str, ...]:
+    """The labels of one legend for all these panels, where the longest has those of the others; nothing where it has not."""
+    keys = [_keys_of(lines) for lines in panels]
+    known = [own for own in keys if own is not None]
+    longest = max(known, key=len, default=())
+    inside = len(known) == len(keys) and all(line.label in longest for lines in panels for line in lines)
+    return longest if inside else ()
+
+
+def _absent_titles(panels: Sequence[Panel], shown: Collection[str]) -> list[str]:
+    """What was left out, in words: a heading all of whose panels are, else their titles."""
+    seen = {panel.heading for panel in panels if panel.name in shown}
+    absent = [panel for panel in panels if panel.name not in shown]
+    words = [panel.title or panel.name if panel.heading in seen else panel.heading for panel in absent]
+    return list(dict.fromkeys(words))
+
+
+def _keys_of(lines: Sequence[Line]) -> tuple[str, ...] | None:
+    """The labels of a legend that panels can share; None where there is one line, or words of its own panel in it."""
+    labels = tuple(line.label for line in lines if line.named)
+    return labels if len(labels) > 1 and not any(line.words for line in lines) else None
+
+
+def all_lines(blocks: Sequence[Block]) -> Iterator[Line]:
+    """Every line that is drawn."""
+    return (line for block in blocks for lines in block.lines for line in lines if line.drawn)

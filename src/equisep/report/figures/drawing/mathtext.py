@@ -1,0 +1,45 @@
+"""Declared words as matplotlib should set them: formulas where they are formulas, everything else as it stands."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from functools import lru_cache
+
+from matplotlib.mathtext import MathTextParser
+
+from equisep.report.formatting import one_line
+
+# `E_W`, `n_A`, `R_ε` and `R*`: one letter with an index or a star
+_INDEXED = re.compile(r"(?<![A-Za-z0-9_])([A-Za-zλ])_([A-Za-z0-9ε]+)(?![A-Za-z0-9_])")
+_STARRED = re.compile(r"(?<![A-Za-z0-9_])([A-Za-z])\*(?=[\s:,.;)]|$)")
+_FORMULA = re.compile(r"\$[^$]*\$")
+
+
+def typeset(text: str) -> str:
+    """Words for matplotlib: what stands between dollar signs is a formula if it is one, and letters with an index are set.
+
+    Dollar signs that begin no formula stay dollar signs.
+    """
+    plain = one_line(text)
+    if "$" in plain:
+        return plain if _is_formula(plain) else plain.replace("$", r"\$")
+    return _STARRED.sub(r"$\1^*$", _INDEXED.sub(r"$\1_{\2}$", plain))
+
+
+def wrapped(text: str, letters: float) -> str:
+    """Long words on several lines; formulas stay whole."""
+    if any(" " in formula for formula in _FORMULA.findall(text)):
+        return text
+    return "\n".join(textwrap.wrap(text, max(10, int(letters)), break_long_words=False, break_on_hyphens=False))
+
+
+@lru_cache(maxsize=512)
+def _is_formula(text: str) -> bool:
+    if text.count("$") % 2:
+        return False
+    try:
+        MathTextParser("path").parse(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,214 @@
+"""Lines on axes: points with their bands over seeds, laws in the style of their verdict, the paper's numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize
+from matplotlib.lines import Line2D
+
+from equisep.figures.figure import Panel
+from equisep.report.figures.drawing.lines import Line
+from equisep.report.plots import CLASS_COLORS, LINE_COLORS
+
+GREY = "0.45"
+# how the line of a law is drawn, by its verdict: three styles that a gray copy keeps
+LAW_STYLES: Mapping[str, Any] = {"law": "-", "between": (0, (6, 2, 1.5, 2)), "no law": (0, (1, 1.4))}
+UPRIGHT_STYLES: tuple[Any, ...] = ((0, (4, 2)), (0, (1, 1.5)))
+BEHIND = "0.75"
+_MARKERS = "os^Dv*Ph"
+_MOST_MARKERS = 60  # points a line may have and still show each
+_FEW = 25  # points of a line whose markers can be large
+_CROWDED = 10  # lines whose bands would hide each other
+_BRIGHTEST = 0.92  # of viridis: its end is too pale for a line
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The order that lines of several panels are in: its least and greatest number, and what they count."""
+
+    low: float
+    high: float
+    words: str
+
+    @property
+    def colors(self) -> Colormap:
+        """From dark to bright, told apart with any color vision and in gray."""
+        return LinearSegmentedColormap.from_list("order", colormaps["viridis"](np.linspace(0, _BRIGHTEST, 64)))
+
+    @property
+    def norm(self) -> Normalize:
+        """From the order to the color."""
+        return Normalize(self.low, max(self.high, self.low + 1))
+
+
+def line_color(line: Line, lines: Sequence[Line], scale: Scale | None = None) -> Any:
+    """By its order where lines are in one; else by its index: Okabe & Ito's, beyond seven lines Tol's, beyond ten viridis."""
+    if line.behind:
+        return BEHIND
+    if line.order is not None and scale is not None:
+        return scale.colors(scale.norm(line.order))
+    if scale is not None:  # a line beside those in order
+        return "black"
+    count = 1 + max(other.index for other in lines)
+    if count <= len(LINE_COLORS):
+        return LINE_COLORS[line.index]
+    if count <= len(CLASS_COLORS):
+        return CLASS_COLORS[line.index]
+    return colormaps["viridis"](_BRIGHTEST * line.index / max(1, count - 1))
+
+
+def draw_stroke(
+    axes: Axes,
+    panel: Panel,
+    line: Line,
+    lines: Sequence[Line],
+    *,
+    log_y: bool,
+    positions: Mapping[float, float],
+    scale: Scale | None,
+) -> Line2D:
+    """One line with its band, its laws and what the paper prints of it; returns the key that stands for it in a legend."""
+    color = line_color(line, lines, scale)
+    _draw_marks(axes, line, log_y=log_y, positions=positions)  # also where we have no number
+    if not line.drawn:
+        return Line2D([], [], color="0.75", linestyle=":", linewidth=1.2, label=key_words(line))
+    x = np.array([positions.get(at, math.nan) for at in line.x])
+    if len(lines) <= _CROWDED and line.order is None and not line.behind:
+        _draw_band(axes, line, x, log_y=log_y, color=color)
+    key = _draw_points(axes, panel, line, lines, x, log_y=log_y, color=color)
+    if log_y:
+        styles = [_draw_law(axes, line, index, color) for index in range(len(line.laws))]
+        fitted = next((style for style in reversed(styles) if style is not None), None)
+        if fitted is not None:
+            key["linestyle"] = fitted
+        _draw_zeros(axes, line, x, color)
+    for at, words in line.upright:
+        style = UPRIGHT_STYLES[[known for _, known in panel.upright].index(words) % len(UPRIGHT_STYLES)]
+        axes.axvline(at, color=color, linewidth=1.0, linestyle=style, zorder=1.5)
+    return Line2D([], [], label=key_words(line), **key)
+
+
+def draw_categories(axes: Axes, line: Line, *, log_y: bool) -> None:
+    """Every seed as a point above the name of its series, and a bar at their mean."""
+    color = LINE_COLORS[line.index % len(LINE_COLORS)]
+    middle = line.middle(log=log_y)
+    for at, values in enumerate(line.samples):
+        kept = [value for value in values if value > 0 or not log_y]
+        face = "white" if line.hollow and line.hollow[at] else color
+        look: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4, "markerfacecolor": face}
+        axes.plot([float(at)] * len(kept), kept, color=color, alpha=0.75, zorder=3, **look)
+        if len(kept) > 1:
+            axes.plot([at - 0.2, at + 0.2], [middle[at]] * 2, color=color, linewidth=1.8, zorder=2)
+    if log_y:
+        _draw_zeros(axes, line, np.arange(len(line.x), dtype=float), color)
+    _draw_marks(axes, line, log_y=log_y, positions={})
+
+
+def key_words(line: Line) -> str:
+    """What a legend says of a line: its label, its law, the paper's numbers; or that it was not run."""
+    if not line.drawn:
+        return f"{_shown(line.label)}: {'no values' if line.run else 'not run'}"
+    paper = f" ({line.paper})" if line.paper else ""
+    return f"{_shown(line.label)}: {line.words}{paper}" if line.words else _shown(line.label)
+
+
+def _draw_points(
+    axes: Axes, panel: Panel, line: Line, lines: Sequence[Line], x: np.ndarray, *, log_y: bool, color: Any
+) -> dict[str, Any]:
+    """The means over seeds, joined where no law is drawn through them; hollow where networks do not fit. Returns the style."""
+    middle = np.array(line.middle(log=log_y))
+    fitted = log_y and any(line.law(stretch) is not None for stretch in line.laws)
+    joined = panel.joined and panel.kind != "scatter" and not fitted
+    style: dict[str, Any] = {
+        "color": color,
+        "linewidth": _line_width(panel, line, lines),
+        "markersize": 3.8 if len(x) <= _FEW and not panel.ordered else 2.6,
+        "linestyle": "-" if joined else "none",
+        "marker": "" if line.behind else _marker(panel, line, int(np.isfinite(middle).sum())),
+        "zorder": 1.8 if line.behind else 3,
+    }
+    infinite = np.isinf(np.array(line.x, dtype=float))
+    if joined and infinite.any():  # nothing lies between the greatest number and ∞
+        axes.plot(x[~infinite], middle[~infinite], color=color, linewidth=style["linewidth"], zorder=3)
+        style["linestyle"] = "none"
+    hollow = np.array(line.hollow, dtype=bool) if line.hollow else np.zeros(len(x), dtype=bool)
+    if hollow.all() and len(hollow):
+        style["markerfacecolor"] = "white"
+    axes.plot(x, middle, **style)
+    if hollow.any() and not hollow.all():
+        over: dict[str, Any] = {**style, "linestyle": "none", "markerfacecolor": "white", "zorder": 3.5}
+        axes.plot(x[hollow], middle[hollow], **over)
+    return {**style, "linestyle": "-" if joined else "none"}
+
+
+def _draw_law(axes: Axes, line: Line, index: int, color: Any) -> Any:
+    """The line of one law, in the style of its verdict; None where there is none."""
+    stretch = line.laws[index]
+    law = line.law(stretch)
+    if law is None or law.rho is None or law.intercept is None:
+        return None
+    style = LAW_STYLES.get(stretch.verdict, "-")
+    ends = np.array([0.0, float(stretch.last - stretch.first)])
+    fit = np.exp(law.intercept + ends * math.log(law.rho))
+    axes.plot(ends + line.start + stretch.first, fit, color=color, linewidth=1.2, linestyle=style, zorder=2)
+    return style
+
+
+def _draw_marks(axes: Axes, line: Line, *, log_y: bool, positions: Mapping[float, float]) -> None:
+    """What the paper prints of a line, as gray crosses."""
+    shown = [(positions.get(at, at), value) for at, value in line.marks if value > 0 or not log_y]
+    if shown:
+        x, y = zip(*shown, strict=True)
+        axes.plot(x, y, color=GREY, marker="x", markersize=5, markeredgewidth=1.4, linestyle="none", zorder=4)
+
+
+def _draw_band(axes: Axes, line: Line, x: np.ndarray, *, log_y: bool, color: Any) -> None:
+    """From the least to the greatest seed."""
+    low, high = (np.array(values) for values in line.band(log=log_y))
+    finite = ~np.isinf(np.array(line.x, dtype=float))
+    if np.isfinite(low[finite]).sum() > 1:
+        axes.fill_between(x[finite], low[finite], high[finite], color=color, alpha=0.2, linewidth=0, zorder=1)
+    # a band needs neighbors: between gaps it would vanish
+    alone = [
+        index for index in range(len(x)) if _is_alone(low, index) or (not finite[index] and low[index] < high[index])
+    ]
+    if alone:
+        axes.vlines(x[alone], low[alone], high[alone], color=color, alpha=0.35, linewidth=3, zorder=1)
+
+
+def _draw_zeros(axes: Axes, line: Line, x: np.ndarray, color: Any) -> None:
+    """Marks on the floor where a seed has 0, which lies below every logarithm."""
+    zeros = [at for at, values in zip(x, line.samples, strict=True) if any(value <= 0 for value in values)]
+    if zeros:
+        floor: Any = axes.get_xaxis_transform()
+        axes.plot(zeros, [0.015] * len(zeros), marker="v", markersize=4, linestyle="none", color=color, transform=floor)
+
+
+def _shown(label: str) -> str:
+    """A label in a legend, from which matplotlib leaves those out that begin with an underscore."""
+    return f" {label}" if label.startswith("_") else label
+
+
+def _line_width(panel: Panel, line: Line, lines: Sequence[Line]) -> float:
+    """Arrays that end on one another are drawn thick below thin, so that each is seen."""
+    if panel.kind == "array" and panel.upright:
+        return 1.0 + 1.1 * (max(other.index for other in lines) - line.index)
+    return 1.2
+
+
+def _marker(panel: Panel, line: Line, points: int) -> str:
+    if points > _MOST_MARKERS:
+        return ""
+    return "o" if panel.ordered or panel.y.startswith("ratios") else _MARKERS[line.index % len(_MARKERS)]
+
+
+def _is_alone(values: np.ndarray, index: int) -> bool:
+    near = [other for other in (index - 1, index + 1) if 0 <= other < len(values)]
+    return bool(np.isfinite(values[index])) and not any(np.isfinite(values[other]) for other in near)

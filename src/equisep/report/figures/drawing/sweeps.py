@@ -1,0 +1,147 @@
+"""Lines over series, seeds and arrays, as numbers: sweeps, scatters, categories; nothing is drawn here."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+
+from equisep.figures.evidence import Evidence, SeriesEvidence
+from equisep.figures.figure import Panel, Series
+from equisep.figures.outcome import Curve
+from equisep.figures.quantities import quantity
+from equisep.report.figures.drawing.annotations import printed_of
+from equisep.report.figures.drawing.labels import common_label, own_labels, way_words
+from equisep.report.figures.drawing.lines import Line
+from equisep.report.figures.drawing.panel_series import (
+    asked_lines,
+    asked_of,
+    existing,
+    first_reading,
+    found_of,
+    is_unfit,
+    joined_label,
+    series_name,
+    value_at,
+)
+
+
+def over_series(evidence: Evidence, panel: Panel) -> Iterable[Line]:
+    """A quantity over the `x` of the series, a line per group."""
+    groups: dict[str, list[tuple[float, SeriesEvidence]]] = {}
+    for series in evidence.figure.drawn_in(panel):
+        if series.x is not None:
+            groups.setdefault(_group(series), []).append((float(series.x), found_of(evidence, series)))
+    asked = asked_of(panel)
+    ways = way_words(asked, first_reading(evidence, panel))
+    index = 0
+    for name, members in groups.items():
+        group = common_label([found.series.label for _, found in members]) or name
+        for text, way in zip(asked, ways, strict=True):
+            label = joined_label(group if len(groups) > 1 else "", way) or group
+            yield _sweep(
+                evidence, members, text, label=label, index=index, order=_number_of(name) if panel.ordered else None
+            )
+            index += 1
+
+
+def _sweep(
+    evidence: Evidence,
+    members: Sequence[tuple[float, SeriesEvidence]],
+    text: str,
+    *,
+    label: str,
+    index: int,
+    order: float | None,
+) -> Line:
+    """One quantity over the x of the series of a group."""
+    samples: dict[float, tuple[float, ...]] = {}
+    unfit: dict[float, bool] = {}
+    marks = []
+    for x, found in sorted(members, key=lambda member: member[0]):
+        samples[x] = (*samples.get(x, ()), *found.values(text).values())
+        unfit[x] = unfit.get(x, False) or is_unfit(found)
+        marks += [(x, value) for _, value in printed_of(evidence, found.series, text)]
+    return Line(
+        label=label,
+        index=index,
+        x=tuple(samples),
+        samples=tuple(samples.values()),
+        marks=tuple(marks),
+        run=any(found.chosen for _, found in members),
+        hollow=tuple(unfit.values()) if any(unfit.values()) else (),
+        order=order,
+    )
+
+
+def over_seeds(evidence: Evidence, panel: Panel) -> Iterable[Line]:
+    """One quantity against another, a point per seed."""
+    for index, asked in enumerate(asked_lines(evidence, panel)):
+        across, up = asked.found.values(panel.x), asked.found.values(asked.text)
+        both = [seed for seed in across if seed in up]
+        unfit = tuple(is_unfit(asked.found, [seed]) for seed in both)
+        yield Line(
+            label=asked.label,
+            index=index,
+            x=tuple(across[seed] for seed in both),
+            samples=tuple((up[seed],) for seed in both),
+            run=bool(asked.found.chosen),
+            hollow=unfit if any(unfit) else (),
+        )
+
+
+def over_categories(evidence: Evidence, panel: Panel) -> Iterable[Line]:
+    """A quantity of each series beside the next: one line whose x are the series, with their names."""
+    drawn = evidence.figure.drawn_in(panel)
+    found = [found_of(evidence, series) for series in drawn]
+    for index, text in enumerate(asked_of(panel)):
+        unfit = tuple(is_unfit(each) for each in found)
+        yield Line(
+            label=text,
+            index=index,
+            x=tuple(map(float, range(len(drawn)))),
+            samples=tuple(tuple(each.values(text).values()) for each in found),
+            marks=tuple(
+                (float(at), value) for at, series in enumerate(drawn) for _, value in printed_of(evidence, series, text)
+            ),
+            run=any(each.chosen for each in found),
+            hollow=unfit if any(unfit) else (),
+            names=tuple(own_labels([series_name(series) for series in drawn])),
+        )
+
+
+def over_array(evidence: Evidence, panel: Panel) -> Iterable[Line]:
+    """An array of each cell against another; seeds that lie at other x have no common mean: each keeps a line of its own."""
+    for index, asked in enumerate(asked_lines(evidence, panel)):
+        by_x: dict[tuple[float, ...], list[Curve]] = {}
+        for entry in asked.found.chosen.values():
+            up = entry.outcome.arrays.get(asked.text, ())
+            across = entry.outcome.arrays.get(panel.x, ()) if panel.x else tuple(map(float, range(len(up))))
+            if across and up:
+                xs = tuple(math.nan if x is None else float(x) for x in across)
+                by_x.setdefault(xs, []).append(up)
+        if not by_x:
+            yield Line(label=asked.label, index=index, run=bool(asked.found.chosen))
+        for part, (xs, curves) in enumerate(by_x.items()):
+            samples = tuple(existing(value_at(values, at) for values in curves) for at in range(len(xs)))
+            upright = () if part else _upright(asked.found, panel)
+            label = "" if part else asked.label
+            yield Line(label=label, index=index, x=xs, samples=samples, run=True, upright=upright)
+
+
+def _upright(found: SeriesEvidence, panel: Panel) -> tuple[tuple[float, str], ...]:
+    """Where vertical lines stand: at numbers that the first cell has."""
+    outcomes = [entry.outcome for entry in found.chosen.values()][:1]
+    known = [(quantity(outcome, name), words) for outcome in outcomes for name, words in panel.upright]
+    return tuple((value, words) for value, words in known if value is not None and math.isfinite(value))
+
+
+def _group(series: Series) -> str:
+    head, _, _ = series.name.rpartition("-")
+    return head or series.name
+
+
+def _number_of(name: str) -> float | None:
+    """The number that a name ends in, as 12 of `joined12`."""
+    tail = re.search(r"\d+$", name)
+    return float(tail.group()) if tail else None
