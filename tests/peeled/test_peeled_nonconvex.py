@@ -187,11 +187,26 @@ def test_the_seed_decides_and_more_starts_are_no_worse() -> None:
     assert np.abs(other.Z - solve_general([two_groups(10)])[0].Z).max() < 1e-4  # … but Z is unique
 
 
+@pytest.mark.parametrize(("q", "energy"), [(0.5, 2), (1.0, 5)])
+def test_up_to_q_1_every_class_has_an_axis_of_its_own(q: float, energy: float) -> None:
+    """h_k = E_H^{1/q} e_k, and W the simplex of norm √(E_W K) on these axes: margins E_H^{1/q} √(E_W K/(K − 1))."""
+    four = Problem.of_sizes([1] * 4, feature_energy=energy, weight_energy=1)
+    solution = solve_nonconvex(four, dimension=6, q=q, starts=32)
+    margin = energy ** (1 / q) * math.sqrt(4 / 3)
+    assert solution.value == pytest.approx(math.log1p(3 * math.exp(-margin)), rel=1e-9)
+    assert sorted((np.abs(solution.H) > 1e-6).sum(axis=1)) == [1] * 4  # one number each …
+    assert np.abs(solution.H @ solution.H.T - np.diag([energy ** (2 / q)] * 4)).max() < 1e-6  # … on axes of their own
+    beside = compare_with_etf(solution, q=q, starts=16)
+    assert beside.advantage > 1e-3 and beside.largest_cosine == pytest.approx(0, abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"q": 1}, r"`q` must be above 1, where the ball of the q-norm is smooth; found 1\. Pass 1\.5, say"),
-        ({"q": 0.5}, r"`q` must be above 1"),
+        (
+            {"q": 0.05},
+            r"`q` must be at least 0\.1: below, ‖h‖_q\^q counts entries rather than measuring them; found 0\.05",
+        ),
         ({"q": -2}, r"`q` must be a finite number above 0; found -2"),
         ({"q": math.inf}, r"`q` must be a finite number above 0; found inf"),
         ({"q": "two"}, r"`q` must be a finite number above 0; found 'two'"),

@@ -32,6 +32,8 @@ from equisep.peeled.problem import Problem as Problem
 from equisep.peeled.rescue import GroupRescue as GroupRescue
 from equisep.peeled.rescue import Rescue as Rescue
 from equisep.peeled.rescue import rescue as rescue
+from equisep.peeled.sign_simplex import sign_simplex as sign_simplex
+from equisep.peeled.sign_simplex import sign_simplex_exists as sign_simplex_exists
 from equisep.peeled.solution import Certificate as Certificate
 from equisep.peeled.solution import Factors as Factors
 from equisep.peeled.solution import ReducedForm as ReducedForm

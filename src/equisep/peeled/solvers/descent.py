@@ -23,6 +23,7 @@ SHRINK = 0.3
 HALVINGS = 60
 CHECKS = 5  # iterations from one test for stationarity to the next, since it costs a projection of its own
 STEPS = (1e-10, 1e10)
+LEAST_POWER = 0.1
 INNER = 60  # Newton steps for ln x; some five are taken
 OUTER = 200  # Newton or bisection steps for ln λ; some four are taken
 QUADRATIC = 1e-9  # Newton's error squares: once a step is this short, the next one would be below rounding
@@ -134,11 +135,11 @@ def spread(numbers: Float64[Tensor, " b"]) -> Float64[Tensor, "b 1 1"]:
 
 
 def checked_power(q: Number) -> float:
-    """The q of the norm that bounds the features: a finite number above 1."""
+    """The q of the norm that bounds the features: a finite number above 0, and large enough for |h|^q to be told from 1."""
     power = checked_positive(q, "`q`", "Pass the q of ‖h‖_q^q, 2 for the problem itself.")
-    if power <= 1:
+    if power < LEAST_POWER:
         raise InputError(
-            f"`q` must be above 1, where the ball of the q-norm is smooth; found {power:g}. Pass 1.5, say."
+            f"`q` must be at least {LEAST_POWER:g}: below, ‖h‖_q^q counts entries rather than measuring them; found {power:g}."
         )
     return power
 

@@ -28,6 +28,7 @@ STARTS = 8
 TOLERANCE = 1e-9  # stationarity as `stationarity_of` has it
 SIEVE = 1e-5  # stationarity to which all starts are brought, before the best one alone goes on
 ITERATIONS = 20_000
+CORNERS = 1.0  # the q up to which the ball has corners
 PROVEN = 1e-6  # of the value: the gap, or distance to the convex form, up to which a stationary point is solved
 
 
@@ -51,20 +52,26 @@ def solve_nonconvex(
     value. For q = 2 it has the distance to the least value of the convex form, which p ≥ K − 1 can reach and smaller p in
     general cannot. Its gap holds for any q, because the q-norm ball lies in a 2-norm ball (`enclosing_energy`), for which
     the convex form gives a bound.
+
+    For q ≤ 1, where the ball has corners, the numbers of H are u|u|^{2/q − 1} with u in a 2-norm ball: then 0 is stationary for
+    each of them, and only the best of several starts means something. For q < 1 the mean of a class may be dearer than its
+    samples, and this is the problem of one sample per class.
     """
     width = problem.classes if dimension is None else dimension
     p = checked_count(width, "`dimension`", "Pass p, the width of H, 10 say.")
     power = checked_power(q)
     count = checked_count(starts, "`starts`", "Pass how many random starts to take, 8 say.")
-    x = _random_starts(problem.classes, p, power, starts=count, seed=seed).to(device)
+    ball = power if power > CORNERS else 2.0
+    x = _random_starts(problem.classes, p, ball, starts=count, seed=seed).to(device)
     found = _best_of(
         x,
         objective=_log_loss(problem, power),
-        project=_into_constraints(problem.classes, power),
+        project=_into_constraints(problem.classes, ball),
         tolerance=tolerance,
         max_iterations=max_iterations,
     )
     H, W = found.x[0].cpu().numpy().reshape(2, problem.classes, p)
+    H = H if power > CORNERS else np.sign(H) * np.abs(H) ** (2 / power)
     factors = Factors(W=math.sqrt(problem.weight_energy) * W, H=problem.feature_energy ** (1 / power) * H)
     value, certificate = _certified(problem, factors, power, stationarity=float(found.stationarity[0]))
     still = float(found.stationarity[0]) <= tolerance and certificate.feasibility <= FEASIBLE and value > 0
@@ -110,8 +117,13 @@ def _log_loss(problem: Problem, q: float) -> Objective:
 
     def objective(x: Float64[Tensor, "b m p"]) -> tuple[Float64[Tensor, " b"], Float64[Tensor, "b m p"]]:
         H, W = x.chunk(2, dim=1)
-        value, G = loss_and_gradient(scale * (H @ W.mT), weights.to(x.device))
-        return value.log(), spread(scale / value) * torch.cat([G @ W, G.mT @ H], dim=1)
+        if q > CORNERS:
+            value, G = loss_and_gradient(scale * (H @ W.mT), weights.to(x.device))
+            return value.log(), spread(scale / value) * torch.cat([G @ W, G.mT @ H], dim=1)
+        steep = H.abs().pow(2 / q - 1)  # h = u |u|^{2/q − 1}, dh/du = (2/q) |u|^{2/q − 1}
+        value, G = loss_and_gradient(scale * (H * steep @ W.mT), weights.to(x.device))
+        slopes = torch.cat([2 / q * steep * (G @ W), G.mT @ (H * steep)], dim=1)
+        return value.log(), spread(scale / value) * slopes
 
     return objective
 
