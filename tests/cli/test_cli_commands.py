@@ -71,7 +71,7 @@ def test_measure_says_what_it_runs_and_how_it_prepares(place: Path) -> None:
     assert "Running the code of `mynet:small`" in done.stderr
     assert "bytes divided by 255, channels first, not normalized" in done.stderr
     assert "No --checkpoint" in done.stderr
-    assert "Law of equi-separation" in done.stdout
+    assert "law of equi-separation" in done.stdout.lower()
 
 
 def test_preparation_flags_reach_the_data(place: Path) -> None:

@@ -105,7 +105,7 @@ def test_one_screen_says_what_was_found(tmp_path: Path) -> None:
 
 def test_all_shows_every_sentence_and_number(tmp_path: Path) -> None:
     done = equisep("demo", "--smoke", "--all", folder=tmp_path)
-    for words in ("layer", "NCC", "CDNV", "Law of equi-separation", "half-life", "D by layer", "All rates tried"):
+    for words in ("layer", "NCC", "CDNV", "of equi-separation", "half-life", "D by layer", "All rates tried"):
         assert words in done.stdout
     again = equisep("explain", "equisep-demo/profile.json", "--all", folder=tmp_path).stdout
     assert again in done.stdout
@@ -213,7 +213,7 @@ def test_one_layer_is_no_law_and_no_lack_of_one(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "law of equi-separation" not in done.stdout
     done = equisep("law", "equisep-demo/profile.json", folder=tmp_path)
-    assert "Law of equi-separation: undetermined (" in done.stdout
+    assert "Law of equi-separation: cannot be judged (" in done.stdout
     assert "of at least 3 layers" in " ".join(done.stdout.split())
 
 

@@ -73,7 +73,7 @@ def test_measure_says_what_it_means_before_the_table(folder: Path) -> None:
     text = " ".join(done.stdout.split())
     profile = Profile.load(folder / "m.json")
     assert text.startswith(f"1. {profile.findings[0].text}"[:60])
-    assert text.index("1. ") < text.index("Law of equi-separation")
+    assert text.index("1. ") < text.index("layer name")
     first = profile.findings[0]
     assert first.code == "unfitted"
 

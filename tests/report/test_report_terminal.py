@@ -38,7 +38,7 @@ def test_a_full_profile_at_80_columns() -> None:
         "Fnn(depth=8, width=100)",
         "1000 samples, 100 per class, 10 classes; 10000 test samples",
         "reading `mixed`, weighting `sample`",
-        "Law of equi-separation: law (r -0.9998, at most -0.996)",
+        "The law of equi-separation holds (r -0.9998, at most -0.996)",
         "0.5149 [0.506, 0.524]: what each layer leaves of D",
         "half-life",
         "greatest residual",

@@ -14,29 +14,40 @@ from typer.main import get_command
 
 from equisep._version import __version__
 
-# name → what `equisep --help` says of it; its code is in `equisep.cli.NAME`, or in a folder of `equisep.cli` where `ROOMS`
-# says so: a function of that name, or a `group`
-COMMANDS = {
-    "demo": "Start here: train a small network, measure it, show its law.",
-    "measure": "Measure how a model of yours separates its classes.",
-    "merge": "Make one profile of the shards of a measurement.",
-    "explain": "Say in words what a saved profile means.",
-    "report": "Write a page (HTML) about saved profiles or a training.",
-    "features": "Write the features of every layer to files, to measure them later.",
-    "sites": "List the modules of a model, and which of them are read.",
-    "layer": "Which layer's features serve my labels.",
-    "rank": "Which model's features serve my labels.",
-    "law": "Print the laws of a saved profile.",
-    "history": "Print the law over the epochs of a tracked training.",
-    "noise": "How much noise on its weights a model bears.",
-    "cut": "Shorten a model after a layer, or learn that it has no redundancy.",
-    "transfer": "Fine-tune on new data: how many layers to keep fixed.",
-    "compare": "Print what differs between saved profiles.",
-    "depth": "Which depth: train several on your data, recommend one.",
-    "rare": "Rare classes: which will be lost, and the loss weights that bring them back.",
-    "peeled": "The Layer-Peeled Model: which small classes will be lost.",
-    "figures": "The papers' figures: run, show and judge them.",
+# panel of `equisep --help` → name → what it says of a command; its code is in `equisep.cli.NAME`, or in a folder of
+# `equisep.cli` where `ROOMS` says so: a function of that name, or a `group`
+PANELS = {
+    "Start": {
+        "demo": "Train a small network, measure it, say what was found: about a minute.",
+        "measure": "Measure how a model of yours separates its classes.",
+        "explain": "Say in words what a saved profile means.",
+        "report": "Write a page (HTML) about saved profiles or a training.",
+    },
+    "Look closer": {
+        "law": "Print the laws of a saved profile.",
+        "compare": "Print what differs between saved profiles.",
+        "history": "Print the law over the epochs of a tracked training.",
+        "sites": "List the modules of a model, and which of them are read.",
+    },
+    "Decide": {
+        "depth": "How deep: train several depths on your data, recommend one.",
+        "cut": "Shorten a model after a layer, or learn that it has no redundancy.",
+        "layer": "Which layer's features serve your labels.",
+        "rank": "Which model's features serve your labels.",
+        "transfer": "Fine-tune on new data: how many layers to keep fixed.",
+        "rare": "Rare classes: which are lost, and the loss weights that rescue them.",
+        "noise": "How much noise on its weights a model bears.",
+    },
+    "Large data": {
+        "features": "Write the features of every layer to files, to measure them later.",
+        "merge": "Make one profile of the shards of a measurement.",
+    },
+    "Research": {
+        "peeled": "The Layer-Peeled Model: which small classes will be lost.",
+        "figures": "The papers' figures: run, show and judge them.",
+    },
 }
+COMMANDS = {name for commands in PANELS.values() for name in commands}
 ROOMS = dict.fromkeys(("cut", "depth", "layer", "noise", "rank", "rare", "transfer"), "advice.")
 
 
@@ -71,15 +82,19 @@ def _as_flags(params: Any) -> Any:
 
 
 def _loaded(name: str) -> Any:
-    """A command with its options, or a group with its commands."""
+    """A command with its options, or a group with its commands; with examples below their help."""
+    from equisep.cli.examples import epilog
+
     module = importlib.import_module(f"equisep.cli.{ROOMS.get(name, '')}{name}")
     group: typer.Typer | None = getattr(module, "group", None)
+    alone = group is None
     if group is None:
         group = typer.Typer(add_completion=False, rich_markup_mode="rich")
         group.command(name)(getattr(module, name))
     group.info.cls = _Group
     for info in group.registered_commands:
         info.cls = _Command
+        info.epilog = epilog(name if alone else f"{name} {info.name}")
     command = get_command(group)
     command.name = name
     return command
@@ -113,8 +128,9 @@ def _unloaded() -> None:
     """Stands for a command in the list of commands."""
 
 
-for _name, _help in COMMANDS.items():
-    app.command(_name, help=_help, short_help=_help)(_unloaded)
+for _panel, _commands in PANELS.items():
+    for _name, _help in _commands.items():
+        app.command(_name, help=_help, short_help=_help, rich_help_panel=_panel)(_unloaded)
 
 
 def main() -> None:

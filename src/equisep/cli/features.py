@@ -66,12 +66,7 @@ def features(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write what every layer of a model gives: an .npy file per layer, the labels, and features.json.
-
-    [bold]equisep features mynet:Net --checkpoint net.pt --data mine.npz --out features[/]
-
-    [bold]equisep measure --features features[/]
-    """
+    """Write what every layer of a model gives: an .npy file per layer, the labels, and features.json."""
     import torch
 
     from equisep.devices import usable_device

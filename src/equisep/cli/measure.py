@@ -169,12 +169,7 @@ def measure(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Measure how a model of yours separates its classes, layer by layer.
-
-    [bold]equisep measure --model mynet:Net --checkpoint net.pt --data mine.npz --plot law.png[/]
-
-    [bold]equisep measure --features s3://bucket/features[/]
-    """
+    """Measure how a model of yours separates its classes, layer by layer."""
     import torch
 
     from equisep.devices import usable_device

@@ -26,12 +26,7 @@ def merge(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make one of the shards of a measurement: first the means, then, of the shards that were read with them, the profile.
-
-    [bold]equisep merge a*.npz --out means.npz[/]
-
-    [bold]equisep merge b*.npz --out profile.json[/]
-    """
+    """Make one of the shards of a measurement: first the means, then, of the shards that were read with them, the profile."""
     from equisep.measuring.distributed.merge import merge_files
     from equisep.measuring.distributed.part import write_part
     from equisep.report.findings import render_findings

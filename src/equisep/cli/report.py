@@ -34,10 +34,6 @@ def report(
     """Write one HTML file that shows a profile, compares several, or follows a training: to open in any browser, or to send.
 
     The file holds everything it shows: no network is used, by whoever opens it.
-
-    [bold]equisep report profile.json[/]
-    [bold]equisep report a.json b.json --out compared.html[/]
-    [bold]equisep report run.jsonl[/]
     """
     target = out_file if out_file is not None else page_target(paths)
     usable_file(target, flag="--out", endings=ENDINGS)

@@ -23,6 +23,7 @@ __all__ = [
     "duration",
     "interval_words",
     "kink_words",
+    "law_sentence",
     "limits",
     "number",
     "one_line",
@@ -119,6 +120,19 @@ def verdict_words(law: LawFit) -> tuple[str, str]:
     if law.verdict == "law":
         return "law", f"{r}, at most {LAW_R}"
     return "between law and none", f"{r}, between {LAW_R} and {NO_LAW_R}"
+
+
+_SENTENCES = {
+    "law": "The law of equi-separation holds",
+    "between": "Between a law of equi-separation and none",
+    "no law": "No law of equi-separation",
+    "undetermined": "Law of equi-separation: cannot be judged",
+}
+
+
+def law_sentence(law: LawFit) -> str:
+    """What the verdict says of the law, without the numbers: `The law of equi-separation holds`."""
+    return "Law of equi-separation: not fitted" if law.rho is None else _SENTENCES[law.verdict]
 
 
 def kink_words(law: LawFit, *, first: int = 0) -> str:

@@ -23,6 +23,7 @@ from equisep.report.formatting import (
     depth_words,
     interval_words,
     kink_words,
+    law_sentence,
     limits,
     number,
     one_line,
@@ -101,7 +102,15 @@ def render_laws(profile: Profile) -> RenderableType:
     return View(build)
 
 
-_LAW_NAMES = {"test": "test data", "cdnv": "CDNV", "cdnv_directional": "CDNV between means"}
+_LAW_NAMES = {
+    "test": "test data",
+    "corrected": "population (corrected D)",
+    "corrected test": "population, by test data",
+    "cdnv": "CDNV",
+    "cdnv_directional": "CDNV between means",
+    "layers": "layer by layer",
+    "blocks": "block by block",
+}
 
 
 def _law_name(key: str, classes: Sequence[str]) -> str:
@@ -168,9 +177,10 @@ def _law_block(law: LawFit, glyphs: Glyphs, *, passed: str = "layers", first: in
 
 
 def _law_heading(law: LawFit) -> Text:
-    word, why = ("not fitted", "") if law.rho is None else verdict_words(law)
+    """Whether there is a law, and by which r."""
+    why = "" if law.rho is None else verdict_words(law)[1]
     style = "dim" if law.rho is None else VERDICT_STYLES[law.verdict]
-    return Text.assemble(("Law of equi-separation: ", "bold"), (word, style), f" ({why})" if why else "")
+    return Text.assemble((law_sentence(law), style), f" ({why})" if why else "")
 
 
 def _grid(rows: Iterable[tuple[str, str]]) -> Table:

@@ -109,10 +109,7 @@ def cut(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Shorten a model of yours after a layer where that costs next to nothing, or learn that there is no such layer.
-
-    [bold]equisep cut --model mynet:Net --checkpoint net.pt --data mine.npz --out short.pt2[/]
-    """
+    """Shorten a model of yours after a layer where that costs next to nothing, or learn that there is no such layer."""
     import torch
 
     from equisep.advice.cut import cut_model

@@ -99,10 +99,7 @@ def layer(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Which layer's features serve my labels: a ridge probe, nearest centers and few shots at every layer.
-
-    [bold]equisep layer hf:./encoder --data sst2.tsv --per-class 500[/]
-    """
+    """Which layer's features serve my labels: a ridge probe, nearest centers and few shots at every layer."""
     import torch
 
     from equisep.advice.layer.choose import choose_layer

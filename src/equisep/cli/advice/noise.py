@@ -62,10 +62,7 @@ def noise(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Add noise to the weights of a model of yours: when its accuracy falls, what becomes of the law, which layer is fragile.
-
-    [bold]equisep noise --model mynet:Net --checkpoint net.pt --data mine.npz[/]
-    """
+    """Add noise to the weights of a model of yours: when its accuracy falls, what becomes of the law, which layer is fragile."""
     import torch
 
     from equisep.advice.noise import weight_noise

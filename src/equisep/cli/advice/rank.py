@@ -78,10 +78,7 @@ def rank(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Which model's features serve my labels: each at its best layer, compared on the same samples.
-
-    [bold]equisep rank resnet20 resnet56 --checkpoint r20.th --checkpoint r56.th --data mine.npz[/]
-    """
+    """Which model's features serve my labels: each at its best layer, compared on the same samples."""
     import torch
 
     from equisep.advice.layer.rank import Candidate, rank_models

@@ -63,10 +63,7 @@ def rare(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Which rare classes are lost in the Layer-Peeled Model, and the least loss weights at which every class has a margin.
-
-    [bold]equisep rare --sizes 500,500,50,5[/]
-    """
+    """Which rare classes are lost in the Layer-Peeled Model, and the least loss weights at which every class has a margin."""
     from equisep.advice.rare import rare_classes
 
     counts, factors = numbers(sizes, flag="--sizes"), numbers(loss_weights, flag="--loss-weights")

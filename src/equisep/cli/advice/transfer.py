@@ -73,10 +73,7 @@ def transfer(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Fine-tune a model of yours on new data, with its first layers kept fixed: how many of them to keep.
-
-    [bold]equisep transfer --model mynet:Net --checkpoint net.pt --data mine.npz[/]
-    """
+    """Fine-tune a model of yours on new data, with its first layers kept fixed: how many of them to keep."""
     import torch
 
     from equisep.advice.transfer import transfer_model

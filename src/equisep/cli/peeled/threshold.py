@@ -38,14 +38,18 @@ def threshold(
     groups: Groups = None,
     loss_weights: LossWeights = None,
     every: Annotated[
-        bool, typer.Option("--every", help="Also how far the weight of classes that are told apart could fall.")
+        bool,
+        typer.Option("--every", help="Also show how much weight the other classes could lose before they are lost."),
     ] = False,
     saving: Annotated[
         bool, typer.Option("--saving/--no-saving", help="Find the least weight that rescues each class that is lost.")
     ] = True,
     classifier_decay: Annotated[
         float | None,
-        typer.Option("--classifier-decay", help="λ_W: the threshold under weight decay, beside or instead."),
+        typer.Option(
+            "--classifier-decay",
+            help="Weight decay of the classifier, λ_W: also its threshold.",
+        ),
     ] = None,
     feature_decay: Annotated[
         float | None, typer.Option("--feature-decay", help="λ_H, with --classifier-decay.")

@@ -18,6 +18,7 @@ from equisep.report.formatting import (
     depth_words,
     interval_words,
     kink_words,
+    law_sentence,
     limits,
     number,
     one_line,
@@ -118,12 +119,14 @@ def _law_line(profile: Profile) -> str:
     """The verdict in color and in words, ρ, half-life and r, then what stands beside r."""
     law = profile.law
     if law.rho is None:
-        return _paragraph("Law of equi-separation: not fitted")
+        return _paragraph(law_sentence(law))
     color = _VERDICT_COLORS[law.verdict]
-    word, why = verdict_words(law)
-    verdict = f'<strong style="color:{color}">{escape(word)}</strong> <span style="opacity:.8">({escape(why)})</span>'
+    why = verdict_words(law)[1]
+    verdict = (
+        f'<strong style="color:{color}">{law_sentence(law)}</strong> <span style="opacity:.8">({escape(why)})</span>'
+    )
     lines = " · ".join(_law_numbers(law, passed_words(profile))), " · ".join(_beside(profile))
-    return f'<div>Law of equi-separation: {verdict}<br>{lines[0]}<br><span style="opacity:.8">{lines[1]}</span></div>'
+    return f'<div>{verdict}<br>{lines[0]}<br><span style="opacity:.8">{lines[1]}</span></div>'
 
 
 def _law_numbers(law: LawFit, passed: str) -> Iterable[str]:

@@ -19,6 +19,7 @@ from equisep.report.peeled.tables import Row, grid_of, shown, state_word, table_
 from equisep.report.terminal import View
 
 LOST = "Lost: on its own samples another class scores as high or higher, a margin that is not above 0."
+LARGE = 500  # samples of a large class, as in the figures of Fang et al.
 STYLES = {Result.SOLVED: "bold green", Result.STATIONARY: "bold yellow", Result.STOPPED: "bold red"}
 
 
@@ -127,10 +128,13 @@ def _threshold_blocks(record: Mapping[str, Any], glyphs: Glyphs) -> Iterable[Ren
         ratio = shown(record["threshold"])
         if record["threshold"] == "inf":
             ratio = f"10^{record['log_threshold'] / math.log(10):.6g}, which no float holds"
-        yield Text.assemble(("Minority collapse from R = ", "bold"), (ratio, "bold yellow"))
+        small = f"the {record['minority']} small classes have one and the same classifier"
+        yield Text.assemble(("Minority collapse from R = ", "bold"), (ratio, "bold yellow"), f": {small}")
         gone = record["vanishing"]
         yield grid_of(
             [
+                ("R", "samples of a large class over those of a small one"),
+                *_in_samples(record["threshold"]),
                 ("classes", f"{record['majority']} majority, {record['minority']} minority"),
                 ("energies", f"features {record['feature_energy']:g}, classifiers {record['weight_energy']:g}"),
                 (
@@ -144,6 +148,12 @@ def _threshold_blocks(record: Mapping[str, Any], glyphs: Glyphs) -> Iterable[Ren
     decay = record.get("weight_decay")
     if decay is not None:
         yield from _decay_blocks(decay, glyphs)
+
+
+def _in_samples(ratio: Any) -> list[tuple[str, str]]:
+    """What R means for classes of 500 samples."""
+    least = math.floor(LARGE / ratio) if isinstance(ratio, float) and ratio > 0 else 0
+    return [("for example", f"{LARGE} samples against {least} or fewer")] if least >= 1 else []
 
 
 def _rescue_blocks(record: Mapping[str, Any], glyphs: Glyphs) -> Iterable[RenderableType]:
@@ -170,12 +180,14 @@ def _rescue_blocks(record: Mapping[str, Any], glyphs: Glyphs) -> Iterable[Render
     yield table_of([*titles, *(more[key] for key in columns)], cells, glyphs, left=("state",))
     if record["collapsed"]:
         today = number(record["multiplier"], 6)
-        yield Text(f"Classes of one weight collapse where it is at most the multiplier, {today} today.", style="dim")
+        yield Text(
+            f"Classes of equal weight coincide where that weight is {today} (the multiplier) or less.", style="dim"
+        )
     if columns and lost:
         checked = [row["checked"] for row in rows if row.get("checked") is not None]
         yield Text(
-            "From its least weight on a class is told apart, all other weights as they are. The factor is for its loss weight, "
-            "or for its samples (oversampling).",
+            "A class is told apart from its least weight on, if all other weights stay. Multiply its loss weight by the factor, "
+            "or repeat its samples as often.",
             style="dim",
         )
         if all(checked):
