@@ -13,7 +13,7 @@ from equisep.cli.app import COMMANDS, PANELS, _loaded, app
 from equisep.cli.examples import EXAMPLES
 
 GROUPS = {"figures": ("list", "run", "show"), "peeled": ("solve", "threshold", "diagram", "network")}
-NAMES = [*(COMMANDS - GROUPS.keys()), *(f"{group} {name}" for group, names in GROUPS.items() for name in names)]
+NAMES = [*(COMMANDS.keys() - GROUPS.keys()), *(f"{group} {name}" for group, names in GROUPS.items() for name in names)]
 
 
 def test_every_command_has_an_example() -> None:

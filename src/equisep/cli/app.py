@@ -47,7 +47,7 @@ PANELS = {
         "figures": "The papers' figures: run, show and judge them.",
     },
 }
-COMMANDS = {name for commands in PANELS.values() for name in commands}
+COMMANDS = {name: words for commands in PANELS.values() for name, words in commands.items()}
 ROOMS = dict.fromkeys(("cut", "depth", "layer", "noise", "rank", "rare", "transfer"), "advice.")
 
 
