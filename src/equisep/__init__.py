@@ -1,8 +1,13 @@
 """See how a neural network separates its classes, layer by layer.
 
->>> import equisep
->>> profile = equisep.measure(model, loader)        # any nn.Module, any iterable of (x, y)
->>> profile.law.rho, profile.law.half_life, profile.law.r
+>>> import torch, equisep
+>>> y = torch.arange(90) % 3
+>>> x = 2 * torch.eye(3, 8)[y] + torch.randn(90, 8, generator=torch.Generator().manual_seed(0))
+>>> _ = torch.manual_seed(0)
+>>> model = equisep.Fnn(depth=4, width=16, inputs=8, classes=3)
+>>> profile = equisep.measure(model, (x, y))  # any nn.Module, any iterable of (x, y)
+>>> len(profile.sites), profile.law.verdict
+(4, 'no law')
 """
 
 from __future__ import annotations

@@ -79,6 +79,16 @@ def compare_many(
     Profiles of one name, read alike at the same sites, are one group: one network trained with several seeds. A mapping names
     the groups itself. The band of a group is the Student-t interval of the mean of ln D at each site, transformed back; a
     group of one profile has none. `names` are those of the single profiles, in order, such as their files.
+
+    >>> import torch, equisep
+    >>> from equisep.models import build
+    >>> y = torch.arange(90) % 3
+    >>> x = 2 * torch.eye(3, 8)[y] + torch.randn(90, 8, generator=torch.Generator().manual_seed(0))
+    >>> profiles = [equisep.measure(build("fnn", seed=s, depth=4, inputs=8, classes=3), (x, y)) for s in range(3)]
+    >>> from equisep.compare import compare_many
+    >>> many = compare_many({"4 layers": profiles})
+    >>> [group.name for group in many.groups], len(many.groups[0].sites)
+    (['4 layers'], 4)
     """
     if isinstance(profiles, Mapping):
         of = tuple(name for name, group in profiles.items() for _ in group)

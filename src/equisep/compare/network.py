@@ -46,6 +46,16 @@ def compare_network(
     sizes         how many samples of each class the network was trained on, where `train` is another sample
     loss_weights  the factor on the loss of each class it was trained with
     minority      classes, by number; by default those of at most half the largest size
+
+    >>> import torch, equisep
+    >>> y = torch.arange(90) % 3
+    >>> x = 2 * torch.eye(3, 8)[y] + torch.randn(90, 8, generator=torch.Generator().manual_seed(0))
+    >>> _ = torch.manual_seed(0)
+    >>> model = equisep.Fnn(depth=4, width=16, inputs=8, classes=3)
+    >>> from equisep.compare import compare_network
+    >>> found = compare_network(model, (x, y))
+    >>> len(found.accuracy), found.feature_energy > 0
+    (3, True)
     """
     progress = callback(progress)
     from equisep.compare.classifier import read_classifier
@@ -92,6 +102,13 @@ def compare_geometry(
 
     `feature_energy` is (1/K) Σ_k (1/n_k) Σ_i ‖h_ki‖² of the features as they are, by default that of their means. A class
     without features has a row of NaN, and counts there as zero: the optimum of a class absent from the loss is zero.
+
+    >>> import torch
+    >>> from equisep.compare import compare_geometry
+    >>> rows = torch.eye(3, dtype=torch.float64) - 1 / 3  # a simplex
+    >>> found = compare_geometry(rows, rows, sizes=[100, 100, 100])
+    >>> f"{found.measured.classifiers.majority:.3f}"
+    '-0.500'
     """
     W, H = _matrices(classifiers, means)
     counts = _counts(sizes, len(W))

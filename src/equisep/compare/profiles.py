@@ -110,6 +110,12 @@ def compare_laws(a: LawFit, b: LawFit) -> LawDifference:
     made on the transformed scales (ln ρ, atanh r), so their asymmetry is kept. The two laws are taken as independent;
     `compare_profiles` knows whether both were read on the same samples, and pairs them then.
     Without an interval on both sides, or at two levels, there is none.
+
+    >>> import equisep
+    >>> from equisep.compare import compare_laws
+    >>> change = compare_laws(equisep.fit_law([8.0, 4.0, 2.0, 1.0]), equisep.fit_law([8.0, 2.0, 0.5, 0.125])).rho
+    >>> f"{change.value:.3f}"
+    '-0.250'
     """
     notes: list[Note] = []
     parts = {name: _law_part(name, a, b, notes) for name in ("rho", "half_life", "r", "imbalance")}
@@ -124,6 +130,16 @@ def compare_profiles(a: Profile, b: Profile) -> ProfileDifference:
     index where both have equally many, by name elsewhere. Settings that differ are listed, since numbers that were read
     differently do not compare. Where both read the same samples, intervals are of differences fold by fold
     (`paired_interval`): what the samples have in common cancels, and one profile with itself gives 1 [1, 1].
+
+    >>> import torch, equisep
+    >>> from equisep.models import build
+    >>> y = torch.arange(90) % 3
+    >>> x = 2 * torch.eye(3, 8)[y] + torch.randn(90, 8, generator=torch.Generator().manual_seed(0))
+    >>> profiles = [equisep.measure(build("fnn", seed=s, depth=4, inputs=8, classes=3), (x, y)) for s in range(3)]
+    >>> from equisep.compare import compare_profiles
+    >>> pair = compare_profiles(profiles[0], profiles[1])
+    >>> pair.paired, pair.sites[0].fuzziness.value  # the same input
+    ('samples', 1.0)
     """
     left, right, notes = _shared(a, b)
     pairs, more = _matched(left.sites, right.sites)

@@ -23,6 +23,13 @@ class Batches:
     positions, is the order in which the samples were drawn where that is another than the one of `x`, such as a walk
     of `equisep.data.draw`: the reading `drawn` takes it. A last batch of a single sample joins the one before it, because
     BatchNorm cannot normalize one sample. `class_names` travel with the samples.
+
+    >>> import torch
+    >>> y = torch.arange(90) % 3
+    >>> x = 2 * torch.eye(3, 8)[y] + torch.randn(90, 8, generator=torch.Generator().manual_seed(0))
+    >>> from equisep.data import Batches
+    >>> [len(labels) for _, labels in Batches(x, y, batch_size=40)]
+    [40, 40, 10]
     """
 
     def __init__(

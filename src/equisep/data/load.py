@@ -34,6 +34,11 @@ def load_data(
     with `download`, on the network. In a folder they may lie as published, unpacked, or as `<name>.npz`, there or in a
     subfolder `<name>`. Any other name is looked for as `<name>.npz` in those folders. A path needs `x_train, y_train,
     x_test, y_test`. `progress(file, done, total)` hears of downloads; without it a bar is drawn on stderr.
+
+    >>> import equisep
+    >>> data = equisep.load_data("embedded-10x10")
+    >>> data.x_train.shape, data.class_names[:3]
+    ((6000, 10, 10), ('T-shirt/top', 'Trouser', 'Pullover'))
     """
     text = os.fspath(name)
     if text in _EMBEDDED:

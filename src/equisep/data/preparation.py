@@ -138,7 +138,14 @@ def prepare_split(
     split: str = "train",
     classes: int | Sequence[int] | None = None,
 ) -> tuple[Float[torch.Tensor, "n ..."], Int[torch.Tensor, " n"]]:
-    """Samples (float32) and labels (int64) of a split, drawn as `draw` does and prepared as `prepare` does."""
+    """Samples (float32) and labels (int64) of a split, drawn as `draw` does and prepared as `prepare` does.
+
+    >>> import equisep
+    >>> from equisep.data import prepare_split
+    >>> x, y = prepare_split(equisep.load_data("embedded-10x10"), "he2023-10x10", per_class=20)
+    >>> tuple(x.shape), y.bincount().tolist()
+    ((200, 1, 10, 10), [20, 20, 20, 20, 20, 20, 20, 20, 20, 20])
+    """
     x, y = dataset.split(split)
     if len(x) == 0:
         raise DataError(f"The {split} split of `{dataset.name}` holds no samples. Use another split or data set.")

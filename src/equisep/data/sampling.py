@@ -54,6 +54,12 @@ def draw(
     through the whole pool which keeps a sample unless its class is full, so that classes run out towards the end. The
     samples are the same. Where `labels` are a part of a larger pool, `pool_per_class` (one number, or one for each class) is
     its size, and the order is that of a walk through the larger pool: see `walk_places`.
+
+    >>> from equisep.data import draw
+    >>> labels = [0, 0, 0, 0, 1, 1, 1, 1]
+    >>> few, more = draw(labels, per_class=1), draw(labels, per_class=3)
+    >>> len(few), len(more), set(few.tolist()) <= set(more.tolist())
+    (2, 6, True)
     """
     if order not in DRAW_ORDERS:
         raise InputError(f"`order` was {order!r}.{did_you_mean(order, DRAW_ORDERS)} Known: {', '.join(DRAW_ORDERS)}.")
@@ -116,6 +122,13 @@ def randomize_labels(
 
     A new label may equal the old one, so that a share q(1 − 1/C) differs. A larger share of the same seed replaces the
     same samples by the same labels, and more. Tensors come back as tensors on their device, anything else as numpy.
+
+    >>> import numpy
+    >>> from equisep.data import randomize_labels
+    >>> labels = numpy.zeros(1000, dtype=int)
+    >>> noisy = randomize_labels(labels, share=0.5, classes=10, seed=0)
+    >>> 0.35 < (noisy != labels).mean() < 0.55  # one new label in ten is the old one
+    np.True_
     """
     vector = label_vector(labels)[0]
     if not 0 <= share <= 1:

@@ -25,7 +25,8 @@ def fit_law(curve: CurveLike, *, intervals: Mapping[str, Interval] | None = None
     Pearson r of (l, ln D_l). Since any falling curve has a large |r|, the residuals, the imbalance of the loads
     (Proposition 1) and the test of two slopes stand beside it. What does not exist is `None`, and a Note says why.
 
-    >>> law = fit_law([8.0, 4.0, 2.0, 1.0])
+    >>> import equisep
+    >>> law = equisep.fit_law([8.0, 4.0, 2.0, 1.0])
     >>> [round(value, 9) for value in (law.rho, law.half_life, law.r)]
     [0.5, 1.0, -1.0]
     """

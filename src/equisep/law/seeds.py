@@ -29,6 +29,12 @@ def summarize_laws(laws: Sequence[LawFit], level: float = 0.95) -> LawSummary:
     The half-life is the mean of the half-lives, not the half-life of the mean ρ. An interval is cut where the quantity
     cannot lie (ρ and half-life below 0, r beyond ±1). A law without a number is left out of that number's mean, and
     a Note says so; one seed gives no interval.
+
+    >>> import equisep
+    >>> laws = [equisep.fit_law(curve) for curve in ([8.0, 4.1, 2.0], [8.0, 3.9, 1.9], [8.0, 4.0, 2.1])]
+    >>> summary = equisep.summarize_laws(laws)
+    >>> f"{summary.rho:.3f}", str(summary.intervals["rho"])
+    ('0.500', '[0.4688, 0.531]')
     """
     two_sided(level)
     if not laws:

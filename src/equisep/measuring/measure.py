@@ -77,9 +77,6 @@ def measure(
 ) -> Profile:
     """Measure how a model separates its classes, site by site.
 
-    >>> profile = equisep.measure(model, loader)
-    >>> profile.law.rho, profile.effective_depth
-
     train, test    any iterable of (x, y) batches, a torch Dataset, or a pair (X, Y) of tensors or arrays. x may be a
                    mapping by argument name, and a batch a mapping with its labels under `labels`, as Hugging Face has them.
     sites          `auto` (both grains; `blocks` are reported where a block repeats three times or more, else `layers`),
@@ -116,6 +113,19 @@ def measure(
 
     The model, its buffers, gradients and flags, and all random states are afterwards exactly as they were, apart from what
     its own forward pass writes in `eval` (a counter of calls, say).
+
+    >>> import torch, equisep
+    >>> y = torch.arange(90) % 3
+    >>> x = 2 * torch.eye(3, 8)[y] + torch.randn(90, 8, generator=torch.Generator().manual_seed(0))
+    >>> _ = torch.manual_seed(0)
+    >>> model = equisep.Fnn(depth=4, width=16, inputs=8, classes=3)
+    >>> profile = equisep.measure(model, (x, y))  # or any iterable of (x, y) batches
+    >>> [site.name for site in profile.sites]
+    ['input', 'blocks.0', 'blocks.1', 'blocks.2']
+    >>> f"{profile.sites[0].fuzziness:.2f}"  # D of the input
+    '1.17'
+    >>> profile.law.verdict
+    'no law'
     """
     request = Request.of(dict(locals()))  # the arguments, by name
     with placed(model, device), random_state_kept(train, test):

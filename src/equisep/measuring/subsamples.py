@@ -33,11 +33,17 @@ def subsamples(
 ) -> tuple[Profile, ...]:
     """The profile of D (`metrics` fuzziness and null) for each number of samples per class, the smaller part of the larger.
 
-    >>> for part in equisep.measuring.subsamples(model, (x, y), per_class=(50, 100, 200)):
-    ...     print(sum(part.counts), part.law.rho, part.laws["corrected"].rho)
-
     `train` is a pair (X, Y) or `Batches`: what can be taken apart. Where D of these parts rises with their size, it is noise of
     the class means that it is short of, and `corrected` is the number to compare. The options are those of `measure`.
+
+    >>> import torch, equisep
+    >>> y = torch.arange(90) % 3
+    >>> x = 2 * torch.eye(3, 8)[y] + torch.randn(90, 8, generator=torch.Generator().manual_seed(0))
+    >>> _ = torch.manual_seed(0)
+    >>> model = equisep.Fnn(depth=4, width=16, inputs=8, classes=3)
+    >>> parts = equisep.measuring.subsamples(model, (x, y), per_class=(10, 30))
+    >>> [sum(part.counts) for part in parts]
+    [30, 90]
     """
     progress = callback(progress)
     x, y, names, size = _taken_apart(train)

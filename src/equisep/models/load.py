@@ -83,6 +83,10 @@ def load_model(spec: str, *, checkpoint: str | Path | None = None, **options: An
 
     `options` go to whatever makes the model, and may follow the name instead: `vgg13,colors=3`. Of timm, torchvision and
     hf models `pretrained=False` takes random weights. Checkpoints hold tensors, never code, and every key must fit.
+
+    >>> from equisep.models import load_model
+    >>> type(load_model("fnn,depth=5")).__name__
+    'Fnn'
     """
     return loaded_model(spec, checkpoint=checkpoint, **options).model
 

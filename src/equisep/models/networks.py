@@ -50,7 +50,14 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
 
 
 def build(name: str, *, seed: int, **options: Any) -> nn.Module:
-    """The named network with the weights it gets after `torch.manual_seed(seed)`; the global generator stays as it was."""
+    """The named network with the weights it gets after `torch.manual_seed(seed)`; the global generator stays as it was.
+
+    >>> import torch
+    >>> from equisep.models import build
+    >>> one, other = build("fnn", seed=1, depth=2), build("fnn", seed=1, depth=2)
+    >>> all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters()))
+    True
+    """
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)  # the same weights; `torch.manual_seed` would reseed the GPUs too
         return named_network(name, options)

@@ -1,10 +1,10 @@
 """The Layer-Peeled model (Fang, He, Long & Su 2021): neural collapse explained, minority collapse predicted.
 
 >>> from equisep import peeled
->>> peeled.solve(sizes=[500] * 5 + [50] * 5).geometry.within(1)
-0.517...
->>> peeled.threshold(majority=5, minority=5)
-12.192...
+>>> f"{peeled.solve(sizes=[500] * 5 + [50] * 5).geometry.within(1):.4f}"
+'0.5175'
+>>> f"{peeled.threshold(majority=5, minority=5):.4f}"
+'12.1924'
 """
 
 from __future__ import annotations

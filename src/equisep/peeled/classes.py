@@ -101,7 +101,13 @@ def state_of(geometry: GroupGeometry, group: int, margin: float, *, none: float 
 
 
 def predict_classes(solution: Solution) -> ClassPrediction:
-    """The prediction for every class of a problem that the reduced solver solved; a `NumericalError` where it did not."""
+    """The prediction for every class of a problem that the reduced solver solved; a `NumericalError` where it did not.
+
+    >>> from equisep import peeled
+    >>> solution = peeled.solve(sizes=[500] * 5 + [20] * 5)
+    >>> peeled.predict_classes(solution).lost
+    (5, 6, 7, 8, 9)
+    """
     problem, form = solution.or_raise().problem, solution.form
     if not isinstance(form, ReducedForm):
         raise InputError(

@@ -114,6 +114,11 @@ def cosine_curves(
     """The minority cosine over R, one curve for each (E_W, E_H) of `energies` and each k_A of `majorities`, in this order.
 
     By default the two panels of Fang, He, Long & Su 2021: K = 10, k_A = 3, 5, 7, 41 ratios from 1 to 10⁴.
+
+    >>> from equisep import peeled
+    >>> (curve,) = peeled.cosine_curves(majorities=(5,), energies=((1, 5),), ratios=[1, 10, 100])
+    >>> [round(float(value), 3) for value in curve.classifier_cosines]
+    [-0.111, 0.517, 1.0]
     """
     total = checked_count(classes, "The number of classes", "Pass K, 10 say.")
     xs = _finite_ratios(ratios)
@@ -133,7 +138,13 @@ def cosine_curves(
 def phase_by_energy(
     majority: Whole, minority: Whole, *, ratios: Numbers, feature_energies: Numbers, weight_energy: Number
 ) -> PhaseDiagram:
-    """The phase diagram of k_A majority and k_B minority classes over (R, E_H)."""
+    """The phase diagram of k_A majority and k_B minority classes over (R, E_H).
+
+    >>> from equisep import peeled
+    >>> phases = peeled.phase_by_energy(5, 5, ratios=[1, 100], feature_energies=[1, 5], weight_energy=1)
+    >>> phases.unsolved
+    0
+    """
     advice = "Pass the feature energies E_H of the rows, [1, 5, 10] say."
     entries = checked_list(feature_energies, "Feature energies", advice)
     energies = sorted({checked_energy(entry, "feature_energy") for entry in entries})
@@ -149,7 +160,13 @@ def phase_by_share(
     weight_energy: Number,
     majorities: Numbers | None = None,
 ) -> PhaseDiagram:
-    """The phase diagram over (R, k_A/K), for the k_A of `majorities`, 1 … K − 1 where none are given."""
+    """The phase diagram over (R, k_A/K), for the k_A of `majorities`, 1 … K − 1 where none are given.
+
+    >>> from equisep import peeled
+    >>> phases = peeled.phase_by_share(4, ratios=[1, 100], feature_energy=5, weight_energy=1)
+    >>> phases.unsolved
+    0
+    """
     total = checked_count(classes, "The number of classes", "Pass K, 100 say.")
     checked_class_count(total)
     chosen = range(1, total) if majorities is None else _majorities(majorities, total)

@@ -60,6 +60,10 @@ def long_tail_sizes(classes: Whole, largest: Whole, ratio: Number) -> tuple[int,
     """The exponential profile n_k = n_max · ratio^(−k/(K−1)), cut to whole numbers as the long-tailed CIFAR sets are.
 
     (Cui et al. 2019.) Every class keeps at least one sample.
+
+    >>> from equisep import peeled
+    >>> peeled.long_tail_sizes(10, 5000, 100)
+    (5000, 2997, 1796, 1077, 645, 387, 232, 139, 83, 50)
     """
     total = checked_count(classes, "The number of classes", "Pass K, 100 say.")
     checked_class_count(total)
@@ -82,7 +86,12 @@ def long_tail(
     weight_energy: Number = WEIGHT_ENERGY,
     loss_weights: Numbers | None = None,
 ) -> LongTail:
-    """Solve a long-tailed problem and say what becomes of each class; a `NumericalError` where that is not proven."""
+    """Solve a long-tailed problem and say what becomes of each class; a `NumericalError` where that is not proven.
+
+    >>> from equisep import peeled
+    >>> peeled.long_tail(classes=10, largest=5000, ratio=100).prediction.lost
+    (7, 8, 9)
+    """
     sizes = long_tail_sizes(classes, largest, ratio)
     tail = tail_of_sizes(sizes, feature_energy=feature_energy, weight_energy=weight_energy, loss_weights=loss_weights)
     return replace(tail, ratio=float(ratio))
@@ -95,7 +104,12 @@ def tail_of_sizes(
     weight_energy: Number = WEIGHT_ENERGY,
     loss_weights: Numbers | None = None,
 ) -> LongTail:
-    """The same for class sizes as they are, in their order."""
+    """The same for class sizes as they are, in their order.
+
+    >>> from equisep import peeled
+    >>> peeled.tail_of_sizes([500, 300, 40, 4]).prediction.lost
+    (3,)
+    """
     counts = checked_sizes(sizes)
     problem = Problem.of_sizes(
         counts, feature_energy=feature_energy, weight_energy=weight_energy, loss_weights=loss_weights

@@ -36,6 +36,11 @@ class Problem:
     `weights` are the ω of *one* class of each group: loss weight · n_k/N, or any positive numbers. A weight of 0 stands
     for a group that is absent from the loss (an infinite imbalance ratio). `membership` is the group of each class in
     the order the classes were given; `None` where they stand in the order of the groups.
+
+    >>> from equisep import peeled
+    >>> problem = peeled.Problem.of_sizes([500] * 5 + [50] * 5, feature_energy=5, weight_energy=1)
+    >>> problem.classes, problem.groups
+    (10, 2)
     """
 
     group_sizes: tuple[int, ...]

@@ -87,6 +87,12 @@ def rescue(problem: Problem, *, weights: bool = True, every: bool = False, progr
     With `every` also how far the weight of a group that is told apart could fall; without `weights` no least weight at all,
     which takes one solution instead of several per group. A solver that stops early is a `NumericalError`: what is not
     proven is not told.
+
+    >>> from equisep import peeled
+    >>> problem = peeled.Problem.of_groups([3, 4, 3], [1, 0.3, 0.05], feature_energy=5, weight_energy=1)
+    >>> third = peeled.rescue(problem).groups[2]
+    >>> str(third.state), f"{third.factor:.3f}"
+    ('lost: collapsed', '2.395')
     """
     progress = callback(progress)
     solution = solve_reduced([problem])[0]

@@ -93,6 +93,11 @@ class Solution:
     classifiers and the rows of `H` the class-mean features, Z = H Wᵀ. `result` is `SOLVED` only where the certificate
     proves it, otherwise `STOPPED`, or `STATIONARY` where the nonconvex solver came to a point without descent that no
     bound proves to be the least. `form` is a `ReducedForm`, `Factors`, or Z itself.
+
+    >>> from equisep import peeled
+    >>> solution = peeled.solve(sizes=[100] * 4)
+    >>> solution.Z.shape, f"{solution.geometry.within(0):.4f}"  # −1/(K − 1): a simplex
+    ((4, 4), '-0.3333')
     """
 
     problem: Problem

@@ -27,6 +27,11 @@ def solve(
     of classes of each group, with `weights` one per group. The energies are those of the paper's figures where none are given;
     `compare_network` reads them off a trained model. `auto` is the symmetry-reduced solver. A solver that stops early
     is a `NumericalError` that says how far it came; `throw=False` keeps what it found, with `result` and gap.
+
+    >>> from equisep import peeled
+    >>> solution = peeled.solve(sizes=[500] * 5 + [50] * 5)
+    >>> str(solution.result), f"{solution.geometry.within(1):.4f}"  # the cosine between two minority classifiers
+    ('solved', '0.5175')
     """
     problem = problem_of(
         sizes,
@@ -73,7 +78,13 @@ def problem_of(
 
 
 def solve_problem(problem: Problem, *, solver: str = "auto", throw: bool = True) -> Solution:
-    """Solve one problem with the solver of this name at its default settings."""
+    """Solve one problem with the solver of this name at its default settings.
+
+    >>> from equisep import peeled
+    >>> problem = peeled.Problem.two_groups(5, 5, float("inf"), feature_energy=5, weight_energy=1)
+    >>> f"{peeled.solve_problem(problem).geometry.within(1):.6f}"
+    '1.000000'
+    """
     if solver not in SOLVERS:
         raise InputError(f"No solver `{solver}`.{did_you_mean(solver, SOLVERS)} Known: {', '.join(SOLVERS)}.")
     if solver == "cvxpy":

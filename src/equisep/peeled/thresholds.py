@@ -65,6 +65,10 @@ def threshold(
 
     It is finite for every energy, above 1, and grows with E_W·E_H, about as e^{c√(E_W E_H)}; `inf` is returned where it
     is beyond the greatest float. A minority of one class cannot collapse, which is an `InputError`.
+
+    >>> from equisep import peeled
+    >>> f"{peeled.threshold(majority=5, minority=5):.4f}"
+    '12.1924'
     """
     found = thresholds_of(majority, minority, feature_energy, weight_energy)
     if found.collapse is None:
@@ -78,7 +82,13 @@ def threshold(
 def thresholds_of(
     majority: Whole, minority: Whole, feature_energy: Number = FEATURE_ENERGY, weight_energy: Number = WEIGHT_ENERGY
 ) -> Thresholds:
-    """R* and R₀ of `majority` classes against `minority` classes, with the residual of the root."""
+    """R* and R₀ of `majority` classes against `minority` classes, with the residual of the root.
+
+    >>> from equisep import peeled
+    >>> limits = peeled.thresholds_of(5, 5, feature_energy=1, weight_energy=1)
+    >>> f"{limits.collapse:.4f} {limits.vanishing:.4f}"
+    '1.7354 2.7489'
+    """
     advice = "Pass the number of classes, 5 say."
     k = checked_count(majority, "The number of majority classes", advice)
     m = checked_count(minority, "The number of minority classes", advice)

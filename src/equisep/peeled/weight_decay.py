@@ -57,6 +57,10 @@ def weight_decay_threshold(
     n_B = `minority_size` samples a minority class stay, the majority grows; λ_W is `classifier_decay`, λ_H `feature_decay`,
     each with the factor ½ in front of its square, as `weight_decay` of an optimizer has it. `None` where the minority
     collapses at every ratio, however few samples the majority has.
+
+    >>> from equisep import peeled
+    >>> f"{peeled.weight_decay_threshold(5, 5, 10, classifier_decay=5e-4, feature_decay=5e-4):.3f}"
+    '125.491'
     """
     advice = "Pass the number of classes, 5 say."
     k = checked_count(majority, "The number of majority classes", advice)
@@ -82,6 +86,11 @@ def weight_decay_rescue(
     """What becomes of each class under weight decay, and what would save it together with the classes like it.
 
     `mean` says what the weighted losses are divided by: the number of samples, or the sum of their weights, as torch does.
+
+    >>> from equisep import peeled
+    >>> small = peeled.weight_decay_rescue([2000] * 5 + [10] * 5, classifier_decay=5e-4, feature_decay=5e-4)[-1]
+    >>> small.collapsed, small.least_loss_weight > 1
+    (True, True)
     """
     counts = checked_sizes(sizes)
     checked_class_count(len(counts))

@@ -48,6 +48,19 @@ class Profile:
     law `corrected` of `laws`) is the question; test data are always a sample (`corrected_test`, the law `corrected test`).
     `peeled_cosines` are what the Layer-Peeled Model predicts for rare classes of these sizes (`equisep.findings.rare`); None
     where no class is rare.
+
+    >>> import torch, equisep
+    >>> y = torch.arange(90) % 3
+    >>> x = 2 * torch.eye(3, 8)[y] + torch.randn(90, 8, generator=torch.Generator().manual_seed(0))
+    >>> _ = torch.manual_seed(0)
+    >>> model = equisep.Fnn(depth=4, width=16, inputs=8, classes=3)
+    >>> profile = equisep.measure(model, (x, y), name="small")
+    >>> len(profile.curve()) == len(profile.sites) == 4
+    True
+    >>> profile.save("profile.json")
+    PosixPath('profile.json')
+    >>> equisep.Profile.load("profile.json") == profile
+    True
     """
 
     model: str

@@ -98,6 +98,11 @@ class LawFit:
     """The law of equi-separation fitted to one curve: ln D_l = intercept + l ln ρ (He & Su 2023, Eq. 2).
 
     A field is `None` where the number does not exist; a Note then says why.
+
+    >>> import equisep
+    >>> law = equisep.fit_law([40.0, 21.0, 9.5, 5.2, 2.4])
+    >>> f"{law.rho:.3f} {law.half_life:.2f} {law.r:.4f}", law.verdict
+    ('0.495 0.99 -0.9993', 'law')
     """
 
     curve: tuple[float, ...]

@@ -45,7 +45,8 @@ def mean_cdnv(points: Float64[Tensor, "k r"], variances: Float64[Tensor, " k"], 
 def cdnv(x: Any, y: Any) -> float:
     """Class-distance normalized variance of features x with labels y, the mean over pairs of classes.
 
-    >>> equisep.cdnv([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1])
+    >>> import equisep
+    >>> round(equisep.cdnv([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1]), 9)
     0.01
     """
     rows = labeled_rows(x, y, asked="`cdnv`")
@@ -75,6 +76,7 @@ def ncc_accuracy(x: Any, y: Any, *, train: tuple[Any, Any] | None = None) -> flo
     The means are those of `train = (x_train, y_train)` where given (always the training data, for train and test
     alike), otherwise of x itself.
 
+    >>> import equisep
     >>> equisep.ncc_accuracy([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1])
     1.0
     """

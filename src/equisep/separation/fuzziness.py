@@ -45,7 +45,8 @@ def fuzziness(
     of a mean are cut (`rounding_cut`): they would be noise over noise. Numbers far from zero in float32 have such directions
     sooner; `tol=0` cuts none. The options are those of `equisep.separation.Convention`.
 
-    >>> equisep.fuzziness([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1])
+    >>> import equisep
+    >>> round(equisep.fuzziness([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1]), 9)
     0.04
     """
     convention = Convention(weighting=weighting, center=center, normalization=normalization, tol=tol)
@@ -66,8 +67,9 @@ def class_fuzziness(
 ) -> list[float]:
     """D_k = Tr(SSw^k SSb⁺) of every class, in the order of the sorted labels; D is their weighted mean.
 
-    >>> equisep.class_fuzziness([[0.0], [2.0], [10.0], [10.0]], [0, 0, 1, 1])
-    [0.0493827..., 0.0]
+    >>> import equisep
+    >>> [round(value, 6) for value in equisep.class_fuzziness([[0.0], [2.0], [10.0], [10.0]], [0, 0, 1, 1])]
+    [0.049383, 0.0]
     """
     convention = Convention(weighting=weighting, center=center, tol=tol)
     spread = labeled_rows(x, y, asked="`class_fuzziness`").spread(convention)

@@ -57,9 +57,6 @@ def tap(
 ) -> Iterator[tuple[str, ...]]:
     """Read activations of a model while the `with` lasts; run the model inside it as usual.
 
-    >>> with tap(model, ["blocks.*"], consume=lambda site, features: print(site, features.shape)):
-    ...     model(x)
-
     `consume` sees each activation as rows, flattened to b × d unless another `reduction` is asked for, before any later
     layer runs, so an in-place activation cannot overwrite it; what it wants to keep it must copy. The raw input comes
     first, as site `input`, if the reduction can take it. A module called more than once in a forward pass gives one site
@@ -70,6 +67,18 @@ def tap(
     it is, and all do under `calls="last"`. Compiled models run eagerly inside, since compiled code skips hooks; wrapped
     ones (DataParallel) are read inside the wrapper. Hooks come off, and flags and global random states are given back,
     whatever happens.
+
+    >>> import torch, equisep
+    >>> y = torch.arange(90) % 3
+    >>> x = 2 * torch.eye(3, 8)[y] + torch.randn(90, 8, generator=torch.Generator().manual_seed(0))
+    >>> _ = torch.manual_seed(0)
+    >>> model = equisep.Fnn(depth=4, width=16, inputs=8, classes=3)
+    >>> with equisep.tap(model, "blocks.*", consume=lambda site, rows: print(site, tuple(rows.shape))):
+    ...     scores = model(x)
+    input (90, 8)
+    blocks.0 (90, 16)
+    blocks.1 (90, 16)
+    blocks.2 (90, 16)
     """
     reading = reading_named(reading, mode=mode)
     names, how = checked_tap(model, sites, calls=calls, reduction=reduction)

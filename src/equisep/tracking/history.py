@@ -91,11 +91,19 @@ class Entry:
 class History:
     """The readings of one training in order, one per number.
 
-    >>> history = History.load("run.jsonl")
-    >>> history.profile(10).law.rho
-
     In a file each reading is a line that is whole or not there. A reading that is taken again, after a training was begun
     anew from a checkpoint, replaces the former one and all after it: there is never a number twice.
+
+    >>> import torch, equisep
+    >>> y = torch.arange(90) % 3
+    >>> x = 2 * torch.eye(3, 8)[y] + torch.randn(90, 8, generator=torch.Generator().manual_seed(0))
+    >>> _ = torch.manual_seed(0)
+    >>> model = equisep.Fnn(depth=4, width=16, inputs=8, classes=3)
+    >>> with equisep.Tracker(model, (x, y), history="run.jsonl") as tracker:
+    ...     _ = tracker.epoch(1)
+    >>> history = equisep.History.load("run.jsonl")  # also while the training still runs
+    >>> history.numbers, len(history.profile(1).sites)
+    ((1,), 4)
     """
 
     def __init__(self, header: Header, entries: Sequence[Entry] = (), *, file: LineFile | None = None) -> None:

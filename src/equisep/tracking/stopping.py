@@ -55,6 +55,11 @@ class Stopping:
     at most half a point of test accuracy against the whole schedule was not supported: on Fashion-MNIST with clean labels they
     cost one to four points, much as early stopping on validation loss with the same patience did. Where the rate falls later by
     schedule, they mostly stop before it does.
+
+    >>> from equisep.tracking import Stopping
+    >>> rule = Stopping(window=3)
+    >>> rule.window, rule.rho, rule.fuzziness, rule.ncc
+    (3, 0.005, 0.05, 0.002)
     """
 
     window: int = 5

@@ -44,12 +44,6 @@ MOVED = 1e-6  # how far class means may move between two passes, in units of the
 class Separation(Metric):
     """The separation of classes by features that come in batches: exact, mergeable, and without a memory of samples.
 
-    >>> metric = equisep.Separation(classes=10)
-    >>> for x, y in loader:
-    ...     metric.update(features(x), y)
-    >>> metric.compute()
-    {'fuzziness': tensor(0.06...), 'nc1': tensor(...), 'cdnv': tensor(...), ...}
-
     One pass keeps K class means and the scatter within classes, d × d numbers in float64: `fuzziness` D, `nc1`, `cdnv`, and
     NC2 (`norm_spread`, `angle_spread`, `angle_gap`, `etf_distance`), equal to those of all samples at once however they were
     divided over batches and processes. A number that does not exist (one class, or means that coincide) is NaN.
@@ -59,6 +53,15 @@ class Separation(Metric):
     passes     2: after all batches, `next_pass()` and all batches again give `class_fuzziness` and `ncc`, the share of samples
                nearest to the mean of their class. Whether a sample is nearest to a mean is not known before the mean is.
     The other options are those of `equisep.fuzziness` and of `torchmetrics.Metric`.
+
+    >>> import torch, equisep
+    >>> y = torch.arange(90) % 3
+    >>> x = 2 * torch.eye(3, 8)[y] + torch.randn(90, 8, generator=torch.Generator().manual_seed(0))
+    >>> metric = equisep.Separation(classes=3)
+    >>> for features, labels in zip(x.split(30), y.split(30)):
+    ...     metric.update(features, labels)
+    >>> abs(float(metric.compute()["fuzziness"]) - equisep.fuzziness(x, y)) < 1e-9  # as of all samples at once
+    True
     """
 
     is_differentiable: ClassVar[bool] = False

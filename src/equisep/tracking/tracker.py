@@ -30,12 +30,6 @@ SAME = 1e-12  # relative: curves of D nearer to each other are of the same weigh
 class Tracker:
     """Reads how a network separates its classes while a loop of yours trains it.
 
-    >>> tracker = equisep.Tracker(model, loader, test=test_loader, history="run.jsonl")
-    >>> for epoch in range(1, epochs + 1):
-    ...     train_one_epoch(model, loader, optimizer)
-    ...     tracker.epoch(epoch)
-    >>> print(tracker.settled.reason)
-
     model       as in `equisep.measure`; it is read where it is, and may be compiled, wrapped or moved later
     batches     the training data: a loader, a data set, a pair (X, Y), or any iterable of batches that can be read again.
                 A subset is drawn once, `per_class` samples of each class, by the `seed`; the loader itself is left alone
@@ -54,6 +48,23 @@ class Tracker:
 
     Weights, optimizer, random states, the order of the loader and every flag of the model are what they would be without.
     A reading that fails says so in the history, and warns once: the training goes on.
+
+    >>> import torch, equisep
+    >>> y = torch.arange(90) % 3
+    >>> x = 2 * torch.eye(3, 8)[y] + torch.randn(90, 8, generator=torch.Generator().manual_seed(0))
+    >>> _ = torch.manual_seed(0)
+    >>> model = equisep.Fnn(depth=4, width=16, inputs=8, classes=3)
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    >>> tracker = equisep.Tracker(model, (x, y), history="run.jsonl")
+    >>> for epoch in (1, 2, 3):
+    ...     optimizer.zero_grad()
+    ...     torch.nn.functional.cross_entropy(model(x), y).backward()
+    ...     optimizer.step()
+    ...     profile = tracker.epoch(epoch)
+    >>> tracker.history.numbers
+    (1, 2, 3)
+    >>> profile.law.verdict is not None, bool(tracker.settled)
+    (True, False)
     """
 
     def __init__(

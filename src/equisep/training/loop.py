@@ -62,6 +62,16 @@ def train(
     after_epoch      called with the number of epochs done, 0 before the first; the model may be read there, and is set
                      back to training.
     progress         bars where someone watches, unless False; or called as `progress("training", epochs done, epochs)`.
+
+    >>> import torch, equisep
+    >>> y = torch.arange(90) % 3
+    >>> x = 2 * torch.eye(3, 8)[y] + torch.randn(90, 8, generator=torch.Generator().manual_seed(0))
+    >>> _ = torch.manual_seed(0)
+    >>> model = equisep.Fnn(depth=4, width=16, inputs=8, classes=3)
+    >>> from equisep.training import Recipe
+    >>> history = equisep.train(model, x, y, recipe=Recipe(optimizer="adam", rate=1e-2, epochs=5, batch_size=30))
+    >>> len(history.loss), history.loss[-1] < history.loss[0]
+    (5, True)
     """
     progress = callback(progress)
     recipe = recipe or Recipe()

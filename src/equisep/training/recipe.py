@@ -21,6 +21,10 @@ class Recipe:
 
     The rate is divided by 1/`factor` at each of `milestones`, given as shares of the epochs.
     `seed` orders the batches (and, by convention, made the weights).
+
+    >>> from equisep.training import Recipe
+    >>> Recipe(optimizer="adam", rate=1e-3, epochs=60).batch_size
+    128
     """
 
     optimizer: OptimizerName = "adam"

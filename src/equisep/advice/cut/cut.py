@@ -114,10 +114,6 @@ def cut_model(
 ) -> Cut:
     """Shorten a network after a layer, or say that it has no redundancy.
 
-    >>> cut = cut_model(model, train, test)
-    >>> print(cut.answer.sentence)
-    >>> cut.save("short.pt2")
-
     train, test    as `equisep.measure` takes them: heads come from the training data, accuracy from the test data.
     after          one layer to cut after. By default all are looked at, and the earliest is recommended from which on every cut
                    is shown to lose at most `within` points of test accuracy, by one-sided paired bounds at `level`.
@@ -128,6 +124,19 @@ def cut_model(
 
     The model is read in `eval`, and left as it was. Where torch.export cannot take the model, `answer.stopped` says which module
     stopped it; `Cut.early_exit` ends its forward pass all the same.
+
+    >>> import torch, equisep
+    >>> y = torch.arange(90) % 3
+    >>> x = 2 * torch.eye(3, 8)[y] + torch.randn(90, 8, generator=torch.Generator().manual_seed(0))
+    >>> _ = torch.manual_seed(0)
+    >>> model = equisep.Fnn(depth=4, width=16, inputs=8, classes=3)
+    >>> train, test = (x[:60], y[:60]), (x[60:], y[60:])
+    >>> from equisep.advice.cut import cut_model
+    >>> cut = cut_model(model, train, test, after="blocks.1")
+    >>> tuple(cut.short()(x[:5]).shape)
+    (5, 3)
+    >>> cut.save("short.pt2")  # torch.export.load reads it without the model's code
+    PosixPath('short.pt2')
     """
     progress = callback(progress)
     _check(model, head, within, level)

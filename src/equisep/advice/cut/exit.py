@@ -62,7 +62,14 @@ class EarlyExit(nn.Module):
 def early_exit(model: nn.Module, after: str) -> EarlyExit:
     """A module that runs a model up to a layer and gives what that layer gives.
 
-    >>> features = early_exit(model, "layer3")(x)
+    >>> import torch, equisep
+    >>> y = torch.arange(90) % 3
+    >>> x = 2 * torch.eye(3, 8)[y] + torch.randn(90, 8, generator=torch.Generator().manual_seed(0))
+    >>> _ = torch.manual_seed(0)
+    >>> model = equisep.Fnn(depth=4, width=16, inputs=8, classes=3)
+    >>> from equisep.advice.cut import early_exit
+    >>> tuple(early_exit(model, "blocks.1")(x[:5]).shape)
+    (5, 16)
     """
     refuse_scripted(model, asked="early_exit")
     refuse_uninitialized(model, asked="early_exit")

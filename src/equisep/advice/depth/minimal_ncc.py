@@ -41,6 +41,10 @@ def minimal_ncc_depth(ncc_train: Mapping[int, Sequence[float | None]], *, epsilo
     classifier, one number per network; None for one that diverged. The minimal NCC depth of a family is the least depth of which
     *some* network separates the samples, trained or not: what training reaches is an upper estimate, and a depth at which no
     network was seen to separate is not excluded.
+
+    >>> from equisep.advice.depth import minimal_ncc_depth
+    >>> minimal_ncc_depth({2: [0.93, 0.95], 4: [0.99, 1.0], 8: [1.0, 1.0]}, epsilon=0.01).depth
+    4
     """
     from equisep.separation import least_separable  # which loads torch, and what was found is read without it
 

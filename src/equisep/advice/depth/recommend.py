@@ -60,9 +60,14 @@ def recommend_depth(
     compared on the same test samples, so that depths differ by depth alone; see `choose_depth` for the rule, which many depths
     do not fool. The answer holds for networks of this family trained so, on as many samples; `advice.sentences` say it.
 
-    >>> advice = equisep.recommend_depth((x, y), (x_test, y_test), depths=(2, 4, 8), seeds=5)
-    >>> print(advice)            # one sentence
-    >>> advice.depth             # None where the evidence does not tell
+    >>> import torch, equisep
+    >>> y = torch.arange(90) % 3
+    >>> x = 2 * torch.eye(3, 8)[y] + torch.randn(90, 8, generator=torch.Generator().manual_seed(0))
+    >>> advice = equisep.recommend_depth((x[:60], y[:60]), (x[60:], y[60:]), depths=(1, 2), widths=(8,), seeds=3, epochs=3)
+    >>> [trial.depth for trial in advice.trials]
+    [1, 2]
+    >>> advice.depth is None or advice.depth in (1, 2)  # print(advice) says why
+    True
     """
     progress = callback(progress)
     settings = DepthSettings(

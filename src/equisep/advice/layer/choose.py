@@ -83,15 +83,25 @@ def choose_layer(
 ) -> LayerAdvice:
     """Which layer's features serve these labels best, and how many samples per class do.
 
-    >>> advice = choose_layer(model, train_loader, test_loader)
-    >>> print(advice.sentence)
-
     The labels need not be those that the model was trained for. A layer is chosen on the training data alone, by the
     leave-one-out accuracy of a ridge probe (`equisep.separation.probes`); all other numbers are of the test data, or of every
     fifth training sample of each class, held out, where no test data are given. Data, `sites`, `calls`, `reduction`
     and `reading` are those of `equisep.measure`; a sample needs one row per site.
     shots, draws   samples per class of nearest centers, and how often they are drawn
     memory         bytes of features to keep (1 GiB); beyond it the data are read in rounds, some layers each
+
+    >>> import torch, equisep
+    >>> y = torch.arange(90) % 3
+    >>> x = 2 * torch.eye(3, 8)[y] + torch.randn(90, 8, generator=torch.Generator().manual_seed(0))
+    >>> _ = torch.manual_seed(0)
+    >>> model = equisep.Fnn(depth=4, width=16, inputs=8, classes=3)
+    >>> train, test = (x[:60], y[:60]), (x[60:], y[60:])
+    >>> from equisep.advice.layer import choose_layer
+    >>> advice = choose_layer(model, train, test, shots=(1, 5), draws=5)
+    >>> [layer.site for layer in advice.layers]
+    ['input', 'blocks.0', 'blocks.1', 'blocks.2']
+    >>> advice.sentence.endswith(".")
+    True
     """
     progress = callback(progress)
     return read_model(

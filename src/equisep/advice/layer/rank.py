@@ -41,11 +41,20 @@ def rank_models(
 ) -> RankAdvice:
     """Several models on one data set, the best first; each at the layer that its training data chose.
 
-    >>> ranking = rank_models([Candidate("small", small, train, test), Candidate("large", large, train, test)])
-    >>> print(ranking.sentence)
-
     Every two are compared on the same test samples: the difference of their accuracies with an interval, and whether it can be
     told from chance, over all pairs together. `options` are further ones of `choose_layer`.
+
+    >>> import torch, equisep
+    >>> y = torch.arange(90) % 3
+    >>> x = 2 * torch.eye(3, 8)[y] + torch.randn(90, 8, generator=torch.Generator().manual_seed(0))
+    >>> _ = torch.manual_seed(0)
+    >>> model = equisep.Fnn(depth=4, width=16, inputs=8, classes=3)
+    >>> train, test = (x[:60], y[:60]), (x[60:], y[60:])
+    >>> from equisep.advice.layer import Candidate, rank_models
+    >>> other = equisep.Fnn(depth=2, width=16, inputs=8, classes=3)
+    >>> ranking = rank_models([Candidate("deep", model, train, test), Candidate("shallow", other, train, test)], draws=5)
+    >>> ranking.sentence.endswith(".")
+    True
     """
     progress = callback(progress)
     names = [each.name for each in candidates]

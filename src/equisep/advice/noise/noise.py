@@ -60,13 +60,21 @@ def weight_noise(
 ) -> NoiseAnswer:
     """Test accuracy, D and ρ when every weight tensor gets Gaussian noise of relative size σ, and which layer bears it least.
 
-    >>> answer = weight_noise(model, train, test)
-    >>> print(answer.sentence)
-
     Each tensor of two dimensions or more gets noise of the norm σ‖W‖ (biases, scales and BatchNorm's statistics stay), `draws`
     times for each of `sigmas`; D and ρ are read on `train` in `eval`. With `layers`, one tensor at a time then gets noise of the
     size at which noise on all of them cost 10 points (the largest σ where none did). Weights are put back bit by bit, whatever
     happens. Intervals are over draws of the noise, for these samples. He & Su's Proposition 1 is about noise on D's ratios.
+
+    >>> import torch, equisep
+    >>> y = torch.arange(90) % 3
+    >>> x = 2 * torch.eye(3, 8)[y] + torch.randn(90, 8, generator=torch.Generator().manual_seed(0))
+    >>> _ = torch.manual_seed(0)
+    >>> model = equisep.Fnn(depth=4, width=16, inputs=8, classes=3)
+    >>> train, test = (x[:60], y[:60]), (x[60:], y[60:])
+    >>> from equisep.advice.noise import weight_noise
+    >>> answer = weight_noise(model, train, test, sigmas=(0.1, 1.0), draws=2, layers=False)
+    >>> [level.sigma for level in answer.levels]
+    [0.1, 1.0]
     """
     progress = callback(progress)
     if not isinstance(model, nn.Module):

@@ -45,6 +45,13 @@ def rare_classes(
     test           test data, for accuracy per class
     loss_weights   the factor on the loss of each class that is used now; the weights told replace it
     energies       E_W·E_H to go through, without a model; by default 1, 2, 5, 10, 20
+
+    >>> from equisep.advice.rare import rare_classes
+    >>> found = rare_classes([500, 500, 5], energies=(2,))
+    >>> [str(fate) for fate in found.fates]
+    ['told apart throughout', 'told apart throughout', 'told apart throughout']
+    >>> [round(weight, 2) for weight in found.margin_weights]
+    [1.0, 1.0, 1.0]
     """
     progress = callback(progress)
     if model is None:

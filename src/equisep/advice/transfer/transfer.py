@@ -64,9 +64,6 @@ def transfer_model(
 ) -> TransferAnswer:
     """How many layers of a trained model to keep fixed on new data: test accuracy, and the loads of bottom and top.
 
-    >>> answer = transfer_model(model, train, test)
-    >>> print(answer)
-
     For each number of kept layers a copy of the model gets a new classifier for the classes of `train`, the layers behind the
     kept ones are trained with Adam (`start`: on from their weights, `pretrained`, or from `new` ones), and D is read layer by
     layer on the new training data in `eval`. The *load* of a layer is ln D_{l−1} − ln D_l. He & Su 2023 suggest, without an
@@ -75,6 +72,17 @@ def transfer_model(
     or a fifth of the errors) of every other, over seeds and test samples together. The model is left as it is.
 
     keep     numbers of layers, 0 to L (all but the classifier); by default up to six, evenly spaced.
+
+    >>> import torch, equisep
+    >>> y = torch.arange(90) % 3
+    >>> x = 2 * torch.eye(3, 8)[y] + torch.randn(90, 8, generator=torch.Generator().manual_seed(0))
+    >>> _ = torch.manual_seed(0)
+    >>> model = equisep.Fnn(depth=4, width=16, inputs=8, classes=3)
+    >>> train, test = (x[:60], y[:60]), (x[60:], y[60:])
+    >>> from equisep.advice.transfer import transfer_model
+    >>> answer = transfer_model(model, train, test, keep=[0, 2], seeds=3, epochs=1)
+    >>> [trial.kept for trial in answer.trials]
+    [0, 2]
     """
     if not isinstance(model, nn.Module):
         raise InputError(f"`transfer` needs a torch.nn.Module; found {type(model).__name__}.")

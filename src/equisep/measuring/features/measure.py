@@ -49,10 +49,6 @@ def measure_features(
 ) -> Profile:
     """Measure how stored features separate their classes, layer by layer: the profile of `measure`, without the network.
 
-    >>> profile = equisep.measure_features("features/")                        # what `equisep features` wrote
-    >>> profile = equisep.measure_features("s3://bucket/layers.safetensors")   # anything that fsspec opens
-    >>> profile = equisep.measure_features({"layer1": x1, "layer2": x2}, y)    # arrays of n × d at hand
-
     features     a file or folder, local or a URL: .npy, .safetensors, .arrow or .feather, .parquet. Every array, tensor or column
                  of lists is a layer, in the order of names (`layer2` before `layer10`) or of columns; a folder of .npy files is
                  one layer in parts. Folders `train` and `test` are the two data sets. Or a mapping of arrays.
@@ -64,6 +60,13 @@ def measure_features(
 
     All further options are those of `measure` (metrics, classes, weighting, intervals, memory, whole, seed, …). Features are
     read twice, in blocks, where they do not fit `memory`: what is held beside is O(K·d) per layer.
+
+    >>> import torch, equisep
+    >>> y = torch.arange(90) % 3
+    >>> x = 2 * torch.eye(3, 8)[y] + torch.randn(90, 8, generator=torch.Generator().manual_seed(0))
+    >>> profile = equisep.measure_features({"first": x, "second": x.tanh()}, y)  # or a folder, a file, a URL
+    >>> [site.name for site in profile.sites]
+    ['first', 'second']
     """
     progress = callback(progress)
     stored = _one_split(_opened(features, labels, what="training"), split)

@@ -66,6 +66,16 @@ def write_features(
     the samples were read, beside labels.npy; `features.json` says of which model, how it was read, what its classes are
     called, and whether these are all samples there are (`whole`). The arguments are those of `measure`; `data` is a record of
     the samples.
+
+    >>> import torch, equisep
+    >>> y = torch.arange(90) % 3
+    >>> x = 2 * torch.eye(3, 8)[y] + torch.randn(90, 8, generator=torch.Generator().manual_seed(0))
+    >>> _ = torch.manual_seed(0)
+    >>> model = equisep.Fnn(depth=4, width=16, inputs=8, classes=3)
+    >>> from equisep.measuring import write_features
+    >>> written = write_features(model, (x, y), out="features")
+    >>> len(equisep.measure_features("features").sites)
+    4
     """
     progress = callback(progress)
     refuse_scripted(model, asked="write_features")

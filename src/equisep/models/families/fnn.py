@@ -20,6 +20,13 @@ class Fnn(nn.Module):
     `activation=False` ReLU (the linear control). The sites are the outputs of the hidden layers; the input is site 0.
 
     Weights are torch's default ones: build after `torch.manual_seed(seed)`, or through `equisep.models.build`.
+
+    >>> import torch, equisep
+    >>> model = equisep.Fnn(depth=3, width=20, inputs=8, classes=4)
+    >>> tuple(model(torch.zeros(5, 8)).shape)
+    (5, 4)
+    >>> [name for name, _ in model.blocks.named_children()]
+    ['0', '1']
     """
 
     def __init__(

@@ -56,6 +56,12 @@ def solve_nonconvex(
     For q ≤ 1, where the ball has corners, the numbers of H are u|u|^{2/q − 1} with u in a 2-norm ball: then 0 is stationary for
     each of them, and only the best of several starts means something. For q < 1 the mean of a class may be dearer than its
     samples, and this is the problem of one sample per class.
+
+    >>> from equisep import peeled
+    >>> four = peeled.Problem.of_sizes([1] * 4, feature_energy=5, weight_energy=1)
+    >>> solution = peeled.solve_nonconvex(four, q=3, dimension=6)
+    >>> f"{solution.value:.6f}", f"{solution.geometry.feature_cosines[0][0]:.4f}"
+    ('0.129966', '-0.3333')
     """
     width = problem.classes if dimension is None else dimension
     p = checked_count(width, "`dimension`", "Pass p, the width of H, 10 say.")

@@ -123,6 +123,11 @@ class Member:
     `class_weights` multiply the loss of each class; the sum is divided by the plain batch size, or by the sum of the
     weights in the batch with `weighted_mean` (torch's `cross_entropy(weight=…)`). `logit_adjustment` is added to the
     scores in the loss alone, one number per class (Menon et al. 2021: log of the class shares); answers go without it.
+
+    >>> from equisep.training import Member, Recipe, Shape
+    >>> member = Member(Recipe(epochs=20, seed=1), Shape.deep(4), data_seed=1)
+    >>> member.shape.widths
+    (100, 100, 100)
     """
 
     recipe: Recipe = field(default_factory=Recipe)

@@ -70,6 +70,18 @@ def train_ensemble(
     memory, chunk     bytes, and the most members, that train at once; by default what is free.
     workers      on a CPU, how many threads train a part of the members each; by default torch's number of threads.
     store        a folder where finished chunks are kept; the same call takes them from there and trains the rest.
+
+    >>> import torch, equisep
+    >>> y = torch.arange(90) % 3
+    >>> x = 2 * torch.eye(3, 8)[y] + torch.randn(90, 8, generator=torch.Generator().manual_seed(0))
+    >>> from equisep.training import Member, Recipe, Shape
+    >>> members = [
+    ...     Member(Recipe(optimizer="adam", rate=1e-2, epochs=4, seed=seed), Shape(widths=(16, 16), inputs=8, classes=3))
+    ...     for seed in range(3)
+    ... ]
+    >>> ensemble = equisep.train_ensemble(members, x, y)
+    >>> len(ensemble.curve(0)), type(ensemble.network(2)).__name__
+    (3, 'Fnn')
     """
     progress = callback(progress)
     task = _checked_task(
