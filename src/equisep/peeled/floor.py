@@ -77,9 +77,9 @@ def floor_of(problem: Problem, *, half: bool = False, progress: Watched = None) 
     A class of weight 0 has no samples to weigh and stays as it is told. A solver that stops early is a `NumericalError`.
 
     >>> from equisep import peeled
-    >>> tail = peeled.floor_of(peeled.Problem.of_sizes([500, 500, 5], feature_energy=2, weight_energy=1))
+    >>> tail = peeled.floor_of(peeled.Problem.of_sizes([500, 500, 5, 5], feature_energy=1, weight_energy=1))
     >>> tail.lost, [round(factor, 2) for factor in tail.factors(tail.margin)]
-    ((), [1.0, 1.0, 1.0])
+    ((2, 3), [1.0, 1.0, 29.59, 29.59])
     """
     progress = callback(progress)
     solution = solve_reduced([problem])[0]

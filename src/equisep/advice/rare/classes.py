@@ -47,11 +47,11 @@ def rare_classes(
     energies       E_W·E_H to go through, without a model; by default 1, 2, 5, 10, 20
 
     >>> from equisep.advice.rare import rare_classes
-    >>> found = rare_classes([500, 500, 5], energies=(2,))
+    >>> found = rare_classes([500, 500, 5, 5], energies=(1, 10))
     >>> [str(fate) for fate in found.fates]
-    ['told apart throughout', 'told apart throughout', 'told apart throughout']
+    ['told apart throughout', 'told apart throughout', 'lost in part', 'lost in part']
     >>> [round(weight, 2) for weight in found.margin_weights]
-    [1.0, 1.0, 1.0]
+    [1.0, 1.0, 29.59, 29.59]
     """
     progress = callback(progress)
     if model is None:
