@@ -11,7 +11,7 @@ function mapPoints(flat, { labels, names }, order) {
   });
 }
 
-/** The name of each class above the middle of its points, moved up or down where it would cover another. */
+/** The name of each class above its points, or below them, as near as it covers no other name. */
 function mapNames(points, names, { unit, lone }) {
   const placed = [];
   for (const [kind, name] of names.entries()) {
@@ -24,8 +24,8 @@ function mapNames(points, names, { unit, lone }) {
     const covers = (at) => placed.some((other) => Math.abs(other.x - x) < other.half + half && Math.abs(other.y - at) < 14 * unit);
     const y = middle("y");
     const spread = Math.sqrt(own.reduce((sum, point) => sum + (point.y - y) ** 2, 0) / own.length);
-    const above = y + Math.min(1.3 * spread, 40 * unit) + 9 * unit;
-    const moves = [0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5].map((step) => above + 14 * unit * step);
+    const away = Math.min(1.3 * spread, 40 * unit) + 9 * unit;
+    const moves = [0, 1, 2, 3, 4].flatMap((step) => [y + away + 14 * unit * step, y - away - 14 * unit * step]);
     placed.push({ x, y: moves.find((at) => !covers(at)) ?? moves[0], text, half });
   }
   return placed;

@@ -20,7 +20,7 @@ function onTheWay(from, to, share) {
 /** Paint one picture: the frame of the ideal faint, then arms to the class means, the nearest last. */
 function paintSpace(context, { wide, high, reach, points, ideal, names, colors, view, lone }) {
   const middle = { x: wide / 2, y: high / 2 };
-  const unit = Math.min(0.42 * high, 0.36 * wide);
+  const unit = Math.min(0.47 * high, 0.36 * wide);
   const place = (point) => {
     const [x, y, z] = turned(point, view).map((value) => value / reach);
     const near = 1 / (1 - 0.2 * z);
