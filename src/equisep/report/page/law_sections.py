@@ -74,9 +74,11 @@ def work_section(subjects: Sequence[Subject]) -> Section:
         text = "There are no shares of the work: D is known at too few layers, or rises again by more than a third of its falls."
         return Section("work", "Share of the work", absent(text))
     caption = (
-        "Of the whole fall of log D, what each layer takes. Under the law all shares are equal (dashed). Whiskers are intervals "
-        "at 95 % by leaving out folds of the samples; a bar below zero is a layer after which D is larger."
+        "Of the whole fall of log D, what each layer takes. Under the law all shares are equal (dashed). A bar below zero is a "
+        "layer after which D is larger."
     )
+    if any(subject.facts.share_errors for subject in subjects):
+        caption += " Whiskers are intervals at 95 %, by leaving out folds of the samples."
     body = [figure("work", caption, label="Share of the work per layer, in percent")]
     for subject in subjects:
         body.append(_named(subject, subjects))

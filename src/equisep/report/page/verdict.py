@@ -126,11 +126,16 @@ def _findings(findings: Sequence[Finding], sections: Sequence[str]) -> str:
         sure = "" if finding.confidence == "sure" else f' <span class="tag">{plain(finding.confidence)}</span>'
         anchor, words = ANCHORS.get(finding.rule, ("law", "the law"))
         to = f" {link(anchor, f'See {words}')}." if anchor in sections else ""
-        then = "" if finding.next is None else command(one_line(finding.next))
+        then = "" if finding.next is None else _next(one_line(finding.next))
         items.append(
             f'<li data-code="{plain(finding.code)}"><p>{typeset(marked(finding.text))}{sure}{to}</p>{then}</li>'
         )
     return f'<ol class="findings">{"".join(items)}</ol>'
+
+
+def _next(text: str) -> str:
+    """What to do: a command or call to copy, or a sentence."""
+    return command(text) if text.startswith(("equisep ", "equisep.")) else paragraph(f"Next: {text}.", "next")
 
 
 def _limits(interval: Interval | None, digits: int = 3) -> str:
