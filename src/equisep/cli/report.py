@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from equisep.cli.console import print_json, reported, saved, usable_file
+from equisep.cli.console import out, print_json, reported, say, usable_file
 from equisep.cli.options import OUTPUT, Json, Quiet
+from equisep.report.formatting import size
 from equisep.report.page import ENDINGS, write_page
 from equisep.report.page.sources import page_of, page_target
 
@@ -42,4 +43,5 @@ def report(
     if json:
         print_json({"page": str(written), "bytes": len(page.encode())})
         return
-    saved(written, "page", quiet=quiet)
+    out.print(str(written), markup=False, highlight=False, soft_wrap=True)
+    say(f"{size(len(page.encode()))}: open it in any browser, or send it.", quiet=quiet)

@@ -94,7 +94,8 @@ def test_the_command_writes_pages_of_profiles_histories_and_folders(tmp_path: Pa
     assert not page.numbers["several"] and "profile.json" in page.words
     two = equisep("report", "demo/profile.json", "b.json", "--out", "c.html", folder=tmp_path)
     assert two.returncode == 0 and Page((tmp_path / "c.html").read_text(encoding="utf-8")).numbers["several"]
-    assert equisep("report", "run", folder=tmp_path).returncode == 0
+    run = equisep("report", "run", folder=tmp_path)
+    assert run.returncode == 0 and run.stdout == "run/report.html\n" and "open it in any browser" in run.stderr
     assert Page((tmp_path / "run" / "report.html").read_text(encoding="utf-8")).numbers["history"]["numbers"] == [1]
 
 

@@ -98,7 +98,7 @@ def again(subject: Subject) -> str:
         return one_line(recorded)
     given = {name: profile.settings[name] for name in _OPTIONS if profile.settings.get(name) is not None}
     if profile.reading is not None:
-        given["reading"] = profile.reading
+        given["reading"] = ",".join(profile.readings)
     asked = [name for name in ("reading", "weighting", "epsilon", "seed") if name in given]
     flags = [f"--{name} {shlex.quote(one_line(str(given[name])))}" for name in asked]
     known = subject.facts.command("measure", " ".join(flags))
