@@ -8,6 +8,7 @@ import torch
 
 from closeness import close, relative_error
 from equisep import class_fuzziness, fuzziness
+from equisep.errors import InputError
 from reference import plain, precise
 from reference.scenes import Scene, around, blobs, with_singular_values
 
@@ -174,3 +175,18 @@ def test_few_samples_of_collapsed_classes_keep_their_digits(seed: int) -> None:
     scene = blobs(seed, [2, 3, 2], 2, spread=1e-6)
     close(fuzziness(*scene), precise.fuzziness(*scene), rtol=1e-12)
     close(class_fuzziness(*scene), precise.class_fuzziness(*scene), rtol=1e-12)
+
+
+@ordinary
+def test_float32_products_keep_six_digits_or_are_not_used(scene: Scene) -> None:
+    for kind in (np.float32, np.float64):
+        x = scene.x.astype(kind)
+        assert relative_error(fuzziness(x, scene.y, precision="float32"), fuzziness(x, scene.y)) <= 1e-6
+
+
+def test_float64_is_taken_where_float32_would_drown_the_spread() -> None:
+    scene = blobs(19, [300] * 5, 40, spread=1e-3, offset=100.0)
+    x = scene.x.astype(np.float32)
+    assert fuzziness(x, scene.y, precision="float32") == fuzziness(x, scene.y)
+    with pytest.raises(InputError, match="`precision` is float64 or float32; found `half`"):
+        fuzziness(x, scene.y, precision="half")

@@ -213,7 +213,11 @@ def measure(
         )
         with _rescued(out_file, quiet=quiet), progress_bars(quiet=quiet) as progress:
             profile = stored_profile(features, labels, split, given, progress=progress)
-        profile = replace(profile, notes=Notes((*profile.notes, *_split_notes(split))).ranked())
+        profile = replace(
+            profile,
+            notes=Notes((*profile.notes, *_split_notes(split))).ranked(),
+            provenance={**profile.provenance, **command_record()},
+        )
         _show(profile, out_file=out_file, plot=plot, json=json, quiet=quiet)
         return
     if model is None or data is None:

@@ -6,8 +6,8 @@ from typing import Any
 
 from torch import Tensor
 
-from equisep.errors import NumericalError
-from equisep.separation.arrays import labeled_rows
+from equisep.errors import InputError, NumericalError
+from equisep.separation.arrays import PRECISIONS, labeled_rows
 from equisep.separation.convention import Center, Convention, Normalization, Weighting
 from equisep.separation.site import Spread
 from equisep.separation.subspace import ClassSubspace
@@ -37,20 +37,24 @@ def fuzziness(
     center: Center | None = None,
     normalization: Normalization = "none",
     tol: float | None = None,
+    precision: str = "float64",
 ) -> float:
     """D = Tr(SSw SSb⁺) of features x (n × …, flattened) with integer labels y; tensors or arrays.
 
     Invariant to translation, rotation, a common scale, the order of samples and the names of classes. D is that of the
     numbers as given, except that directions in which class means differ by no more than the rounding of these numbers leaves
     of a mean are cut (`rounding_cut`): they would be noise over noise. Numbers far from zero in float32 have such directions
-    sooner; `tol=0` cuts none. The options are those of `equisep.separation.Convention`.
+    sooner; `tol=0` cuts none. The options are those of `equisep.separation.Convention`. `precision="float32"` computes products
+    in float32, about twice as fast, where they are seen to keep six digits of D, and in float64 where they are not.
 
     >>> import equisep
     >>> round(equisep.fuzziness([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1]), 9)
     0.04
     """
     convention = Convention(weighting=weighting, center=center, normalization=normalization, tol=tol)
-    spread = labeled_rows(x, y, asked="`fuzziness`").spread(convention)
+    if precision not in PRECISIONS:
+        raise InputError(f"`precision` is float64 or float32; found `{precision}`.")
+    spread = labeled_rows(x, y, asked="`fuzziness`").spread(convention, precision=precision)
     value = fuzziness_of(spread, convention)
     if value is None:
         raise _coincide("fuzziness", spread.subspace)

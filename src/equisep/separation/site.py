@@ -131,10 +131,11 @@ class SecondPass:
         for span, block in blocks_of(features, across=0 if directions is None else len(directions)):
             part = rows.part(span).to(self.centers.about.device)
             norms, along, other = projected(block, part.labels, self.centers, self.subspace.directions, directions)
-            self._add(along, norms, part.labels)
+            self.add(along, norms, part.labels)
             yield Seen(block, part, along, other)
 
-    def _add(self, along: Float64[Tensor, "n r"], norms: Float64[Tensor, " n"], labels: Int[Tensor, " n"]) -> None:
+    def add(self, along: Float64[Tensor, "n r"], norms: Float64[Tensor, " n"], labels: Int[Tensor, " n"]) -> None:
+        """Add rows by their residuals on the subspace and the squared norms of these."""
         k = self.centers.classes
         if k > TOUCHED_CLASSES:
             if self.projections is None:

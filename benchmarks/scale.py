@@ -1,0 +1,347 @@
+"""What do n samples, d features and K classes cost: time, memory and digits, beside the ways that others go?
+
+Every way runs in a process of its own, in turns, so that a noisy minute hits all of them: the fastest run counts. `seconds` are
+those of the clock, `core_seconds` those of all cores together, `mebibytes` the greatest memory beside the data. `error` is the
+relative difference from float64.
+
+D            `pinv64`: SSw and SSb as d × d matrices and the pseudo-inverse in float64, as published scripts do; `pinv32`: the
+             same in float32, as packages of collapse metrics do; `equisep`, and `equisep32` with `precision="float32"`
+CDNV         `loops`: two loops in Python over all pairs of classes; `equisep_cdnv`
+CH           Calinski–Harabasz by `torchmetrics`, which keeps all samples until the end; `harabasz64`, the definition in float64;
+             `equisep_stream`, which keeps none
+stored       features in an .npy file: D, CDNV and nearest centers from there, and the speed of the reader beside that of the disk
+
+`python benchmarks/scale.py --save` takes three minutes on two idle cores, `--full --save` half an hour and 11 GB of disk.
+`--page` writes the costs that docs/scale.md works out from the saved record.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import equisep
+from _record import RESULTS, finish
+from fuzziness import by_matrices, data
+
+REPEATS, LARGE = 3, 2 * 10**7  # runs of each way, and numbers from which on one has to do
+DENSE = ("equisep", "equisep32", "pinv32", "pinv64")
+PAIRS = ("equisep_cdnv", "loops")
+KEPT = ("equisep_stream", "torchmetrics", "harabasz64")
+SIZES: tuple[tuple[int, int, int, tuple[str, ...]], ...] = (
+    (1000, 512, 10, (*DENSE, *PAIRS, *KEPT)),
+    (5000, 1024, 10, (*DENSE, *KEPT)),
+    (5000, 256, 100, (*DENSE, *PAIRS, *KEPT)),
+    (10_000, 4096, 10, ("equisep", "equisep32", "pinv32")),
+)
+FULL = (
+    (10_000, 1024, 10, (*DENSE, *KEPT)),
+    (10_000, 256, 200, (*DENSE, *PAIRS, *KEPT)),
+    (10_000, 4096, 10, (*DENSE, *KEPT)),
+    (40_000, 2048, 100, (*DENSE, *PAIRS, *KEPT)),
+    (20_000, 512, 1000, (*DENSE, *PAIRS, *KEPT)),
+    (2000, 65_536, 10, ("equisep",)),
+)
+ROWS = ((12_800, 2048, 1000), (51_200, 2048, 1000), (200_000, 576, 49_152))
+FULL_ROWS = ((128_000, 2048, 1000), (1_280_000, 2048, 1000), (2_000_000, 576, 49_152))
+NEAREST = 2000  # classes up to which nearest centers are asked for: beyond, a GPU should
+CLASSES = 20_000  # … and pairs of means in a quick run
+
+
+def peak() -> int:
+    """The greatest resident memory so far, in KiB (as Linux counts)."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+# --- ways, each a function of features and labels
+
+
+def loops(x: Tensor, y: Tensor) -> float:
+    """CDNV by two loops over classes."""
+    classes = y.unique().tolist()
+    total = 0.0
+    for i in classes:
+        for j in classes:
+            if i != j:
+                a, b = x[y == i].double(), x[y == j].double()
+                spread = a.var(dim=0, correction=0).sum() + b.var(dim=0, correction=0).sum()
+                total += float(spread / (2 * (a.mean(dim=0) - b.mean(dim=0)).square().sum()))
+    return total / (len(classes) * (len(classes) - 1))
+
+
+def by_torchmetrics(x: Tensor, y: Tensor) -> float:
+    """Calinski–Harabasz by a metric that gathers all samples."""
+    from torchmetrics.clustering import CalinskiHarabaszScore
+
+    metric = CalinskiHarabaszScore()
+    for part, labels in zip(x.split(1000), y.split(1000), strict=True):
+        metric.update(part, labels)
+    return float(metric.compute())
+
+
+def harabasz(x: Tensor, y: Tensor) -> float:
+    """Calinski–Harabasz by its definition, all numbers in float64 at once."""
+    wide, counts = x.double(), y.bincount()
+    means = torch.zeros(len(counts), x.shape[1], dtype=torch.float64).index_add_(0, y, wide) / counts.unsqueeze(1)
+    between = float(counts.double() @ (means - wide.mean(dim=0)).square().sum(dim=1))
+    within = float((wide - means[y]).square().sum())
+    return between / within * (len(y) - len(counts)) / (len(counts) - 1)
+
+
+def streamed(x: Tensor, y: Tensor) -> float:
+    """Calinski–Harabasz from the traces of both scatter matrices, which a stream keeps."""
+    profile = equisep.measure_features({"x": x}, y, metrics=("traces",), intervals="none", memory=0, coordinates=0)
+    site, classes = profile.sites[0], int(y.max()) + 1
+    assert site.trace_between is not None and site.trace_within is not None
+    return site.trace_between / site.trace_within * (len(y) - classes) / (classes - 1)
+
+
+WAYS: dict[str, Callable[[Tensor, Tensor], float]] = {
+    "equisep": equisep.fuzziness,
+    "equisep32": lambda x, y: equisep.fuzziness(x, y, precision="float32"),
+    "pinv32": by_matrices,
+    "pinv64": lambda x, y: by_matrices(x.double(), y),
+    "equisep_cdnv": equisep.cdnv,
+    "loops": loops,
+    "equisep_stream": streamed,
+    "torchmetrics": by_torchmetrics,
+    "harabasz64": harabasz,
+}
+TRUTH = {**dict.fromkeys(DENSE, "pinv64"), **dict.fromkeys(PAIRS, "loops"), **dict.fromkeys(KEPT, "harabasz64")}
+
+
+def run(way: str, n: int, d: int, k: int) -> dict[str, float]:
+    """One way in this process, once to warm up on few rows and once to be timed."""
+    x, y = data(n, d, k, decades=1)
+    x = x.to(torch.float32)
+    small = torch.arange(min(n, 20 * k))[: 4 * k]
+    WAYS[way](x[small][:, : min(d, 64)].contiguous(), y[small])
+    before, clock, cores = peak(), time.perf_counter(), time.process_time()
+    value = WAYS[way](x, y)
+    return {
+        "seconds": time.perf_counter() - clock,
+        "core_seconds": time.process_time() - cores,
+        "mebibytes": (peak() - before) / 1024,
+        "value": value,
+    }
+
+
+# --- features in a file
+
+
+def written(n: int, d: int, k: int, folder: Path) -> None:
+    """Float32 features of k classes, drawn and written in pieces."""
+    generator = np.random.default_rng(0)
+    means = generator.standard_normal((k, d), dtype=np.float32)
+    labels = (np.arange(n) * 7919) % k
+    np.save(folder / "labels.npy", labels)
+    rows = np.lib.format.open_memmap(folder / "x.npy", mode="w+", dtype=np.float32, shape=(n, d))
+    for start in range(0, n, 10_000):
+        part = labels[start : start + 10_000]
+        rows[start : start + len(part)] = means[part] + generator.standard_normal((len(part), d), dtype=np.float32)
+    rows.flush()
+
+
+def raw_seconds(path: Path) -> float:
+    """The file read from end to end into one piece of memory."""
+    piece, clock = bytearray(2**24), time.perf_counter()
+    with path.open("rb", buffering=0) as file:
+        while file.readinto(piece):
+            pass
+    return time.perf_counter() - clock
+
+
+def run_stored(folder: Path, k: int) -> dict[str, Any]:
+    """D, CDNV and nearest centers of a folder, and both ways to read it, the fastest of some."""
+    from equisep.data.stores import StoredBatches, open_features
+
+    batches = StoredBatches(open_features(folder).train)
+    raw, ours = [], []
+    for _ in range(REPEATS):
+        raw.append(raw_seconds(folder / "x.npy"))
+        clock = time.perf_counter()
+        for _rows in batches:
+            pass
+        ours.append(time.perf_counter() - clock)
+    metrics = ("fuzziness", *(("cdnv",) if k <= CLASSES else ()), *(("ncc",) if k <= NEAREST else ()))
+    marks: dict[str, list[float]] = {}
+
+    def progress(what: str, done: int, total: int | None) -> None:
+        marks.setdefault(what, [time.process_time()]).append(time.process_time())
+
+    clock, cores = time.perf_counter(), time.process_time()
+    profile = equisep.measure_features(
+        folder, metrics=metrics, intervals="none", memory=0, coordinates=0, progress=progress
+    )
+    return {
+        "metrics": list(metrics),
+        "seconds": time.perf_counter() - clock,
+        "core_seconds": time.process_time() - cores,
+        "passes": {what: times[-1] - times[0] for what, times in marks.items()},
+        "gibibytes": peak() / 2**20,
+        "raw_seconds": min(raw),
+        "reading_seconds": min(ours),
+        "fuzziness": profile.sites[0].fuzziness,
+    }
+
+
+def rates() -> dict[str, float]:
+    """What a core does in a second: numbers summed, products of the second pass, float32 products of nearest centers, pairs."""
+    from equisep.separation import Assignments, SiteTask, TrainSite
+    from equisep.separation.centers import cdnv_of
+
+    n, d, k = 20_480, 1024, 1000
+    generator = torch.Generator().manual_seed(0)
+    y = torch.arange(n) % k
+    x = torch.randn(n, d, generator=generator) + torch.randn(k, d, generator=generator)[y]
+    spent: dict[str, float] = {}
+
+    def timed(name: str, work: Callable[[], Any]) -> Any:
+        begin = time.process_time()
+        result = work()
+        spent[name] = min(spent.get(name, float("inf")), time.process_time() - begin)
+        return result
+
+    for _ in range(REPEATS):
+        for nearest in (False, True):
+            site = TrainSite(SiteTask(k, centers=nearest))
+            timed("first", lambda site=site: site.first([x], Assignments(y)))  # type: ignore[misc]
+            timed("turn", site.turn)
+            timed("second" if not nearest else "nearest", lambda site=site: site.second([x], Assignments(y)))  # type: ignore[misc]
+        spread = site.statistics().spread
+        timed("pairs", lambda spread=spread: cdnv_of(spread))  # type: ignore[misc]
+    r = k - 1
+    return {
+        "numbers_summed": n * d / spent["first"],
+        "products": 2.0 * n * d * r / spent["second"],
+        "nearest_products": 2.0 * n * k * r / max(spent["nearest"] - spent["second"], 1e-9),
+        "decomposition_products": 2.0 * d * k * k / spent["turn"],
+        "pair_products": float(k) * k * r / spent["pairs"],
+    }
+
+
+# --- what all of it comes to
+
+
+def cells(full: bool) -> list[dict[str, Any]]:
+    """All ways at all sizes, in turns; the fastest run of each."""
+    rows = []
+    for n, d, k, ways in (*SIZES, *FULL) if full else SIZES:
+        best: dict[str, dict[str, float]] = {}
+        for _ in range(REPEATS if n * d < LARGE else 1):
+            for way in ways:
+                one = _process(way, str(n), str(d), str(k))
+                best[way] = min(best.get(way, one), one, key=lambda each: each["core_seconds"])
+        for way, one in best.items():
+            exact = best.get(TRUTH[way], best["equisep"])["value"]  # `equisep` where float64 would take too long
+            one["error"] = abs(one["value"] / exact - 1)
+        rows.append({"n": n, "d": d, "classes": k, "ways": best})
+    return rows
+
+
+def stored(full: bool) -> list[dict[str, Any]]:
+    """Features of a file, each size in a process of its own; the file is gone afterwards."""
+    rows = []
+    for n, d, k in (*ROWS, *FULL_ROWS) if full else ROWS:
+        with tempfile.TemporaryDirectory() as name:
+            written(n, d, k, Path(name))
+            rows.append({"n": n, "d": d, "classes": k, **_process("stored", name, str(k))})
+    return rows
+
+
+def _process(*words: str) -> dict[str, Any]:
+    done = subprocess.run([sys.executable, __file__, *words], check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+def page_of(record: dict[str, Any]) -> str:
+    """The worked costs of docs/scale.md, from the rates of a record."""
+    known, bytes_read = record["rates"], record["read_bytes_per_second"]
+    lines = [
+        "| features | n | d | K | layers | read twice | D, core-hours | CDNV | nearest centers | memory per layer |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name, n, d, k, layers in WORKED:
+        r = min(d, k - 1)
+        summed = n * d / known["numbers_summed"]
+        second = 2.0 * n * d * r / known["products"]
+        decomposed = 2.0 * d * k * min(d, k) / known["decomposition_products"]
+        hours = [
+            (summed + second + decomposed) / 3600,
+            float(k) * k * r / known["pair_products"] / 3600,
+            2.0 * n * k * r / known["nearest_products"] / 3600,
+        ]
+        reading = 2 * 4 * n * d * layers / bytes_read
+        held = 8 * record["held_matrices"] * k * d / 2**30
+        cost = " | ".join(_hours(layers * each) for each in hours)
+        lines.append(
+            f"| {name} | {n:,} | {d:,} | {k:,} | {layers} | {_hours(reading / 3600)} | {cost} | {held:.2g} GiB |"
+        )
+    return "\n".join(lines)
+
+
+def _hours(value: float) -> str:
+    return f"{3600 * value:.2g} s" if value < 1 / 60 else f"{60 * value:.2g} min" if value < 1 else f"{value:,.2g} h"
+
+
+WORKED = (
+    ("ImageNet-1k, ResNet-50, last layer", 1_281_167, 2048, 1000, 1),
+    ("ImageNet-1k, ViT-L, every block", 1_281_167, 1024, 1000, 24),
+    ("ImageNet-22k, ResNet-50, last layer", 14_197_122, 2048, 21_841, 1),
+    ("ImageNet-22k, ViT-L, every block", 14_197_122, 1024, 21_841, 24),
+    ("128k vocabulary, 8B model, every block, 10 M tokens", 10_000_000, 4096, 128_256, 32),
+)
+
+
+def write_page(record: dict[str, Any], page: Path) -> None:
+    """Put the worked costs between their marks."""
+    text = page.read_text(encoding="utf-8")
+    begin, end = "<!-- costs -->\n", "\n<!-- end of costs -->"
+    head, rest = text.split(begin)
+    page.write_text(head + begin + page_of(record) + end + rest.split(end)[1], encoding="utf-8")
+
+
+def main() -> None:
+    """Everything, or the page alone."""
+    page = Path(__file__).parents[1] / "docs" / "scale.md"
+    if "--page" in sys.argv:
+        (kept,) = RESULTS.glob("scale-cpu-*.json")
+        write_page(json.loads(kept.read_text(encoding="utf-8")), page)
+        return
+    full = "--full" in sys.argv
+    if full:
+        sys.argv.remove("--full")
+    speed, sizes, files = rates(), cells(full), stored(full)
+    largest = max(files, key=lambda row: row["classes"] * row["d"])
+    finish(
+        "scale",
+        {
+            "rates": speed,
+            "read_bytes_per_second": max(4 * row["n"] * row["d"] / row["reading_seconds"] for row in files),
+            "read_share_of_raw": min(row["raw_seconds"] / row["reading_seconds"] for row in files),
+            # of K × d float64 numbers, as many as the memory of the largest state came to
+            "held_matrices": largest["gibibytes"] * 2**30 / (8 * largest["classes"] * largest["d"]),
+            "sizes": sizes,
+            "stored": files,
+        },
+    )
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["stored"]:
+        print(json.dumps(run_stored(Path(sys.argv[2]), int(sys.argv[3]))))
+    elif sys.argv[1:2] and sys.argv[1] in WAYS:
+        print(json.dumps(run(sys.argv[1], *map(int, sys.argv[2:5]))))
+    else:
+        main()
