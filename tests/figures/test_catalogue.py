@@ -10,6 +10,7 @@ import pytest
 
 from equisep.errors import InputError
 from equisep.figures.catalogue import all_figures, figure_of
+from equisep.figures.changes import CHANGES
 from equisep.figures.evidence import gather
 from equisep.figures.figure import Figure
 from equisep.figures.judge import judge
@@ -65,6 +66,28 @@ def test_a_figure_says_what_it_is_and_can_be_judged(figure: Figure) -> None:
     for printed in figure.printed:
         Query.of(printed.quantity)
         assert printed.place, "a printed number has a place"
+
+
+OF_PAPERS = [figure for figure in all_figures() if not figure.id.startswith("equisep2026/")]
+
+
+@pytest.mark.parametrize("figure", all_figures(), ids=lambda figure: figure.id)
+def test_every_claim_says_what_the_paper_says_and_where(figure: Figure) -> None:
+    """Its sentence or number, exact; else it says that the words, or the claim, are ours."""
+    for claim in figure.claims:
+        assert claim.source, claim.text
+        assert claim.quote or claim.source.startswith(("ours", "in our words, after ")), claim.text
+        if figure in OF_PAPERS and not claim.source.startswith("ours"):
+            assert figure.fit is not None or figure.id.startswith("fang2021/") or figure.choose == "given", claim.text
+
+
+def test_changes_name_figures_and_claims_that_there_are() -> None:
+    figures = {figure.id: figure for figure in all_figures()}
+    for change in CHANGES:
+        assert change.was or change.now
+        assert change.why.endswith(".") and change.date == "2026-11-16"
+        if "*" not in change.figure and change.now:
+            assert change.now in {claim.text for claim in figures[change.figure].claims}, change.now
 
 
 def test_a_figure_by_its_id() -> None:

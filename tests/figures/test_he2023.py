@@ -103,6 +103,7 @@ def test_other_printed_numbers() -> None:
         ("standard", "accuracy"): 1.0, ("frozen", "accuracy"): 1.0,
         ("standard", "accuracy_test"): 0.2385, ("frozen", "accuracy_test"): 0.1967,
     }  # fmt: skip
+    assert all(row.rounding > 0 for row in (*FIG1.printed, *FIG2.printed))
     least = {claim.of[0].split("-")[0]: claim.value for claim in FIG5.claims if claim.rule == "least near"}
     assert least == {"mnist": 6, "fm": 10, "cifar": 12}
 

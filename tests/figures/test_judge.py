@@ -376,6 +376,26 @@ def test_best_at_zero_is_within_one_place_of_a_change_of_sign_in_every_seed() ->
     assert "does not exist in any of 3 seeds" in never.reason
 
 
+def test_two_quantities_are_correlated_by_their_ranks_over_the_series() -> None:
+    names = ("a", "b", "c", "d")
+    claim = Claim("…", "correlated", names, "x;y")
+
+    def of(*rows: tuple[float | None, ...]) -> Verdict:
+        """By series the y of each seed; x is 1, 10, 100, 1000."""
+        own = {
+            name: [outcome(x=10.0**at, y=y) for y in row]
+            for at, (name, row) in enumerate(zip(names, rows, strict=True))
+        }
+        return verdict_of(evidence(figure(claim, names=names), own))
+
+    verdict = of((1, 1, 1), (2, 2, 2), (3, 3, 5), (4, 4, 4))
+    assert verdict.verdict == "held" and verdict.ours == pytest.approx((1 + 1 + 0.8) / 3)
+    assert of((4, 4, 4), (3, 3, 3), (2, 2, 2), (1, 1, 1)).verdict == "contradicted"
+    assert of((1, 4, 2), (2, 3, 1), (3, 2, 4), (4, 1, 3)).verdict == "undecided"
+    assert of((1, 1, 1), (None, None, None), (3, 3, 3), (4, 4, 4)).verdict == "held"  # of the three that have both
+    assert of((1, 1, 1), (None,) * 3, (None,) * 3, (4, 4, 4)).verdict == "not testable"
+
+
 # -- quantities of one series
 
 
@@ -587,17 +607,18 @@ def test_solved_problems_are_one_cell_each() -> None:
     [
         (Claim("C", "law", ("a",), "rho"), "has the rule `law` of `rho`. That rule is of `r` alone."),
         (Claim("C", "near", ("a",), "rho"), "has the rule `near` and no `value`."),
-        (Claim("C", "below", ("a",), "rho"), "names one thing in `of`. Name two or more."),
-        (Claim("C", "rising", ("a",), "rho"), "names one thing in `of`. Name two or more."),
-        (Claim("C", "least rising", ("*",), "rho"), "names one thing in `of`. Name two or more."),
+        (Claim("C", "below", ("a",), "rho"), "names too few things in `of`. Name 2 or more."),
+        (Claim("C", "rising", ("a",), "rho"), "names too few things in `of`. Name 2 or more."),
+        (Claim("C", "least rising", ("*",), "rho"), "names too few things in `of`. Name 2 or more."),
         (Claim("C", "law", ()), "names no series in `of`."),
         (Claim("C", "rising", ("a", "b"), "r;rho"), "compares several series in several quantities."),
         (Claim("C", "near", ("a",), "rho", 0.0), "is to be near 0, of which no number is a share."),
         (Claim("C", "as printed", ("a",), "rho"), "is on `rho` of `a` as printed. Add it to `printed`"),
         (Claim("C", "least near", ("*",), "r;rho", 1.0), "compares several series in several quantities."),
         (Claim("C", "least near", ("*",), "rho"), "has the rule `least near` and no `value`."),
+        (Claim("C", "correlated", ("a", "b"), "rho;r"), "names too few things in `of`. Name 3 or more."),
         (Claim("C", "best at zero", ("*",), "rho"), "Write two quantities, `A;B`."),
-        (Claim("C", "best at zero", ("a",), "rho;r"), "names one thing in `of`. Name two or more."),
+        (Claim("C", "best at zero", ("a",), "rho;r"), "names too few things in `of`. Name 2 or more."),
     ],
 )
 def test_claims_that_cannot_be_judged_are_refused(claim: Claim, words: str) -> None:
@@ -626,7 +647,7 @@ def test_no_verdict_rests_on_a_network_that_does_not_fit() -> None:
     assert verdict.reason == "a: no network fits its training data (accuracy 99 %, of at least 99.9 %)."
     verdict = verdict_of(evidence(made, {"a": fitted(good, good, good, bad)}))
     assert (verdict.verdict, verdict.n, verdict.parts[0].unfit) == ("held", 3, 1)
-    assert verdict.ours == pytest.approx(-0.999) and "(1 more do not fit their training data)" in verdict.reason
+    assert verdict.ours == pytest.approx(-0.999) and "(and 1 that did not fit the training data)" in verdict.reason
     assert verdict_of(evidence(made, {"a": fitted(good, good, bad)})).verdict == "supported"
     assert verdict_of(evidence(figure(replace(LAW, fit=False), fit=0.999), {"a": fitted(bad, bad, bad)})).held is False
     assert verdict_of(evidence(figure(LAW), {"a": fitted(bad, bad, bad)})).held is False  # the figure does not ask

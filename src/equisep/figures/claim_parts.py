@@ -11,7 +11,7 @@ import numpy as np
 from equisep.figures.evidence import Entry, Evidence, SeriesEvidence, has_fit
 from equisep.figures.figure import Claim, Printed
 from equisep.figures.quantities import Query, depends_on_reading, quantity, quantity_words
-from equisep.figures.rules import COMPARISONS, GROUPED, LEVEL, TRENDS, quantities_of
+from equisep.figures.rules import COMPARISONS, GROUPED, LEVEL, PAIRED_QUANTITIES, TRENDS, quantities_of
 from equisep.law.seeds import Scale
 from equisep.results import Interval
 
@@ -93,15 +93,23 @@ def comparisons_of(evidence: Evidence, claim: Claim, reading: str = "") -> Itera
         yield from made.of_groups()
     elif claim.rule == "best at zero":
         yield made.best_at_zero()
+    elif claim.rule == "correlated":
+        yield made.correlated()
     elif claim.rule == "as printed":
         yield from made.as_printed()
     elif claim.rule == "near":
         yield from made.near()
     else:
         for operand in made.operands(claim.of):
-            yield Comparison(
-                operand.name, quantity_words(operand.asked), tuple(operand.values.values()), (operand,),
-            )  # fmt: skip
+            yield _single(operand, claim)
+
+
+def _single(operand: Operand, claim: Claim) -> Comparison:
+    """One quantity by itself; against a value, D and others that are positive and skewed are compared by logarithms."""
+    values = tuple(operand.values.values())
+    skewed = claim.rule in ("at least", "at most") and Query.of(operand.asked).name in _POSITIVE
+    logs = skewed and min(values, default=0.0) > 0
+    return Comparison(operand.name, quantity_words(operand.asked), values, (operand,), "log" if logs else "plain")
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +219,21 @@ class _Maker:
             min(abs(greatest[seed] - change) for change in changes[seed]) for seed in greatest if changes.get(seed)
         )
         first, second = map(quantity_words, asked)
-        called = f"places between the greatest {first} and where {second} changes its sign"
+        called = f"number of places between the greatest {first} and where {second} changes its sign"
         return Comparison(", ".join(self.claim.of), called, values, (*rows[0], *rows[1]))
+
+    def correlated(self) -> Comparison:
+        """By seed: the rank correlation of two quantities over those series that have both, at least three."""
+        asked = quantities_of(self.claim)
+        every = self.operands(self.claim.of)
+        first, second = ([each for each in every if each.asked == text] for text in asked)
+        both = [(one.values, two.values) for one, two in zip(first, second, strict=True)]
+        seeds = dict.fromkeys(seed for one, _ in both for seed in one)
+        pairs = {seed: [(one[seed], two[seed]) for one, two in both if seed in one and seed in two] for seed in seeds}
+        ranks = (_rank_correlation(own) for own in pairs.values() if len(own) >= PAIRED_QUANTITIES["correlated"])
+        values = tuple(value for value in ranks if value is not None)
+        called = f"rank correlation of {' and '.join(map(quantity_words, asked))}"
+        return Comparison(", ".join(self.claim.of), called, values, every)
 
     def as_printed(self) -> Iterator[Comparison]:
         """Each printed number beside those of all draws, each at its own best rate, as the paper's one training was."""
@@ -292,6 +313,15 @@ def _slope(x: Sequence[float], y: Sequence[float]) -> float:
         return 0.0
     away = np.asarray(x) - np.mean(x)
     return float(away @ np.asarray(y) / (away @ away))
+
+
+def _rank_correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
+    """Spearman's: Pearson's of the ranks, equal numbers sharing theirs; None where all numbers of a side are one."""
+    sides = np.array(pairs).T
+    ranks = [np.array([np.mean(np.flatnonzero(np.sort(side) == value)) for value in side]) for side in sides]
+    if any(np.ptp(own) == 0 for own in ranks):
+        return None
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
 
 
 def _over_least(x: Sequence[float], y: Sequence[float], at: float) -> float | None:

@@ -22,6 +22,7 @@ Rule = Literal[
     "least rising",  # one glob a group: the x of the least value of the mean curve rises from group to group
     "least near",  # the value at x = `value` is within a factor of 1.25 of the least one
     "best at zero",  # of series: the first quantity is greatest where the second changes its sign (±1 place)
+    "correlated",  # of series: two quantities rise together, by their rank correlation over the series, seed by seed
     "at least", "at most",  # against `value`
     "near",  # within a factor of 1.25 of `value`, by two one-sided tests
     "as printed",  # what the figure prints of the series is what one more training at its best rate may give

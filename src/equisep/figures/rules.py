@@ -21,6 +21,7 @@ LAWS = ("law", "fuzzy law", "no law")
 COMPARISONS = ("below", "above", "differ", "alike", "no less")
 TRENDS = ("rising", "falling")
 GROUPED = ("less spread", "least rising", "least near")  # one glob a group
+PAIRED_QUANTITIES = {"best at zero": 2, "correlated": 3}  # two quantities of so many series or more
 EQUIVALENCE = ("alike", "near", "least near")
 AGAINST_VALUE = ("at least", "at most", "near", "least near")
 _CLOSED = (*AGAINST_VALUE, *LAWS, "alike", "no less", "best at zero")  # bounds that may be met; zero has to be excluded
@@ -71,15 +72,16 @@ def _check_printed(figure: Figure, claim: Claim, where: str) -> None:
 def _check_operands(claim: Claim, where: str, *, series: int, asked: int) -> None:
     """Refuse a comparison of too few things, or a trend of several series in several quantities."""
     compares = claim.rule in (*COMPARISONS, *TRENDS)
-    if claim.rule == "best at zero" and asked != 2:
-        raise InputError(f"{where} has the rule `best at zero` of `{claim.quantity}`. Write two quantities, `A;B`.")
+    if claim.rule in PAIRED_QUANTITIES and asked != 2:
+        raise InputError(f"{where} has the rule `{claim.rule}` of `{claim.quantity}`. Write two quantities, `A;B`.")
     if asked > 1 and series > 1 and claim.rule in (*GROUPED, *TRENDS):
         raise InputError(f"{where} compares several series in several quantities. Name one series, or one quantity.")
     operands = len(claim.of) if claim.rule in GROUPED else series * asked
     least = _LEAST_GROUPS.get(claim.rule, 2 if compares else 1)
-    if operands < least or (claim.rule == "best at zero" and series < 2):
+    if operands < least or (claim.rule in PAIRED_QUANTITIES and series < PAIRED_QUANTITIES[claim.rule]):
         raise InputError(
-            f"{where} has the rule `{claim.rule}`, which compares, and names one thing in `of`. Name two or more."
+            f"{where} has the rule `{claim.rule}`, which compares, and names too few things in `of`. Name "
+            f"{PAIRED_QUANTITIES.get(claim.rule, 2)} or more."
         )
 
 

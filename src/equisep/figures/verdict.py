@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from equisep.figures.cell import Solve, Training
 from equisep.figures.claim_parts import Comparison, comparisons_of, in_reading
 from equisep.figures.evidence import Evidence, SeriesEvidence
 from equisep.figures.figure import Claim, Figure, Printed
@@ -58,7 +59,7 @@ class Part:
                 seed at its own best rate); means over seeds.
     lost        seeds that were run but have no such number, and of these `diverged` whose training diverged.
     unfit       seeds left out because their network does not fit; `accuracy`: the mean training accuracy over all seeds.
-    printed     the paper's number of this very series.
+    printed     the paper's number of this very series. `other_data`: whether networks trained on all of another data set.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Part:
     accuracy: float | None = None
     printed: float | None = None
     rates: Mapping[str, float] = field(default_factory=dict)
+    other_data: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,8 @@ def judge_claim(evidence: Evidence, claim: Claim, reading: str = "") -> Verdict:
 
     held, contradicted    3 seeds or more, and the whole interval over seeds lies within the rule's bounds, or beyond them.
     undecided             the interval reaches the bounds; of a law also: r lies between what the paper calls a law and none.
-    supported, against    the same of a mean of fewer than 3 seeds, or where some seeds have no number: those left are a choice.
+    supported, against    the same of a mean of fewer than 3 seeds; or where some seeds have no number, since those left are a
+                          choice; or where networks train on all of a data set that stands in for the paper's.
     not testable          there is no number, or no network fits its training data where the figure asks for that.
     not run               cells are missing, or were not read so; at smoke scale everything.
 
@@ -120,8 +123,10 @@ def judge_claim(evidence: Evidence, claim: Claim, reading: str = "") -> Verdict:
     less spread                   … of the mean range within the second half of the groups minus the first excludes zero.
     least rising                  … of the step of the place where the mean curve is least, seeds resampled, excludes zero.
     least near                    the value at that place over the least one, 90 % interval of its mean logarithm, below 1.25.
+    correlated                    … of the rank correlation of two quantities over the series excludes zero.
     best at zero                  in every seed, where the first quantity is greatest, or beside, the second changes its sign.
-    at least, at most             the 95 % interval of the number lies beyond the value.
+    at least, at most             the 95 % interval of the number (of D, CDNV, ρ and half-life: of its logarithm) lies beyond the
+                                  value.
     as printed                    the printed number, to its rounding, lies in the 95 % prediction interval of one more draw at
                                   its own best rate; where that reaches beyond a factor of 1.25 (of r: to where there is no
                                   law), it decides nothing.
@@ -163,8 +168,10 @@ def _not_run(evidence: Evidence, claim: Claim, reading: str) -> str:
             return f"`{name}` has not been run; {run} does it."
         for text in quantities_of(claim):
             wanted = in_reading(text, reading) if reading else text
-            if not any(was_read(outcome, wanted) or outcome.diverged is not None for outcome in outcomes):
-                return f"`{text}` was not read of `{name}`{f' in the reading `{reading}`' if wanted != text else ''}."
+            lacking = sum(not was_read(outcome, wanted) and outcome.diverged is None for outcome in outcomes)
+            if lacking:
+                whole = "" if lacking == len(outcomes) else f" in {lacking} of {len(outcomes)} seeds at the chosen rate"
+                return f"`{text}` was not read of `{name}`{f' in the reading `{reading}`' if wanted != text else ''}{whole}."
         if evidence.scale == "paper" and (missing := len(found.missing)):
             return f"{missing} {'cell' if missing == 1 else 'cells'} of `{name}` not run yet; {run} goes on."
     if evidence.scale != "paper":
@@ -184,6 +191,7 @@ def _part(figure: Figure, claim: Claim, comparison: Comparison) -> Part:
     if mean is None and comparison.values:
         mean = seed_mean(comparison.values, comparison.scale)
     part = Part(
+        other_data=any(_other_data(found) for found in series),
         name=comparison.name,
         mean=mean,
         n=comparison.n,
@@ -207,7 +215,7 @@ def _interval(claim: Claim, comparison: Comparison) -> Interval | None:
     if comparison.interval is not None or len(comparison.values) < 2:
         return comparison.interval
     level = EQUIVALENCE_LEVEL if claim.rule in EQUIVALENCE else LEVEL
-    within = (-math.inf, math.inf)
+    within = (-1.0, 1.0) if claim.rule == "correlated" else (-math.inf, math.inf)
     if len(comparison.of) == 1 and claim.rule != "near":
         within = span_of(comparison.of[0].asked)
     more = claim.rule == "as printed"
@@ -250,7 +258,16 @@ def _word(claim: Claim, part: Part, comparison: Comparison) -> Word:
     where = _side(claim, part, comparison.printed, low, high)
     if claim.exact and where == "reaches":
         where = "out"
-    return _WORD[where, few or part.lost > 0]
+    return _WORD[where, few or part.lost > 0 or part.other_data]
+
+
+def _other_data(found: SeriesEvidence) -> bool:
+    """Whether networks train on the whole of a data set that stands in for the paper's: that is another training set."""
+    cells = [entry.cell for entry in found.chosen.values()]
+    return any(
+        isinstance(cell, Training) and cell.stands_for and cell.per_class is None and cell.sizes is None
+        for cell in cells
+    )
 
 
 def _side(claim: Claim, part: Part, printed: Printed | None, low: float, high: float) -> Side:
@@ -292,9 +309,17 @@ def _reason(figure: Figure, claim: Claim, called: str, worst: Part, parts: Seque
         fit, least = (f"{100 * (share or 0.0):.4g} %" for share in (worst.accuracy, figure.fit))
         found = f"{worst.name}: no network fits its training data (accuracy {fit}, of at least {least})"
         return f"{found}{_others(worst, parts)}."
-    wanting = f"{FEW} seeds or more" if worst.n < FEW else "a number in every seed"
-    few = f", and {wanting} to decide" if worst.verdict in ("supported", "against") else ""
+    few = f", and {_wanting(figure, worst)} to decide" if worst.verdict in ("supported", "against") else ""
     return f"{found}; {rule_words(claim)}{few}{_others(worst, parts)}."
+
+
+def _wanting(figure: Figure, part: Part) -> str:
+    """What a claim that is supported, or against, lacks."""
+    if isinstance(figure.base, Solve):
+        return "a proof"
+    if part.n < FEW:
+        return f"{FEW} seeds or more"
+    return "the paper's data" if part.other_data else "a number in every seed"
 
 
 def _others(worst: Part, parts: Sequence[Part]) -> str:
@@ -317,10 +342,11 @@ def _found_words(claim: Claim, called: str, part: Part) -> str:
         run = part.n + part.lost
         return f"{head}{called} does not exist in {'the one seed' if run == 1 else f'any of {run} seeds'}{diverged}{beside}"
     lost = f" ({part.lost} more without it{diverged})" if part.lost else ""
-    lost += f" ({part.unfit} more do not fit their training data)" if part.unfit else ""
+    lost += f" (and {part.unfit} that did not fit the training data)" if part.unfit else ""
     digits = f"{part.mean:.4f}" if claim.rule in LAWS else f"{part.mean:.4g}"
     over = f" {part.interval}" if part.interval is not None else ""
     found = {"law": ", which is a law", "no law": ", which is no law", "between": ", between a law and none"}
+    found = {} if claim.rule == "fuzzy law" else found
     seeds = "1 seed" if part.n == 1 else f"{part.n} seeds"
     against = f", printed {part.printed:g}" if claim.rule == "as printed" and part.printed is not None else ""
     if claim.exact and part.n == 1:  # solved, and no seed in it

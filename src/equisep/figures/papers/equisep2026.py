@@ -75,25 +75,25 @@ def _compared(data: str, imbalance: str) -> tuple[Claim, ...]:
     rare, balanced = "minority_accuracy_test", "balanced_accuracy_test"
     return (
         Claim(f"{title}: without weights rare classes are recognized less than with inverse frequency", "below",
-              of("plain", "inverse"), rare, source="the question"),
+              of("plain", "inverse"), rare, source="ours: the question"),
         Claim(f"{title}: w* at E = 5 helps, rare classes are recognized more than without weights", "below",
-              of("plain", "E5"), rare, source="does w* help?"),
+              of("plain", "E5"), rare, source="ours: does w* help?"),
         Claim(f"{title}: w* at E = 5 suffices, rare classes are recognized no less than with inverse frequency", "no less",
-              of("inverse", "E5"), rare, source="does w* suffice?"),
+              of("inverse", "E5"), rare, source="ours: does w* suffice?"),
         Claim(f"{title}: w* at E = 1, the largest of advice, suffices", "no less", of("inverse", "E1"), rare,
-              source="does w* suffice?"),
+              source="ours: does w* suffice?"),
         Claim(f"{title}: the weights of half the margin at E = 5 suffice", "no less", of("inverse", "half"), rare,
-              source="does more than w* suffice?"),
+              source="ours: does more than w* suffice?"),
         Claim(f"{title}: the balanced accuracy of w* at E = 5 is no less than that of logit adjustment", "no less",
-              of("adjusted", "E5"), balanced, source="does w* suffice?"),
+              of("adjusted", "E5"), balanced, source="ours: does w* suffice?"),
         Claim(f"{title}: rare accuracy rises with the weights, from E = 10 to E = 1", "rising",
-              of("plain", "E10", "E5", "E2", "E1", "inverse"), rare, source="is there a threshold?"),
+              of("plain", "E10", "E5", "E2", "E1", "inverse"), rare, source="ours: is there a threshold?"),
         Claim(f"{title}: the classifiers of rare classes stand wider apart at w* of E = 5 than without weights", "below",
-              of("E5", "plain"), "minority_cosine", source="does w* end minority collapse?"),
+              of("E5", "plain"), "minority_cosine", source="ours: does w* end minority collapse?"),
         Claim(f"{title}: logit adjustment recognizes rare classes more than inverse frequency", "below",
-              of("inverse", "adjusted"), rare, source="the other answers"),
+              of("inverse", "adjusted"), rare, source="ours: the other answers"),
         Claim(f"{title}: a fixed ETF classifier recognizes rare classes more than a plain one", "below",
-              of("plain", "etf"), rare, source="the other answers"),
+              of("plain", "etf"), rare, source="ours: the other answers"),
     )  # fmt: skip
 
 
@@ -113,13 +113,13 @@ RARE_CLASSES = Figure(
     ),
     claims=(
         Claim("Without weights no rare class is lost on its own training samples: every mean margin is above 0", "at least",
-              _PLAIN, "minority_margin", 0.0, source="what the model predicts at the networks' energies"),
+              _PLAIN, "minority_margin", 0.0, source="ours: what the model predicts at the networks' energies"),
         Claim(f"Plainly trained networks have energies E_W·E_H of at most {LIKELY:g}", "at most", _PLAIN, "energy", LIKELY,
-              source="where advice from class sizes alone applies"),
+              source="ours: where advice from class sizes alone applies"),
         *(
             Claim(f"{_named(data, 'R10')}: at E = 5 no class is lost (w* = 1), and rare classes are recognized no less "
                   "without weights than with inverse frequency", "no less",
-                  (f"{data}-R10-inverse", f"{data}-R10-plain"), "minority_accuracy_test", source="does w* suffice?")
+                  (f"{data}-R10-inverse", f"{data}-R10-plain"), "minority_accuracy_test", source="ours: does w* suffice?")
             for data in DATA
         ),
         *(claim for data, imbalance in HARD for claim in _compared(data, imbalance)),

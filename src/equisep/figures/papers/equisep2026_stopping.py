@@ -49,11 +49,11 @@ def _costs(series: str) -> tuple[Claim, ...]:
     title, of = _words(series), (series,)
     return (
         Claim(f"{title}: law settled costs at most {MOST_LOST:g} points of test accuracy against the whole schedule",
-              "at most", of, "lost_law", MOST_LOST, source="what does it cost?"),
+              "at most", of, "lost_law", MOST_LOST, source="ours: what does it cost?"),
         Claim(f"{title}: law settled in 10 readings costs at most {MOST_LOST:g} points against the whole schedule", "at most",
-              of, "lost_law10", MOST_LOST, source="what does it cost?"),
+              of, "lost_law10", MOST_LOST, source="ours: what does it cost?"),
         Claim(f"{title}: law settled costs at most {MOST_LOST:g} points more than early stopping on validation loss",
-              "at most", of, "behind_law", MOST_LOST, source="against validation loss"),
+              "at most", of, "behind_law", MOST_LOST, source="ours: against validation loss"),
     )  # fmt: skip
 
 
@@ -87,32 +87,32 @@ STOPPING = Figure(
         *(claim for series in ALL for claim in _costs(series)),
         *(
             Claim(f"{_words(series)}: early stopping on validation loss keeps more test accuracy than law settled", "below",
-                  (series,), "lost_loss;lost_law", source="where early stopping should help")
+                  (series,), "lost_loss;lost_law", source="ours: where early stopping should help")
             for series in ALL if series.startswith(HARD)
         ),
         *(
             Claim(f"{_words(series)}: law settled keeps more test accuracy than early stopping on validation loss", "below",
-                  (series,), "lost_law;lost_loss", source="where training on should help")
+                  (series,), "lost_law;lost_loss", source="ours: where training on should help")
             for series in ALL if series.startswith(CLEAN)
         ),
         *(
             Claim(f"{label}: law settled saves at least {100 * LEAST_SAVED:g} % of the epochs, in every setting", "at least",
-                  (f"*-{schedule}",), "saved_law", LEAST_SAVED, source="what does it save?")
+                  (f"*-{schedule}",), "saved_law", LEAST_SAVED, source="ours: what does it save?")
             for schedule, (label, _) in SCHEDULES.items()
         ),
         *(
             Claim(f"{label}: the law has emerged when law settled stops, in every setting", "at least", (f"*-{schedule}",),
-                  "law_ahead", 0.0, source="does it wait for the law?")
+                  "law_ahead", 0.0, source="ours: does it wait for the law?")
             for schedule, (label, _) in SCHEDULES.items()
         ),
         *(
             Claim(f"{label}: the law emerges before neural collapse, in every setting", "at least", (f"*-{schedule}",),
-                  "collapse_lag", 1.0, source="what comes first?")
+                  "collapse_lag", 1.0, source="ours: what comes first?")
             for schedule, (label, _) in SCHEDULES.items()
         ),
         *(
             Claim(f"{title}: r alone costs at least {MOST_LOST:g} points against the whole schedule", "at least",
-                  (f"{setting}-*",), "lost_r", MOST_LOST, source="r alone is no rule")
+                  (f"{setting}-*",), "lost_r", MOST_LOST, source="ours: r alone is no rule")
             for setting, (title, *_) in SETTINGS.items()
         ),
     ),

@@ -1,0 +1,95 @@
+"""What was changed in claims and their rules after numbers had been seen, by date: a reader has to know which were.
+
+The claims of the papers were declared first by rules of our own making and compared with the papers' sentences one by one
+afterwards; those that asked for something else than the paper says were restated, or dropped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+RESTATED = "2026-11-16"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One claim or rule: of which figure (`*`: of all), what it was, what it is `now` (nothing: dropped), and why."""
+
+    date: str
+    figure: str
+    was: str
+    now: str
+    why: str
+
+
+CHANGES: tuple[Change, ...] = tuple(
+    Change(RESTATED, *each)
+    for each in (
+        ("*", "held, not held, indicated, not run",
+         "held, contradicted, undecided, supported, against, not testable, not run",
+         "An interval that reaches the rule decides nothing, one seed is no more against a claim than for it, and a network that "
+         "does not fit tests nothing."),
+        ("*", "a law: mean r ≤ −0.99; fuzzy: −0.99 < r ≤ −0.95", "a law: r ≤ −0.996; none: r > −0.971; fuzzy: r ≤ −0.95",
+         "He & Su call −0.996 a law and −0.971 none; −0.99 was ours. A fuzzy law may be straighter."),
+        ("*", "the rate of the most negative mean r", "the same among rates at which networks fit",
+         "The papers speak of networks that fit: 99.9 % of the training samples for He & Su, 99 % for Galanti & Galanti."),
+        ("*", "alike, near: the 95 % interval within ±20 %", "two one-sided tests: the 90 % interval within a factor of 1.25",
+         "Five seeds could not pass the former rule where they spread by 15 %."),
+        ("*", "the mean over seeds near a printed number", "as printed: the 95 % prediction interval of one more draw",
+         "The papers print single trainings at their best rate."),
+        ("he2023/*", "read in `mixed`", "judged in `drawn`, `mixed` and `eval`",
+         "The paper's figures are read in the order in which samples were drawn, and some of its claims are properties of it."),
+        ("he2023/fig1", "Adam, 20 layers: ρ near 0.818; Adam, 8 layers: ρ near 0.53",
+         "Adam, 20 layers: ρ and half-life as printed", "±20 % held a value that the interval of the mean excluded."),
+        ("he2023/fig2", "Then ρ falls: 100 > 200 > 600 epochs",
+         "Then ρ falls until the network converges: its slope over all epochs read from 100 on",
+         "The sentence is on the course of training, not on three epochs of it."),
+        ("he2023/figS1", "and has settled at epoch 400",
+         "Neural collapse is not there at epoch 400: D of the last layer still falls",
+         "The former was nearly the reverse of the sentence."),
+        ("he2023/fig3", "The law holds in all nine panels", "The law holds on CIFAR-10",
+         "The sentence names data sets, rates and imbalances: one claim each."),
+        ("he2023/fig3", "with classes weighed alike their half-life is longer (three claims), and the law holds however weighed",
+         "", "Added on a wrong premise: the authors' script on unequal classes weighs by samples, and names no rates of theirs."),
+        ("he2023/fig4", "The law holds in all four panels", "A law, which may be somewhat fuzzy, in all four panels",
+         "The paper prints no r and says that it is somewhat fuzzier in certain convolutional networks."),
+        ("he2023/fig5", "the depth of the least final D, seed by seed, rises; lies within ±20 % of the printed one",
+         "The depth of the least final D rises with difficulty",
+         "One training per depth cannot tell 6 layers from 8: mean curves are compared, and D there with the least."),
+        ("he2023/fig7", "The law holds by block; and not by layer",
+         "Where blocks are of one kind, r by block is nearer to −1 than by layer",
+         "The sentence compares the two; five points by block have no r to speak of."),
+        ("he2023/figS6", "The law holds in each class", "A law, fuzzy in some, in each class",
+         "The paper excepts some classes itself."),
+        ("he2023/figS8", "A fuzzy law on test data, not straighter than −0.99, in all depths at once",
+         "A fuzzy law on test data (8 layers)", "Too straight a line was counted as a failure; depths are judged one by one."),
+        ("he2023/figS10", "No clear law", "No law even where the network is well optimized",
+         "Networks that do not learn have no law, which shows nothing."),
+        ("he2023/linear", "D is nearly constant: the last D within ±20 % of the first", "D falls to a third at most",
+         "The paper says roughly unchanged; the authors' own drawing falls to about half."),
+        ("he2023/prop1", "noise changes R less under the law than after 10, 30 and 100 epochs",
+         "Over all networks with numbers, that change rises with the imbalance factor",
+         "Proposition 1 moves every ratio alike, noise on weights does not; networks of few epochs separate little."),
+        ("he2023/reactivate", "The law returns: r ≤ −0.99", "Fine-tuned, the network is nearer to a law: r falls",
+         "−0.987 is between a law and none; the sentence asks for a gain."),
+        ("he2023/transfer", "accuracy is greatest where the gap of loads is least",
+         "Target accuracy is best near the time when bottom and top loads are equal",
+         "Where the gap never changes its sign, balance is never reached and nothing is tested."),
+        ("fang2021/fnn", "", "With R = 500 there is no law of D, in two readings", "The record had it, unreported."),
+        ("fang2021/fnn", "the cosine is near 1 (±20 %) where the minority is absent",
+         "FNN: it is 0.95 or more where the minority is absent", "A cosine of 0.8 is far from one vector."),
+        ("fang2021/oversampling", "both claims of any network",
+         "Test accuracy on minority classes recovers as w grows to R",
+         "At w = 500 the network names 9 % of its samples rightly."),
+        ("galanti2022/fig1", "More layers show the same degree of collapse: CDNV within ±20 %",
+         "More layers show more collapse: CDNV at the top is less (plain)", "The paper says both; each is judged."),
+        ("galanti2022/fig3", "Nearest-center accuracy is nearer to test accuracy than train accuracy is", "",
+         "Nearly true by construction where networks fit."),
+        ("galanti2022/fig3", "CDNV near 0.28 and 0.6 (±20 %); above 1 with 50 and 75 % at once",
+         "CDNV of layer 4 is as printed with 25 % noise (plain)",
+         "Read off one training; skewed numbers are compared by logarithms, and each share of noise by itself."),
+        ("galanti2022/*", "held or contradicted on 5,000 images", "supported or against",
+         "Networks that train on all of a data set that stands in for the paper's train on other data."),
+        ("galanti2022/bound", "", "Effective depth grows with depth", "The record had it, unreported."),
+    )
+)  # fmt: skip
