@@ -147,3 +147,33 @@ def test_more_seeds_later_keep_the_earlier_numbers(tmp_path: Path) -> None:
         assert more.done == more.planned == seeds * len(TINY.series)
     # fewer seeds than the store has: nothing is run, nothing is lost
     assert run_figure(TINY, store=tmp_path, seeds=2).done == 12
+
+
+def test_a_network_that_is_cut_off_goes_on_from_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A convolutional cell, read at epochs on the way: outcomes are those of an uninterrupted run, to the last bit."""
+    from equisep.training import checkpoint
+
+    monkeypatch.setattr(checkpoint, "EVERY", 0.0)
+    cell = Cell(
+        data="embedded-28x28", preparation="he2023-32x32", per_class=2, test_per_class=2, network="pure-cnn", depth=3,
+        channels=2, width=None, epochs=5, batch_size=8, read_epochs=(1, 3), optimizer="momentum", rate=0.01,
+    )  # fmt: skip
+    made = Figure(id="test/cut", title="", source="", cite="", panels=(), seeds=1, base=cell, series=(Series("a"),))
+    run_figure(made, store=tmp_path / "whole", progress=False)
+
+    def cut(what: str, done: int, of: int) -> None:
+        if what == "training" and done == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_figure(made, store=tmp_path / "cut", progress=cut)
+    assert len(list((tmp_path / "cut" / "checkpoints").glob("*.pt"))) == 1 and not contents(tmp_path / "cut")
+    epochs: list[int] = []
+    run_figure(
+        made,
+        store=tmp_path / "cut",
+        progress=lambda what, done, of: epochs.append(done) if what == "training" else None,
+    )
+    assert epochs == [5]  # four of five were done
+    assert contents(tmp_path / "cut") == contents(tmp_path / "whole")
+    assert not list((tmp_path / "cut" / "checkpoints").iterdir())

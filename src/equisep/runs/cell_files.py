@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from equisep.figures.cell import Cell
 from equisep.figures.outcome import Outcome
 from equisep.files import json_text, parse_json, read_json
 
@@ -59,3 +60,8 @@ def _read_former(folder: Path) -> dict[str, Any] | None:
     except (NotADirectoryError, IsADirectoryError, TypeError) as error:
         raise ValueError(f"`{folder.name}` is not what it should be") from error
     return content
+
+
+def checkpoint_path(folder: Path, cell: Cell) -> Path:
+    """Where the training of a cell is kept while it trains."""
+    return folder / f"{cell.key}.pt"

@@ -18,6 +18,7 @@ from equisep.figures.figure import Figure, Series
 from equisep.figures.outcome import Outcome
 from equisep.files import plain
 from equisep.progress import Progress, Watched, callback, silent, watched
+from equisep.runs.cell_files import checkpoint_path
 from equisep.runs.plan import (
     Asked,
     Planned,
@@ -32,6 +33,7 @@ from equisep.runs.plan import (
 from equisep.runs.store import Store
 
 LOCAL = "local"
+CHECKPOINTS = "checkpoints"  # a folder of the store
 Result = tuple[Cell, Outcome, dict[str, Any]]
 
 
@@ -120,18 +122,32 @@ def _execute(
         # another process on the same store may have been faster
         if store.done([cell.key for cell in group]) >= {cell.key for cell in group}:
             continue
-        keep(run_group(group, device=device, data_dir=data_dir, progress=progress))
+        keep(
+            run_group(group, device=device, data_dir=data_dir, progress=progress, checkpoints=store.root / CHECKPOINTS)
+        )
+        for cell in group:
+            checkpoint_path(store.root / CHECKPOINTS, cell).unlink(missing_ok=True)
         progress("groups", index + 1, len(todo))
 
 
 def run_group(
-    cells: Sequence[Cell], *, device: str | None = None, data_dir: str | None = None, progress: Progress = silent
+    cells: Sequence[Cell],
+    *,
+    device: str | None = None,
+    data_dir: str | None = None,
+    progress: Progress = silent,
+    checkpoints: Path | None = None,
 ) -> list[Result]:
-    """The outcomes of a group of the plan, each with its provenance; `wall_s` is a cell's share of the group's time."""
+    """The outcomes of a group of the plan, each with its provenance; `wall_s` is a cell's share of the group's time.
+
+    checkpoints     a folder in which trainings of single networks, which may be long, are kept while they train.
+    """
     began = time.perf_counter()
+    name = runner_of(cells[0])
     # each runner brings its own libraries, which the others need not wait for
-    runner = importlib.import_module(f"equisep.runs.runners.{runner_of(cells[0])}")
-    outcomes, made = runner.run_cells(cells, device=device, data_dir=data_dir, progress=progress)
+    runner = importlib.import_module(f"equisep.runs.runners.{name}")
+    more = {"checkpoints": checkpoints} if name == "networks" else {}
+    outcomes, made = runner.run_cells(cells, device=device, data_dir=data_dir, progress=progress, **more)
     share = (time.perf_counter() - began) / len(cells)
     made = {"equisep": __version__, **made, "together": len(cells), "wall_s": round(share, 4)}
     return [(cell, outcome, dict(made)) for cell, outcome in zip(cells, outcomes, strict=True)]

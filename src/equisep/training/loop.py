@@ -17,6 +17,7 @@ from equisep.labels import check_range
 from equisep.progress import Watched, callback, watched
 from equisep.shapes import Float, Int, Shaped
 from equisep.training.captured import Engine, ModelSteps, hooked, replays
+from equisep.training.checkpoint import Checkpoint, Lists
 from equisep.training.recipe import Recipe
 from equisep.training.threads import Operations, StepThreads
 
@@ -45,6 +46,7 @@ def train(
     logit_adjustment: Sequence[float] | None = None,
     augment: Augment | None = None,
     after_epoch: Callable[[int], None] | None = None,
+    checkpoint: Checkpoint | None = None,
     progress: Watched = None,
 ) -> History:
     """Train a network in place on data held as tensors, on the device they are on.
@@ -61,6 +63,7 @@ def train(
     augment          changes each batch of samples before it is seen, by a generator of its own.
     after_epoch      called with the number of epochs done, 0 before the first; the model may be read there, and is set
                      back to training.
+    checkpoint       where the training is kept from time to time, and goes on from where it was kept before.
     progress         bars where someone watches, unless False; or called as `progress("training", epochs done, epochs)`.
 
     >>> import torch, equisep
@@ -82,12 +85,13 @@ def train(
     step = _Step(model, x, y, recipe, loss=loss, augment=augment, capturable=replayed)
     graphs = ModelSteps(step, model, device=x.device, required=engine == "graphs") if replayed else None
     order = torch.Generator("cpu").manual_seed(recipe.seed)
-    losses: list[float] = []
-    accuracies: list[float] = []
-    if after_epoch is not None:
+    chance = {"order": order, "augment": step.chance}
+    done, history = _begun(checkpoint, model, step, chance)
+    losses, accuracies = history["loss"], history["accuracy"]
+    if after_epoch is not None and not done:
         after_epoch(0)
     model.train()
-    for epoch in range(recipe.epochs):
+    for epoch in range(done, recipe.epochs):
         step.begin_epoch(rate=recipe.rate_at(epoch))
         batches = torch.randperm(len(y), generator=order, device="cpu").to(x.device).split(recipe.batch_size)
         with _memory_told(model, x.device, recipe), step.threads:
@@ -102,8 +106,18 @@ def train(
         if after_epoch is not None:
             after_epoch(epoch + 1)
             model.train()
+        if checkpoint is not None and epoch + 1 < recipe.epochs:
+            checkpoint.offer(epoch + 1, model, step.optimizer, chance, history)
         progress("training", epoch + 1, recipe.epochs)
     return History(loss=tuple(losses), accuracy=tuple(accuracies))
+
+
+def _begun(
+    checkpoint: Checkpoint | None, model: nn.Module, step: _Step, chance: dict[str, torch.Generator]
+) -> tuple[int, Lists]:
+    """How many epochs are done already, and their history."""
+    kept = None if checkpoint is None else checkpoint.resume(model, step.optimizer, chance)
+    return (0, {"loss": [], "accuracy": []}) if kept is None else kept
 
 
 class _MeanLoss:
@@ -148,16 +162,16 @@ class _Step:
         self.model, self.x, self.y = model, x, y
         self.loss = torch.zeros((), device=x.device)
         self.hits = torch.zeros((), dtype=torch.int64, device=x.device)
-        self._optimizer = recipe.make_optimizer(model.parameters(), capturable=capturable)
+        self.optimizer = recipe.make_optimizer(model.parameters(), capturable=capturable)
         self._mean_loss = loss
         self._augment = augment
-        self._chance = torch.Generator("cpu").manual_seed(recipe.seed)
+        self.chance = torch.Generator("cpu").manual_seed(recipe.seed)
         self._begun = False
         self.threads = StepThreads(x.device)
 
     def begin_epoch(self, *, rate: float) -> None:
         """Nothing seen yet, at this rate."""
-        for group in self._optimizer.param_groups:
+        for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.loss.zero_()
         self.hits.zero_()
@@ -166,12 +180,12 @@ class _Step:
     def __call__(self, rows: Int[Tensor, " b"]) -> None:
         """Scores, loss, gradients, optimizer."""
         x, y = self.x[rows], self.y[rows]
-        x = x if self._augment is None else self._augment(x, self._chance)
+        x = x if self._augment is None else self._augment(x, self.chance)
         logits = self.model(x) if self._begun else self._first_scores(x)
         loss = self._mean_loss(logits, y)
-        self._optimizer.zero_grad()
+        self.optimizer.zero_grad()
         loss.backward()
-        self._optimizer.step()
+        self.optimizer.step()
         self.loss += loss.detach() * len(rows)
         self.hits += (logits.detach().argmax(dim=1) == y).sum()
 

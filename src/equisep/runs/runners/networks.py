@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, cast
 
 import torch
@@ -15,11 +16,13 @@ from equisep.devices import precision, provenance, usable_device
 from equisep.errors import DivergenceError, InputError
 from equisep.figures.cell import Training
 from equisep.figures.outcome import Curve, Curves, Outcome
+from equisep.files import json_text, parse_json
 from equisep.measuring import measure
 from equisep.models.networks import build, option_names
 from equisep.progress import Progress, silent
 from equisep.results import Profile, Reading
 from equisep.runs.cell_data import material_of
+from equisep.runs.cell_files import checkpoint_path
 from equisep.runs.plan import FEED_FORWARD
 from equisep.runs.runners.cells import coordinates_of, dtype_of, recipe_of, shape_of, weighed
 from equisep.runs.runners.classifiers import classifier_numbers
@@ -27,6 +30,7 @@ from equisep.runs.runners.losses import loss_terms
 from equisep.taps import reading_mode
 from equisep.training import train
 from equisep.training.augment import augment
+from equisep.training.checkpoint import Checkpoint
 
 # options of networks, and the fields of a cell that ask for them
 OPTIONS = {
@@ -39,9 +43,14 @@ DIVERGED = "Training diverged at epoch {}."
 
 
 def run_cells(
-    cells: Sequence[Training], *, device: str | None = None, data_dir: str | None = None, progress: Progress = silent
+    cells: Sequence[Training],
+    *,
+    device: str | None = None,
+    data_dir: str | None = None,
+    progress: Progress = silent,
+    checkpoints: Path | None = None,
 ) -> tuple[list[Outcome], dict[str, Any]]:
-    """The outcomes of cells, one network after the other."""
+    """The outcomes of cells, one network after the other; a training that is cut off goes on from its checkpoint."""
     torch_device = usable_device(device, asked="equisep figures run")
     outcomes = []
     checksum = ""
@@ -54,7 +63,8 @@ def run_cells(
         network = network_of(cell, x, classes=material.classes).to(torch_device, dtype)
         reader = _Reader(cell, network, (x.to(dtype), y), (x_test.to(dtype), y_test), material.drawn[0])
         with precision(tf32=cell.tf32):
-            loss, diverged = _trained(cell, network, x.to(dtype), y, reader, progress, classes=material.classes)
+            kept = _checkpoint(cell, reader, checkpoints, torch_device)
+            loss, diverged = _trained(cell, network, x.to(dtype), y, reader, progress, kept, classes=material.classes)
             if diverged is None:
                 reader.read(cell.epochs)
                 reader.curves += weighed(cell, network, x.to(dtype), y, material.drawn[0])
@@ -98,6 +108,7 @@ def _trained(
     y: Tensor,
     reader: _Reader,
     progress: Progress,
+    kept: Checkpoint | None,
     *,
     classes: int,
 ) -> tuple[float | None, int | None]:
@@ -112,11 +123,25 @@ def _trained(
         history = train(
             network, x, y, recipe=recipe_of(cell), class_weights=cell.class_weights if terms is None else terms.weights,
             weighted_mean=terms is not None, logit_adjustment=None if terms is None else terms.added,
-            augment=augment if cell.augment else None, after_epoch=after, progress=progress,
+            augment=augment if cell.augment else None, after_epoch=after, checkpoint=kept, progress=progress,
         )  # fmt: skip
     except DivergenceError as error:
         return None, error.epoch
     return (history.loss[-1] if history.loss else None), None
+
+
+def _checkpoint(cell: Training, reader: _Reader, folder: Path | None, device: torch.device) -> Checkpoint | None:
+    """Where the training of a cell is kept, with what was read of it so far."""
+    if folder is None:
+        return None
+
+    def kept() -> str:
+        return json_text(Outcome(readings=tuple(reader.curves)).to_dict())
+
+    def taken(text: str) -> None:
+        reader.curves = list(Outcome.from_dict(parse_json(text.encode(), name="checkpoint")).readings)
+
+    return Checkpoint(checkpoint_path(folder, cell), name=f"{cell.key} {device.type}", kept=kept, taken=taken)
 
 
 class _Reader:
