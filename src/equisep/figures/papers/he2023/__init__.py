@@ -1,7 +1,7 @@
 """He & Su, "A law of data separation in deep learning" (PNAS 2023, its SI and arXiv version; Su's slides of 2024), as data."""
 
 from equisep.figures.figure import Figure
-from equisep.figures.papers.he2023.common import FIT, RATES, READINGS
+from equisep.figures.papers.he2023.common import FIT, OPTIMIZERS, RATES, READINGS
 from equisep.figures.papers.he2023.convolutional import FACTORS, FIG4, FIG7, FIG8, FIG10, FIGS2, FIGS3, FIGS9
 from equisep.figures.papers.he2023.feed_forward import (
     FIG1,
@@ -43,7 +43,7 @@ __all__ = [
     "FIGS11",
     "FIGURES",
     "FIT",
-    "LINEAR",
+    "LINEAR", "OPTIMIZERS",
     "PROP1",
     "RATES",
     "REACTIVATE",
