@@ -39,7 +39,7 @@ from equisep.separation import (
     TrainSite,
 )
 from equisep.separation.convention import Weights
-from equisep.separation.nearest import NearestCounts
+from equisep.separation.nearest import NearestCounts, Points
 from equisep.separation.noise.mean_noise import MeanNoise
 from equisep.separation.pairs.confusion import Confusion
 from equisep.separation.pairs.directional import AxisSums
@@ -160,7 +160,7 @@ KINDS: dict[str, type] = {
     kind.__name__: kind
     for kind in (
         AxisSums, Calling, Checkpoint, ClassCenters, ClassSubspace, Confusion, Convention, Fingerprint, FirstSums, Frames,
-        GroupSums, MeanNoise, Means, Mixing, NearestCounts, Note, Options, Part, Picture, Probe, Projections, Read,
+        GroupSums, MeanNoise, Means, Mixing, NearestCounts, Note, Options, Part, Picture, Points, Probe, Projections, Read,
         Relabelings, Run, SampledSpread, ScoreSums, SecondPass, SecondSums, SetPart, Setting, Shard, SiteTask, Tally,
         TestSite, TrainSite, Weights,
     )
