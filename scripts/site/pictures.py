@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shutil
 import tempfile
 from pathlib import Path
 
 import numpy as np
 import torch
+from playwright.sync_api import sync_playwright
 
 import equisep
-from equisep import peeled
+from equisep import Profile, peeled
 from equisep.data import load_data, prepare_split
 from equisep.report.peeled.plots import plot_cosines, plot_long_tail, plot_phases
 from equisep.report.plots import save_figure
@@ -59,6 +61,19 @@ def network() -> None:
     save_figure(profile.plot(metric="ncc_test"), IMAGES / "gallery-nearest.png", dpi=DPI)
     save_figure(plot_sites(profile), IMAGES / "gallery-sites.png", dpi=DPI)
     tracker.history.plot(IMAGES / "gallery-history.png")
+    page(profile)
+
+
+def page(profile: Profile) -> None:
+    """The first screen of a profile's page, in the Chromium of this machine."""
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        path = Path(folder) / "page.html"
+        profile.report(path)
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        screen = browser.new_page(viewport={"width": 1200, "height": 900})
+        screen.goto(path.as_uri())
+        screen.screenshot(path=IMAGES / "gallery-page.png")
+        browser.close()
 
 
 def solved() -> None:
