@@ -90,12 +90,12 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Opened]]:
         context.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def network() -> Profile:
     return shown.profile_of(shown.trained(5)[0])
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def pages(tmp_path_factory: pytest.TempPathFactory, network: Profile) -> dict[str, Path]:
     """The kinds of page there are, each as a file."""
     folder = tmp_path_factory.mktemp("pages")
@@ -105,6 +105,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory, network: Profile) -> dict[st
         "one": profile_page([network]),
         "two": profile_page([network, shown.profile_of(model)]),
         "training": history_page(history),
+        **{name: profile_page([poor]) for name, poor in shown.poor(network).items()},
         "hostile": profile_page([shown.hostile(network)]),
         "hostile two": profile_page([shown.hostile(network), shown.hostile(network)]),
     }

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 import equisep
+from equisep.law import fit_law
 from equisep.results import Profile
 from equisep.tracking import History
 
@@ -60,3 +61,24 @@ def hostile(profile: Profile) -> Profile:
         for site in profile.sites
     ]
     return replace(profile, model=HOSTILE[1], class_names=HOSTILE, sites=tuple(sites))
+
+
+def poor(profile: Profile) -> dict[str, Profile]:
+    """Profiles in which much is missing, for each of which the page says so and shows the rest."""
+    first = replace(
+        profile, sites=profile.sites[:1], law=fit_law([2.0]), laws={}, effective_depth=None, network_depth=None
+    )
+    lacking = {"fuzziness_test": None, "ncc_test": None, "cdnv_test": None, "corrected_test": None}
+    untested = [replace(site, **lacking) for site in profile.sites]
+    nothing = {
+        "fuzziness": 0.0,
+        "fuzziness_interval": None,
+        "class_fuzziness": (0.0,) * CLASSES,
+        "ncc_train": float("nan"),
+    }
+    zero = [replace(site, **nothing) for site in profile.sites]
+    return {
+        "one layer": replace(first, other_readings={}, company={}),
+        "no test data": replace(profile, sites=tuple(untested), counts_test=None, accuracy_test=None, laws={}),
+        "zero": replace(profile, sites=tuple(zero)),
+    }

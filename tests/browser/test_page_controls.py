@@ -7,13 +7,16 @@ import io
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Locator
 
 from conftest import Opened
 from equisep.report.columns import frame_values
 from equisep.results import Profile
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator
 
 
 @pytest.fixture

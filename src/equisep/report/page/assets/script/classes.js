@@ -96,7 +96,10 @@ function classMultiples(figure, profile, rows, width) {
 function classFigure(figure, [profile]) {
   const rows = classRows(profile);
   let view = "map";
-  const draw = (width) => (view === "map" ? classHeat : classMultiples)(figure, profile, rows, width);
+  const draw = (width) => {
+    if (!rows.some((row) => drawable(row.value, true))) return element("p", {}, "No class has a D above zero, which a logarithmic scale needs.");
+    return (view === "map" ? classHeat : classMultiples)(figure, profile, rows, width);
+  };
   const choose = (value) => ((view = value), redraw(figure));
   partsOf(figure).controls.append(segmented("Drawn as", [["map", "heat map"], ["lines", "one chart per class"]], view, choose));
   register(figure, draw, heatHeight(profile.classes.names.length, 700, profile.layers.index.length, 100));

@@ -11,7 +11,8 @@ const seriesPaint = (position) => paint(`series-${position % SERIES_COLORS}`);
 const classPaint = (position) => paint(`class-${position % CLASS_COLORS}`);
 /** The colors repeat after ten classes; a symbol tells the repeats apart. */
 const classSymbol = (position) => SYMBOLS[Math.floor(position / CLASS_COLORS) % SYMBOLS.length];
-const seriesSymbol = (position) => SYMBOLS[position % SYMBOLS.length];
+/** The next round of colors comes with other symbols. */
+const seriesSymbol = (position) => SYMBOLS[(position + Math.floor(position / SERIES_COLORS)) % SYMBOLS.length];
 
 /** A color between those named, at a share of the way from the first to the last. */
 function between(names, share) {
