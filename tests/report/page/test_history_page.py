@@ -138,6 +138,7 @@ def test_a_tracker_keeps_samples_for_the_page_where_asked(tmp_path: Path) -> Non
         next(model.parameters()).mul_(torch.tensor([[1.0], [2.0]] * 3))
     tracker.epoch()
     page = Page(tracker.history.report(tmp_path / "h.html").read_text(encoding="utf-8"))
+    assert "equisep.Tracker(model, train, sites=" in page.words and "coordinates=20, seed=0)" in page.words
     maps = page.numbers["history"]["maps"]
     assert maps["numbers"] == [1, 2] and len(maps["labels"]) == 20
     assert [len(layers) for layers in maps["points"]] == [len(tracker.history.header.sites)] * 2

@@ -169,6 +169,8 @@ def test_every_number_of_the_tables_is_the_profiles(page: Page, profile: Profile
     assert last is not None and profile.accuracy_class_test is not None
     assert order == sorted(range(10), key=lambda kind: -(last[kind] or 0))
     assert [float(value) for value in classes.column("class_fuzziness")] == [last[kind] for kind in order]
+    laws = {kind: profile.laws[f"class {kind}"].rho for kind in (0, 1)}
+    assert classes.column("rho") == [str(laws[kind]) if kind in laws else "" for kind in order]
     assert [float(value) for value in classes.column("accuracy_test")] == [
         profile.accuracy_class_test[k] for k in order
     ]
@@ -233,6 +235,17 @@ def test_a_page_says_what_is_missing_and_shows_the_rest() -> None:
     )  # fmt: skip
     words = Page(profile_page([without])).words
     assert "No test data were given: D on new samples is not known." in words and "training accuracy" in words
+
+
+def test_how_to_make_it_again_is_a_command_where_one_was_recorded() -> None:
+    profile = rich_profile(4, 3)
+    call = "equisep.measure(model, train, test, reading='mixed', weighting='sample')"
+    assert call in Page(profile_page([profile])).words
+    asked = {**profile.settings, "model": "my net:f", "data": {"asked": "a.npz", "flags": {"--per-class": "30"}}}
+    words = Page(profile_page([replace(profile, settings=asked)])).words
+    assert "equisep measure --model 'my net:f' --data a.npz --per-class 30 --reading mixed --weighting sample" in words
+    recorded = replace(profile, settings=asked, provenance={"command": "equisep demo --depth 4"})
+    assert "Make it again equisep demo --depth 4" in Page(profile_page([recorded])).words
 
 
 def test_one_layer_two_layers_and_none() -> None:

@@ -19,7 +19,7 @@ from equisep.report.page.glossary import glossary_section
 from equisep.report.page.law_sections import centers_section, law_section, trust_section, work_section
 from equisep.report.page.markup import Section
 from equisep.report.page.numbers import page_numbers
-from equisep.report.page.provenance import made_section, numbers_section
+from equisep.report.page.provenance import made_section, numbers_section, tracked_again
 from equisep.report.page.subject import Subject, subjects_of
 from equisep.report.page.verdict import findings_section, verdict_section
 from equisep.results import Finding, Profile
@@ -69,7 +69,8 @@ def history_page(history: History, *, sources: Sequence[str] = ()) -> str:
     numbers = history_numbers(history)
     training = training_section(history, numbers)
     epochs = numbers is not None and numbers["maps"] is not None
-    sections = _sections(subjects, training=training, said=history.findings, epochs=epochs, sources=sources)
+    call = tracked_again(history.header.options, test=history.header.samples_test > 0)
+    sections = _sections(subjects, training=training, said=history.findings, epochs=epochs, sources=sources, call=call)
     span = f"{len(history.read)} readings, {history.unit} {history.numbers[0]} to {history.numbers[-1]}"
     head = verdict_section(
         subjects, f"{subjects[0].label}, while it trained", f"{span}. The numbers below are those of the last one."
@@ -94,6 +95,7 @@ def _sections(
     said: Sequence[Finding] = (),
     epochs: bool = False,
     sources: Sequence[str] = (),
+    call: str | None = None,
 ) -> list[Section]:
     """Every section but the first, in order."""
     compared = None
@@ -113,7 +115,7 @@ def _sections(
         rare_section(subjects),
         trust_section(subjects),
         numbers_section(subjects),
-        made_section(subjects, sources),
+        made_section(subjects, sources, call=call),
         glossary_section(),
     ]
     known = [section for section in parts if section is not None]

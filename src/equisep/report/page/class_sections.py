@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from html import escape
 from typing import Any
 
 from equisep.findings.rare import ENERGIES, rare
 from equisep.findings.rare import MOST_CLASSES as MOST_SOLVED
-from equisep.report.formatting import classifier_rows, number, percent, samples_words
+from equisep.report.formatting import classifier_rows, correlation, number, percent, samples_words
 from equisep.report.page.class_numbers import cosine_numbers, map_numbers
 from equisep.report.page.markup import (
     Cell,
@@ -27,6 +28,10 @@ from equisep.report.page.subject import Subject
 from equisep.results import ClassPair
 
 MOST_PAIRS = 10
+_three = partial(number, digits=3)
+_SHOWN: dict[str, Callable[[float | None], str]] = {
+    "class_fuzziness": _three, "margin": _three, "rho": _three, "r": correlation,
+}  # fmt: skip
 _SIMPLEX = "In the simplex of neural collapse every two classes stand at the cosine −1/(K − 1), here {etf}."
 
 
@@ -108,6 +113,8 @@ def _class_table(subject: Subject) -> tuple[list[Head], list[list[Cell]]]:
             None if last is None else last.ncc_class_train,
         Head("margin", "margin", "mean of the own score less the largest other"):
             None if profile.classifier is None else profile.classifier.margins,
+        Head("rho", "ρ", f"what each {subject.each} leaves of D of the class"): _class_laws(subject, "rho"),
+        Head("r", "r", "correlation of ln D of the class with depth: −1 is a straight line"): _class_laws(subject, "r"),
     }  # fmt: skip
     known = {head: values for head, values in columns.items() if values is not None}
     heads = [Head("class", "class", "", "text"), Head("samples", "samples", "training samples"), *known]
@@ -118,10 +125,16 @@ def _class_table(subject: Subject) -> tuple[list[Head], list[list[Cell]]]:
         cells = [Cell(name, name + mark), Cell(count, f"{count:,}")]
         for head, values in known.items():
             value = values[kind]
-            shown = number(value, 3) if head.name in ("class_fuzziness", "margin") else percent(value)
+            shown = _SHOWN.get(head.name, percent)(value)
             cells.append(Cell(value, shown))
         rows.append(cells)
     return heads, rows
+
+
+def _class_laws(subject: Subject, name: str) -> list[float | None] | None:
+    """One number of the law of every class, where there are such laws."""
+    laws = [subject.profile.laws.get(f"class {kind}") for kind in range(subject.profile.classes)]
+    return [None if law is None else getattr(law, name) for law in laws] if any(laws) else None
 
 
 def _confused(subject: Subject) -> Iterable[str]:

@@ -34,6 +34,7 @@ from equisep.report.page.numbers import curve_indices, share_limit
 from equisep.report.page.subject import Subject
 from equisep.results import LawFit
 
+GRAINS = ("layers", "blocks")  # where both were measured, the law of each
 _LAW_NAMES = {
     "train": "training data",
     "test": "test data",
@@ -98,7 +99,7 @@ def centers_section(subjects: Sequence[Subject]) -> Section:
     if _any(subjects, ("ncc_train", "ncc_test")):
         caption = (
             "How many samples are nearest to the training mean of their own class, layer by layer; level lines are the network's "
-            "own accuracy. The flag marks the effective depth."
+            "own accuracy. Upright lines mark the effective depth, and where nearest class means do as well as the network."
         )
         body.append(figure("centers", caption, label="Accuracy by nearest class mean against the layer, in percent"))
     else:
@@ -172,6 +173,7 @@ def _law_table(subject: Subject) -> str:
     """The laws of this profile side by side: training, test, population, other readings."""
     laws = {_LAW_NAMES[name]: law for name, law in subject.laws.items()}
     laws |= {f"reading {name}": other.law for name, other in subject.profile.other_readings.items()}
+    laws |= {f"training data, by {name}": subject.profile.laws[name] for name in GRAINS if name in subject.profile.laws}
     if not laws:
         return ""
     heads = [
@@ -211,7 +213,7 @@ def _law_absent(subject: Subject) -> Iterable[str]:
         many = f"{count} {subject.each}{'' if count == 1 else 's'}"
         yield f"D is known at {many}: a law needs three or more, as two points always lie on a line."
     elif profile.law.rho is None:
-        yield "No line could be fitted; the notes at the end of the page say why."
+        yield "No line could be fitted: the notes under “How far to trust it” say why."
     if profile.counts_test is None:
         yield "No test data were given: D on new samples is not known."
     if all(site.fuzziness_interval is None for site in profile.sites):

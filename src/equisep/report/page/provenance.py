@@ -34,6 +34,7 @@ _OPTIONS = (
     "classifier",
     "coordinates",
 )
+_TRACKED = ("per_class", "sites", "reduction", "reading", "metrics", "epsilon", "coordinates", "seed")
 _LONGEST = 400  # characters of one setting
 
 
@@ -67,14 +68,14 @@ def numbers_section(subjects: Sequence[Subject]) -> Section:
     return Section("numbers", "All numbers", "".join(body), "Numbers")
 
 
-def made_section(subjects: Sequence[Subject], sources: Sequence[str] = ()) -> Section:
-    """Settings, versions, and the command that makes it again."""
+def made_section(subjects: Sequence[Subject], sources: Sequence[str] = (), *, call: str | None = None) -> Section:
+    """Settings, versions, and the command that makes it again: `call` where it is not a measurement that made it."""
     body = []
     for subject in subjects:
         profile = subject.profile
         if len(subjects) > 1:
             body.append(f"<h3>{plain(subject.label)}</h3>")
-        body.append("<h3>Make it again</h3>" + command(again(subject)))
+        body.append("<h3>Make it again</h3>" + command(call or again(subject)))
         versions = [(name, _shown(value)) for name, value in profile.provenance.items() if name != "command"]
         body.append(
             "<h3>Made with</h3>" + definitions(versions, "facts", exact=True)
@@ -107,6 +108,12 @@ def again(subject: Subject) -> str:
     test = ", test" if profile.counts_test is not None else ""
     options = "".join(f", {name}={value!r}" for name, value in given.items() if isinstance(value, str | int | float))
     return one_line(f"equisep.measure(model, train{test}{options})")
+
+
+def tracked_again(options: Mapping[str, Any], *, test: bool) -> str:
+    """The call that tracks a training in the same way, by the options that its history records."""
+    given = [f"{name}={options[name]!r}" for name in _TRACKED if options.get(name) is not None]
+    return one_line(f"equisep.Tracker({', '.join(['model', 'train', *(['test=test'] if test else []), *given])})")
 
 
 def _flat(settings: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, str]]:

@@ -82,8 +82,6 @@ def findings_section(
 def large_numbers(subject: Subject) -> list[Large]:
     """The factor per layer, how straight the line is, the effective depth and the accuracy, each with its interval."""
     profile, law = subject.profile, subject.profile.law
-    depth = profile.effective_depth
-    last = "" if subject.last is None else f" of {subject.last.index}"
     tested = profile.accuracy_test is not None
     accuracy = profile.accuracy_test if tested else profile.accuracy_train
     return [
@@ -92,16 +90,23 @@ def large_numbers(subject: Subject) -> list[Large]:
             "what each leaves of D (ρ)",
         ),
         Large("straightness r", correlation(law.r), _limits(law.intervals.get("r"), 4), "−1 is a straight line"),
-        Large(
-            "effective depth", "none" if depth is None else f"{depth}{last}", "",
-            f"the first {subject.each} from which on nearest class means tell the training samples apart",
-        ),
+        _depth(subject),
         Large(
             "test accuracy" if tested else "training accuracy", "–" if accuracy is None else f"{percent(accuracy)} %",
             _share_limits(accuracy, sum(profile.counts_test or ()) if tested else 0),
             "of the network itself" if tested else "no test data were given",
         ),
     ]  # fmt: skip
+
+
+def _depth(subject: Subject) -> Large:
+    profile = subject.profile
+    if all(site.ncc_train is None for site in profile.sites):
+        return Large("effective depth", "–", "", "nearest class means were not measured")
+    epsilon, depth = float(profile.settings.get("epsilon") or 0.0), profile.effective_depth
+    share = "all" if epsilon == 0 else f"{100 * (1 - epsilon):g} % of the"
+    words = f"first {subject.each} from which on {share} training samples are nearest to the mean of their class"
+    return Large("effective depth", "none" if depth is None else f"{depth} of {profile.sites[-1].index}", "", words)
 
 
 def _band(subject: Subject, *, named: bool) -> str:
