@@ -214,7 +214,8 @@ def test_modules_that_cannot_be_imported(module: str, tmp_path: Path) -> None:
 
 def test_loading_says_whose_code_is_run_and_where_weights_come_from() -> None:
     assert (
-        loading_words("a.b:c") == "Running the code of `a.b:c`. No --checkpoint: its weights are those that code gives."
+        loading_words("a.b:c")
+        == "Running the code of `a.b:c`. No --checkpoint for its weights: the model keeps those that this code gives it."
     )
     assert loading_words("resnet20", checkpoint="w.pt") == "Building the network `resnet20`. Weights: `w.pt`."
     assert loading_words("hf:name") == "Weights: the published ones of `hf:name`, fetched where they are not at hand."

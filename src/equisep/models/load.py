@@ -120,9 +120,9 @@ def loading_words(spec: str, *, checkpoint: str | Path | None = None) -> str:
     """What loading a model will do, in a sentence or two for the user: whose code is run, where weights come from."""
     asked = parse_spec(spec)
     if asked.source == "factory":
-        return f"Running the code of `{asked.name}`. {_weights('that code gives', checkpoint)}"
+        return f"Running the code of `{asked.name}`. {_weights('the model keeps those that this code gives it', checkpoint)}"
     if asked.source == "network":
-        return f"Building the network `{asked.name}`. {_weights('the seed draws', checkpoint)}"
+        return f"Building the network `{asked.name}`. {_weights('they are random, drawn from the seed', checkpoint)}"
     pretrained = bool(asked.options.get("pretrained", checkpoint is None))
     where = f"the published ones of `{asked.source}:{asked.name}`, fetched where they are not at hand"
     if checkpoint is None:
@@ -133,4 +133,4 @@ def loading_words(spec: str, *, checkpoint: str | Path | None = None) -> str:
 
 
 def _weights(otherwise: str, checkpoint: str | Path | None) -> str:
-    return f"No --checkpoint: its weights are those {otherwise}." if checkpoint is None else f"Weights: `{checkpoint}`."
+    return f"No --checkpoint for its weights: {otherwise}." if checkpoint is None else f"Weights: `{checkpoint}`."

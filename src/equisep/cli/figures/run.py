@@ -49,14 +49,14 @@ def run(
     data: Annotated[
         list[str] | None,
         typer.Option(
-            "--data", metavar="NAME=OTHER", help="Let another data set stand in: cifar10=mine.npz. Again for more."
+            "--data", metavar="NAME=OTHER", help="Let another data set stand in: cifar10=mine.npz. May be repeated."
         ),
     ] = None,
     data_dir: DataFolder = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="FIELD=VALUE", help="Set a field of every cell, as dtype=float64. Again for more."
+            "--set", metavar="FIELD=VALUE", help="Set a field of every cell, as dtype=float64. May be repeated."
         ),
     ] = None,
     file: FigureFile = None,

@@ -65,7 +65,11 @@ def _mark(option: CutOption, answer: CutAnswer) -> str:
 def _legend(answer: CutAnswer) -> str:
     same = "the network" if answer.baseline == "network" else "the last layer's head"
     how = "as exported graphs" if answer.mode == "graph" else "eagerly"
-    device = f"{answer.device}, {answer.threads} threads" if answer.device == "cpu" else answer.device
+    device = (
+        f"{answer.device}, {answer.threads} thread{'s' if answer.threads != 1 else ''}"
+        if answer.device == "cpu"
+        else answer.device
+    )
     words = (
         f"loss: of test accuracy against {same} on the same samples; at most: with {100 * answer.level:g} % confidence. "
         f"ms: median of {answer.rounds} rounds over a batch of {answer.batch}, all in turns, {how}, on {device}; time %: median "
