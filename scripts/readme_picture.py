@@ -34,7 +34,9 @@ def draw(profile: Profile, target: Path = TARGET) -> Path:
         (words, last.fuzziness, LINE_COLORS[0], 14),
         ("test data", last.fuzziness_test, LINE_COLORS[1], 0),
     ):
-        axes.annotate(text, (last.index, value), xytext=(12, lift), textcoords="offset points", va="center", color=color)
+        axes.annotate(
+            text, (last.index, value), xytext=(12, lift), textcoords="offset points", va="center", color=color
+        )
     return save_figure(axes, target)
 
 
