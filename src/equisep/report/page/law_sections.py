@@ -55,6 +55,7 @@ def law_section(subjects: Sequence[Subject]) -> Section:
             "law",
             "The law",
             absent("D was not measured, so there is no law to show: measure with the metric `fuzziness`."),
+            "Law",
         )
     caption = (
         "D against depth. On the logarithmic axis the law is a straight line: dots are measured, with their intervals; the line "
@@ -73,7 +74,7 @@ def work_section(subjects: Sequence[Subject]) -> Section:
     """Which share of the fall of ln D each layer takes."""
     if not any(subject.facts.shares for subject in subjects):
         text = "There are no shares of the work: D is known at too few layers, or rises again by more than a third of its falls."
-        return Section("work", "Share of the work", absent(text))
+        return Section("work", "Share of the work", absent(text), "Work")
     caption = (
         "Of the whole fall of log D, what each layer takes. Under the law all shares are equal (dashed). A bar below zero is a "
         "layer after which D is larger."

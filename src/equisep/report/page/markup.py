@@ -12,7 +12,7 @@ from typing import Any, Literal
 from equisep.report.formatting import UNICODE, one_line
 
 MISSING = UNICODE.missing
-_LONGEST_WORD = 30  # of a command, kept on one line
+_LONGEST_WORD = 30  # characters of code that are kept on one line
 TABLE_SUMMARY = "The same numbers as a table"
 
 
@@ -51,7 +51,7 @@ def plain(text: Any) -> str:
 
 def marked(text: str) -> str:
     """Escaped text in which `backticks` have become code."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", plain(text))
+    return re.sub(r"`([^`]+)`", _code, plain(text))
 
 
 def typeset(html: str) -> str:
@@ -133,6 +133,12 @@ def data_value(value: float | int | str | None) -> str:
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return ""
     return repr(value) if isinstance(value, float) else one_line(str(value))
+
+
+def _code(match: re.Match[str]) -> str:
+    """Short code stands on one line: a browser would break it at its hyphens."""
+    kind = ' class="whole"' if len(match[1]) <= _LONGEST_WORD else ""
+    return f"<code{kind}>{match[1]}</code>"
 
 
 def _class(kind: str) -> str:
