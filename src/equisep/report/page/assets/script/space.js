@@ -3,6 +3,7 @@
 const TURN = Math.PI / 24; // by one press of a key
 const WALK_TIME = 600; // milliseconds from layer to layer
 const START = { yaw: 0.6, pitch: 0.35 };
+const LINE = 13; // pixels from name to name
 
 /** A point turned around the vertical axis, then towards the reader. */
 function turned([x, y, z], { yaw, pitch }) {
@@ -45,6 +46,7 @@ function paintSpace(context, { wide, high, reach, points, ideal, names, colors, 
     context.arc(end.x, end.y, 7, 0, 2 * Math.PI);
     context.stroke();
   }
+  const labels = [];
   const ends = points.flatMap((point, kind) => (point ? [{ kind, ...place(point) }] : []));
   for (const end of ends.sort((one, other) => one.z - other.z)) {
     const faint = lone !== null && lone !== end.kind;
@@ -58,32 +60,48 @@ function paintSpace(context, { wide, high, reach, points, ideal, names, colors, 
     context.fill(new Path2D(SHAPES[classSymbol(end.kind)]));
     context.restore();
     if (faint || (points.length > 20 && lone !== end.kind)) continue;
-    context.globalAlpha = 1;
-    context.fillStyle = colors.ink;
-    context.strokeStyle = colors.panel;
-    context.lineWidth = 3;
-    context.textAlign = end.x > middle.x ? "left" : "right";
-    const text = short(names[end.kind], 16);
-    const at = end.x + (end.x > middle.x ? 9 : -9);
-    context.strokeText(text, at, end.y + 4);
-    context.fillText(text, at, end.y + 4);
+    labels.push({ text: short(names[end.kind], 16), x: end.x, y: end.y + 4, right: end.x > middle.x });
   }
   context.globalAlpha = 1;
+  paintLabels(context, labels, colors);
+}
+
+/** Names beside their points, from top to bottom, each moved down as far as the one above it needs. */
+function paintLabels(context, labels, colors) {
+  context.fillStyle = colors.ink;
+  context.strokeStyle = colors.panel;
+  context.lineWidth = 3;
+  context.setLineDash([]);
+  const placed = [];
+  for (const { text, x, y, right } of labels.sort((one, other) => one.y - other.y)) {
+    const wide = context.measureText(text).width;
+    const left = right ? x + 9 : x - 9 - wide;
+    const covers = (at) => placed.some((other) => Math.abs(other.y - at) < LINE && left < other.left + other.wide && other.left < left + wide);
+    let at = y;
+    while (covers(at)) at += 1;
+    placed.push({ left, wide, y: at });
+    context.textAlign = "left";
+    context.strokeText(text, left, at);
+    context.fillText(text, left, at);
+  }
 }
 
 function spaceFigure(figure, [profile]) {
   const { space } = profile;
   const parts = partsOf(figure);
   const state = { at: space.layers.length - 1, from: null, view: { ...START }, lone: null, colors: null };
-  const lengths = [...space.points.flat(), ...space.etf].filter(Boolean).map((point) => Math.hypot(...point));
-  const reach = Math.max(1e-9, ...lengths);
+  // every layer fills the drawing: how much of the lengths three dimensions show is said below it
+  const longest = (points) => Math.max(1e-9, ...[...points, ...space.etf].filter(Boolean).map((point) => Math.hypot(...point)));
+  const reaches = space.points.map(longest);
   const canvas = element("canvas", { role: "img", tabindex: "0" });
   const context = canvas.getContext("2d");
   let [wide, high] = [400, 400];
 
   const paintNow = (share = 1) => {
     const to = space.points[state.at];
-    const points = state.from === null ? to : to.map((point, kind) => onTheWay(space.points[state.from][kind], point, share));
+    const from = state.from ?? state.at;
+    const points = to.map((point, kind) => onTheWay(space.points[from][kind], point, share));
+    const reach = reaches[from] + share * (reaches[state.at] - reaches[from]);
     context.font = `12px ${getComputedStyle(figure).fontFamily}`;
     paintSpace(context, { wide, high, reach, points, ideal: space.etf, names: space.names, ...state });
   };
