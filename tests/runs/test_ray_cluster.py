@@ -16,12 +16,17 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from cli.running import equisep
 from equisep.errors import DataError, EquisepError, InputError, MissingExtraError, NumericalError, StoreError
 from equisep.figures.cell import Cell
 from equisep.figures.outcome import Outcome
-from equisep.runs.ray import _collect, run_groups_on_ray, run_text
+from equisep.results import Profile
+from equisep.runs.ray import finished, run_groups_on_ray, run_text
+from equisep.runs.ray_measure import measure_on_ray
+from equisep.runs.ray_tasks import Work, collect
 from equisep.runs.run import run_group
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install equisep[ray]", exc_type=ImportError)
@@ -348,7 +353,8 @@ def test_what_arrives_together_with_an_error_is_kept() -> None:
     )
     done: Done = []
     with pytest.raises(DataError, match=r"^No data.$"):
-        _collect(fake, dict.fromkeys(replies, 1), done.extend, lambda what, count, total: None)
+        work = Work(finished, lambda number, results: done.extend(results), ["A group"] * 4, "groups")
+        collect(fake, {reply: number for number, reply in enumerate(replies)}, work, lambda what, count, total: None)
     assert [cell.seed for cell, _, _ in done] == [3] and canceled == ["late"]
 
 
@@ -365,3 +371,82 @@ def test_a_driver_that_cannot_store_stops_the_run(connected: str) -> None:
 def test_a_gpu_that_the_cluster_has_not(connected: str) -> None:
     with pytest.raises(InputError, match=r"`device='cuda'` was asked for on the Ray cluster `.*`, which has no GPU"):
         ran(GROUPS, address=connected, runner="doubled", device="cuda")
+
+
+# a measurement, shard by shard
+
+NET = """
+import os
+import signal
+from pathlib import Path
+
+import torch
+from torch import nn
+
+
+def net():
+    torch.manual_seed(3)
+    return nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 3))
+
+
+def once_killed():
+    told = Path("killed")
+    if not told.exists():
+        told.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return net()
+"""
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model, data, and their profile by one process."""
+    folder = tmp_path_factory.mktemp("measured")
+    (folder / "mynet.py").write_text(NET)
+    chance = np.random.default_rng(0)
+    labels = {split: np.arange(n) % 3 for split, n in (("train", 250), ("test", 130))}
+    arrays = {f"y_{split}": y for split, y in labels.items()}
+    for split, y in labels.items():
+        arrays[f"x_{split}"] = (chance.normal(size=(len(y), 6)) + 2 * np.eye(3, 6)[y]).astype(np.float32)
+    np.savez(folder / "mine.npz", **arrays)
+    done = equisep("measure", *measured_words("net"), "--out", "whole.json", folder=folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def measured_words(model: str) -> list[str]:
+    return ["--model", f"./mynet.py:{model}", "--data", "mine.npz", "--batch-size", "40", "--seed", "2", "--quiet"]
+
+
+def test_a_measurement_on_ray_is_that_of_one_process(connected: str, measured: Path) -> None:
+    done = equisep(
+        "measure", *measured_words("net"), "--on", connected, "--shards", "3", "--out", "ray.json", folder=measured
+    )
+    assert done.returncode == 0, done.stderr
+    one, other = (Profile.load(measured / name) for name in ("whole.json", "ray.json"))
+    assert [site.name for site in other.sites] == [site.name for site in one.sites]
+    for here, there in zip(one.sites, other.sites, strict=True):
+        for name in ("fuzziness", "fuzziness_test", "cdnv", "ncc_train", "ncc_test", "nc1"):
+            assert getattr(there, name) == pytest.approx(getattr(here, name), rel=1e-12), name
+    assert other.law.rho == pytest.approx(one.law.rho, rel=1e-12) and other.counts == one.counts
+    assert other.accuracy_test == one.accuracy_test and other.samples == one.samples
+
+
+def test_a_killed_shard_is_read_again(connected: str, measured: Path) -> None:
+    words = measured_words("once_killed")
+    profile = measure_on_ray(words[:-1], address=connected, shards=2, folder=measured)
+    assert (measured / "killed").exists()
+    one = Profile.load(measured / "whole.json")
+    assert [site.fuzziness for site in profile.sites] == pytest.approx([s.fuzziness for s in one.sites], rel=1e-12)
+
+
+def test_an_error_of_a_shard_is_the_commands_own(connected: str, measured: Path) -> None:
+    done = equisep("measure", *measured_words("nothing"), "--on", connected, "--shards", "1", folder=measured)
+    assert done.returncode == 2 and "nothing" in done.stderr and "Traceback" not in done.stderr
+    done = equisep("measure", *measured_words("net"), "--on", connected, "--shard", "1/2", folder=measured)
+    assert done.returncode == 2 and "divides a model's data by itself; it takes no `--shard`" in done.stderr
+    with pytest.raises(InputError, match=r"`shards` is how many parts the data are read in, 1 or more; found 0"):
+        measure_on_ray([], address=connected, shards=0)
+    gone = measured / "gone"
+    with pytest.raises(InputError, match=r"No folder `.*gone` on the machine of a worker"):
+        measure_on_ray([], address=connected, shards=1, folder=gone)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from equisep.cli.cluster import profile_on_a_cluster
 from equisep.cli.console import (
     command_record,
     in_options,
@@ -79,6 +80,7 @@ def _option(flag: str, panel: str, help: str, *, default: str | None = None, **m
 
 @reported
 def measure(
+    ctx: typer.Context,
     model: ModelOrStored = None,
     data: DataOrStored = None,
     features: Features = None,
@@ -164,6 +166,14 @@ def measure(
         Path | None,
         _option("--means", SHARDS, "The second round: what `equisep merge` made of the parts of the first."),
     ] = None,
+    on: Annotated[
+        str | None,
+        _option("--on", SHARDS, "Read on a Ray cluster: ray (on this machine), or ray://ADDRESS.", default="here"),
+    ] = None,
+    shards: Annotated[
+        int | None,
+        _option("--shards", SHARDS, "With --on: in how many parts the data are read.", default="one per CPU or GPU"),
+    ] = None,
     out_file: Annotated[Path | None, _option("--out", OUTPUT, "Save the profile as JSON here.")] = None,
     plot: Annotated[Path | None, _option("--plot", OUTPUT, "Draw the law here (PNG, SVG or PDF).")] = None,
     json: Json = False,
@@ -182,6 +192,9 @@ def measure(
 
     if device is not None:
         usable_device(device, asked="--device")
+    if on is not None:
+        _show(profile_on_a_cluster(ctx), out_file=out_file, plot=plot, json=json, quiet=quiet)
+        return
     part = _asked_shard(shard, means, out_file, alone=plot is None and not json and subsamples is None)
     usable_file(plot, flag="--plot", endings=PICTURES)
     options: dict[str, Any] = {
@@ -211,13 +224,7 @@ def measure(
             per_class=per_class,
             shard=shard,
         )
-        with _rescued(out_file, quiet=quiet), progress_bars(quiet=quiet) as progress:
-            profile = stored_profile(features, labels, split, given, progress=progress)
-        profile = replace(
-            profile,
-            notes=Notes((*profile.notes, *_split_notes(split))).ranked(),
-            provenance={**profile.provenance, **command_record()},
-        )
+        profile = _of_features(features, labels, split, given, out_file=out_file, quiet=quiet)
         _show(profile, out_file=out_file, plot=plot, json=json, quiet=quiet)
         return
     if model is None or data is None:
@@ -256,6 +263,21 @@ def measure(
         profile, settings=encode({**profile.settings, **settings}), notes=notes.ranked(), provenance=made_by
     )
     _show(profile, out_file=out_file, plot=plot, json=json, quiet=quiet)
+
+
+def _of_features(
+    features: str, labels: str | None, split: str, given: dict[str, Any], *, out_file: Path | None, quiet: bool
+) -> Profile:
+    """The profile of stored features."""
+    from equisep.measuring.notes import Notes
+
+    with _rescued(out_file, quiet=quiet), progress_bars(quiet=quiet) as progress:
+        profile = stored_profile(features, labels, split, given, progress=progress)
+    return replace(
+        profile,
+        notes=Notes((*profile.notes, *_split_notes(split))).ranked(),
+        provenance={**profile.provenance, **command_record()},
+    )
 
 
 def _show(profile: Profile, *, out_file: Path | None, plot: Path | None, json: bool, quiet: bool) -> None:
