@@ -1,12 +1,13 @@
 """README.md and docs/ as things that run: their blocks in order, and what they show beside what comes out.
 
 A page is run from its first block to its last in one folder and one set of names. A `python` block is executed, a `console` block
-is typed line by line, and a `text` block is the output of the block before it. Outputs are compared as `same_output` says:
-text word by word, numbers to the tolerance of the page.
+is typed line by line, and a `text` block is the output of the block before it, compared word by word, numbers to the tolerance
+below. Numbers with a decimal point in the remark behind a statement that prints are among those it prints.
 """
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import os
@@ -115,10 +116,27 @@ def run_python(block: Block, names: dict[str, object], folder: Path) -> str:
     named = re.match(r"# (\w+\.py)\n", block.body)
     if named:
         (folder / named[1]).write_text(block.body, encoding="utf-8")
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        exec(compile("\n" * (block.line) + block.body, str(block.page), "exec"), names)
-    return out.getvalue()
+    whole, lines = "", block.body.splitlines()
+    for statement in ast.parse(block.body).body:
+        out = io.StringIO()
+        code = ast.increment_lineno(ast.Module([statement], []), block.line)
+        with contextlib.redirect_stdout(out):
+            exec(compile(code, str(block.page), "exec"), names)
+        remark = lines[(statement.end_lineno or 0) - block.line - 1].partition("  # ")[2]
+        if out.getvalue() and remark:
+            lost = [
+                number for number in numbers(remark) if not any(near(number, one) for one in numbers(out.getvalue()))
+            ]
+            assert not lost, (
+                f"{block}: the remark `{remark}` names {lost}, which is not in what came out: {out.getvalue()}"
+            )
+        whole += out.getvalue()
+    return whole
+
+
+def numbers(text: str) -> list[str]:
+    """The numbers with a decimal point of a text: in the remark behind a statement they are its output."""
+    return [number for number in NUMBER.findall(text) if "." in number]
 
 
 def run_console(block: Block, folder: Path, command: Callable[..., Done]) -> str:
@@ -200,7 +218,7 @@ def same_word(one: str, other: str, *, varies: bool = False, percent: bool = Fal
     return all(near(a, b, varies=varies, percent=percent) for a, b in pairs)
 
 
-def near(shown: str, printed: str, *, varies: bool, percent: bool) -> bool:
+def near(shown: str, printed: str, *, varies: bool = False, percent: bool = False) -> bool:
     """Whether a number is the shown one to the tolerance that is stated above."""
     a, b = value(shown), value(printed)
     mantissa, _, exponent = shown.rstrip(" %").partition("e")

@@ -106,3 +106,24 @@ def test_outputs_of_trainings_may_vary_by_what_is_stated() -> None:
     assert difference("ρ 0.480", "ρ 0.510", varies=True) is not None
     assert difference("79 % right", "82 % right", varies=True) is not None
     assert difference("layer 4", "layer 5", varies=True) is not None
+
+
+def test_numbers_in_remarks_are_among_those_printed(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\nprint(3 * 0.1725)  # 0.517: three times\n```\n", encoding="utf-8")
+    run_page(page, tmp_path)
+    page.write_text("```python\nprint(3 * 0.1725)  # 0.522: three times\n```\n", encoding="utf-8")
+    with pytest.raises(AssertionError, match=r"names \['0.522'\]"):
+        run_page(page, tmp_path)
+
+
+def test_outputs_can_be_written_into_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\nprint('two', 2.0)\n```\n\n```text\none\n```\n", encoding="utf-8")
+    with pytest.raises(AssertionError, match=r"`one` is shown, `two 2\.0` came out"):
+        run_page(page, tmp_path)
+    monkeypatch.setenv("EQUISEP_WRITE_OUTPUTS", "1")
+    run_page(page, tmp_path)
+    assert page.read_text(encoding="utf-8").endswith("```text\ntwo 2.0\n```\n")
+    monkeypatch.delenv("EQUISEP_WRITE_OUTPUTS")
+    run_page(page, tmp_path)
