@@ -40,7 +40,7 @@ class Tracker:
     stopping    what `settled` means: see `equisep.tracking.Stopping`
     sites       as in `measure`; of `auto` the one grain is read that `measure` would report
     metrics     of the reading: `fuzziness`, `collapse`, `cdnv` and `ncc` by default; others as in `measure`
-    coordinates how many samples to keep on two principal components of every layer, for `history.report`: 0 keeps none
+    coordinates  how many samples to keep on two principal components of every layer, for `history.report`: 0 keeps none
     reduction, reading, classes, class_names, classifier, epsilon, memory, seed, unpack, name     as in `measure`
 
     Numbers are those of `equisep.measure` on the same samples. D depends on how many samples there are against how many
