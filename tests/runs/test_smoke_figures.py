@@ -6,7 +6,7 @@ One figure for each runner by itself, all of them by `make smoke`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -21,9 +21,9 @@ from equisep.figures.catalogue import all_figures
 from equisep.figures.cell import Solve
 from equisep.figures.evidence import Evidence
 from equisep.figures.figure import Figure
-from equisep.figures.judge import judge
+from equisep.figures.judge import Verdict, judge
 from equisep.figures.quantities import known_quantities
-from equisep.report.figures import draw as figure_plots
+from equisep.report.figures.drawing import draw as figure_plots
 from equisep.report.figures.summary import figure_json
 from equisep.runs import cell_data as material
 from equisep.runs.cost import predict
@@ -88,8 +88,8 @@ def drawn(evidence: Evidence, path: Path) -> Drawing:
     kept: list[Drawing] = []
     plain = figure_plots.draw_figure
 
-    def keep(evidence: Evidence) -> Drawing:
-        kept.append(plain(evidence))
+    def keep(evidence: Evidence, verdicts: Sequence[Verdict] | None = None) -> Drawing:
+        kept.append(plain(evidence, verdicts))
         return kept[-1]
 
     with pytest.MonkeyPatch.context() as patch:

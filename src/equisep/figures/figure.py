@@ -152,7 +152,7 @@ class Figure:
     fit         the least training accuracy, in `eval`, of a network that a claim may rest on; None where the paper does not
                 speak of networks that fit.
     readings    in which claims are judged, the paper's own first; none: once, in the way that their quantity says.
-    smoke       changes at smoke scale, beside the general ones.
+    smoke       changes at smoke scale, beside the general ones; `seeds`: how many then.
     columns     panels in a row, as the paper arranges them.
     code_rates  the rates that the authors' public code names, by series. `bound`: what a comparative bound is estimated from.
     """

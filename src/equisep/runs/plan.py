@@ -192,8 +192,9 @@ def check_scale(scale: str) -> str:
 
 
 def seeds_at(figure: Figure, scale: str, seeds: int | None) -> tuple[int, ...]:
-    """The seeds that are run: those asked for, else the figure's own number, or two at smoke scale."""
-    count = seeds if seeds is not None else figure.seeds if scale == "paper" else min(SEEDS, figure.seeds)
+    """The seeds that are run: those asked for, else the figure's own number, or two at smoke scale unless it says."""
+    small = min(int(figure.smoke.get("seeds", SEEDS)), figure.seeds)
+    count = seeds if seeds is not None else figure.seeds if scale == "paper" else small
     if not 1 <= count <= MOST_SEEDS:
         raise InputError(f"`seeds` was {count}; a number from 1 to {MOST_SEEDS:,} is needed.")
     return tuple(range(count))
@@ -214,7 +215,7 @@ def scaled(cell: Cell, figure: Figure, scale: str) -> Cell:
         return cell
     most = int(figure.smoke.get("epochs", EPOCHS))
     changes = _trained_small(cell, most) if isinstance(cell, Training) else _solved_small(cell)
-    own = {name: value for name, value in figure.smoke.items() if name not in ("data", "epochs")}
+    own = {name: value for name, value in figure.smoke.items() if name not in ("data", "epochs", "seeds")}
     return cell.with_(**{**changes, **own})
 
 

@@ -126,7 +126,7 @@ RARE_CLASSES = Figure(
     ),
     seeds=10,
     columns=3,
-    smoke={"epochs": 1, "test_per_class": 3, "data": "embedded-10x10", "preparation": "he2023-10x10", "width": 12},
+    smoke={"epochs": 1, "seeds": 1, "test_per_class": 3, "data": "embedded-10x10", "preparation": "he2023-10x10", "width": 12},
     notes=(
         "Weights are those of torch's `CrossEntropyLoss(weight=…)`, whose mean divides by them. Rare classes are the last five "
         "of ten. In the Layer-Peeled Model all classes below the floor w*·n are lifted to it at once; here the floor that ends "
