@@ -87,7 +87,9 @@ def test_width_and_colors_may_change_while_it_is_open(open_page: Callable[..., O
 def test_without_script_the_page_is_read_all_the_same(open_page: Callable[..., Opened], pages: dict[str, Path]) -> None:
     opened = open_page(pages["one"], scripts=False)
     page = opened.page
-    assert page.locator("figure.plot >> visible=true").count() == 0
+    assert page.locator("figure.plot .drawing >> visible=true").count() == 0
+    assert page.locator("figure.plot figcaption >> visible=true").count() == page.locator("figure.plot").count()
+    assert page.locator("#law details.numbers table >> visible=true").count() == 1  # nobody has to open it
     assert page.locator("#findings").inner_text()
     assert page.locator("#numbers table tbody tr").count() == 5
     assert opened.requests == []

@@ -106,7 +106,7 @@ def folded(content: str, summary: str = TABLE_SUMMARY) -> str:
 
 
 def figure(plot: str, caption: str, *, label: str, profile: int | str = "all", more: str = "") -> str:
-    """The frame of one drawing, which the page's script fills; without script it is not shown.
+    """The frame of one drawing, which the page's script fills; without script its caption stands above its table.
 
     `label` says what it shows to those who do not see it; `more` are further attributes.
     """
