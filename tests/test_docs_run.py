@@ -27,6 +27,7 @@ def test_every_fence_is_of_a_kind_that_is_run() -> None:
         kinds = [block.kind for block in blocks(page)]
         assert set(kinds) <= {"python", "console", "text"}, page
         assert page.read_text(encoding="utf-8").count("```") == 2 * len(kinds), f"{page}: a fence without a kind"
+        assert not re.findall(r"^ {4}(?:equisep|make|pip) .*", page.read_text(encoding="utf-8"), re.MULTILINE), page
         assert not [at for at, kind in enumerate(kinds) if kind == "text" and (at == 0 or kinds[at - 1] == "text")], (
             page
         )

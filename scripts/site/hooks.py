@@ -14,8 +14,13 @@ from mkdocs.structure.pages import Page
 
 REPO = Path(__file__).parents[2]
 LINK = re.compile(r"(\]\(|src=\"|href=\")((?:\.\./)+[^)\s\"#]+)")  # Markdown and HTML, to somewhere above the page
-TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 CONTRIBUTING = "contributing.md"  # the page that CONTRIBUTING.md is on the site
+PAPERS = {
+    "he2023": "He & Su 2023",
+    "fang2021": "Fang, He, Long & Su 2021",
+    "galanti2022": "Galanti & Galanti 2022",
+    "equisep2026": "Experiments of our own",
+}
 TAKEN = "repository"  # the folder of the site that holds files of the repository
 
 
@@ -24,14 +29,30 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     docs = Path(config.docs_dir)
     listed = set(_pages(config.nav))
     there = {path.relative_to(docs).as_posix() for path in docs.rglob("*.md")}
-    figures = [name for name in sorted(there - listed) if name.startswith("figures")]  # figures.md, then figures/…
+    figures = [name for name in there - listed if name.startswith("figures")]  # figures.md, or figures/…
     others = sorted(there - listed - set(figures))
     for section in config.nav or []:
         if "Figures" in section:
-            section["Figures"] = [*figures, *section["Figures"]]
+            section["Figures"] = [*_by_paper(figures), *section["Figures"]]
         if "Guides" in section:
             section["Guides"] = [*section["Guides"], *others]
     return config
+
+
+def _by_paper(figures: list[str]) -> list[Any]:
+    """Pages of figures, `figures/he2023-fig1.md`, in a section for each paper; what is of none comes first, an index ahead."""
+    papers: dict[str, list[str]] = {name: [] for name in PAPERS}
+    rest = []
+    for page in sorted(figures, key=_natural):
+        paper = page.removeprefix("figures/").partition("-")[0]
+        papers.get(paper, rest).append(page)
+    rest.sort(key=lambda page: not page.endswith("index.md"))
+    return [*rest, *({PAPERS[paper]: pages} for paper, pages in papers.items() if pages)]
+
+
+def _natural(name: str) -> list[tuple[bool, int, str]]:
+    """fig2 before fig10."""
+    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.split(r"(\d+)", name)]
 
 
 def _pages(nav: Any) -> list[str]:
