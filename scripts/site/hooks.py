@@ -42,7 +42,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def _by_paper(figures: list[str]) -> list[Any]:
     """Pages of figures, `figures/he2023-fig1.md`, in a section for each paper; what is of none comes first, an index ahead."""
     papers: dict[str, list[str]] = {name: [] for name in PAPERS}
-    rest = []
+    rest: list[str] = []
     for page in sorted(figures, key=_natural):
         paper = page.removeprefix("figures/").partition("-")[0]
         papers.get(paper, rest).append(page)
