@@ -1,28 +1,77 @@
-"""Write docs/figures.md, and the summary in README.md, from the committed record in results/."""
+"""Write docs/figures/, its thumbnails, and the summary in README.md, from the committed record in results/."""
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
+from PIL import Image
+
 from equisep.figures.catalogue import all_figures
+from equisep.figures.changes import CHANGES
 from equisep.figures.figure import Figure
-from equisep.report.figures.page import figures_page, recorded_figures, summary_table
+from equisep.report.figures.pages.changes import changes_page
+from equisep.report.figures.pages.figure_page import figure_page
+from equisep.report.figures.pages.index import index_page
+from equisep.report.figures.pages.recorded import recorded_figures, summary_table
 from equisep.runs.cost import Prediction, predict
 
 REPO = Path(__file__).resolve().parents[1]
-PAGE, README = REPO / "docs" / "figures.md", REPO / "README.md"
+RESULTS, PAGES, README = REPO / "results", REPO / "docs" / "figures", REPO / "README.md"
+THUMBNAILS = PAGES / "thumbnails"
 BEGIN = "<!-- summary of the record, by scripts/make_figures_page.py -->"
 END = "<!-- end of the summary -->"
+WIDE, HIGH = 400, 300  # pixels that a thumbnail takes at most
+COLORS = 64
+
+
+def main() -> None:
+    """Write what differs, and take away pages of figures that have no record any more."""
+    THUMBNAILS.mkdir(parents=True, exist_ok=True)
+    made = {**{THUMBNAILS / name: data for name, data in thumbnails().items()}, **page_bytes()}
+    for path, data in made.items():
+        if not path.is_file() or path.read_bytes() != data:
+            path.write_bytes(data)
+            print(f"equisep: wrote {path}")
+    for path in sorted({*PAGES.glob("*.md"), *THUMBNAILS.glob("*.png")} - set(made)):
+        path.unlink()
+        print(f"equisep: removed {path}")
+
+
+def page_bytes() -> dict[Path, bytes]:
+    """Every page and README.md, as they should be."""
+    texts = {PAGES / name: text for name, text in pages().items()}
+    return {path: text.encode() for path, text in {**texts, README: readme()}.items()}
+
+
+def pages() -> dict[str, str]:
+    """The pages by name, as they should be."""
+    found = recorded_figures(all_figures(), RESULTS)
+    own = {each.page: figure_page(each, RESULTS) for each in found if each.summary is not None}
+    index = index_page(found, thumbnails=THUMBNAILS, predict=cost_of)
+    return {"index.md": index, "changes.md": changes_page(CHANGES), **own}
+
+
+def thumbnails() -> dict[str, bytes]:
+    """A small picture of every drawing of the record, by name; of tall drawings the upper part."""
+    paths = [RESULTS / f"{figure.id}.png" for figure in all_figures()]
+    return {f"{path.parent.name}-{path.name}": thumbnail(path) for path in paths if path.is_file()}
+
+
+def thumbnail(path: Path) -> bytes:
+    """One drawing as wide as a cell of the gallery, and no higher."""
+    with Image.open(path) as image:
+        whole = image.convert("RGB")
+    whole = whole.crop((0, 0, whole.width, min(whole.height, whole.width * HIGH // WIDE)))
+    small = whole.resize((WIDE, whole.height * WIDE // whole.width), Image.Resampling.LANCZOS)
+    held = io.BytesIO()
+    small.quantize(COLORS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(held, "PNG", optimize=True)
+    return held.getvalue()
 
 
 def cost_of(figure: Figure) -> Prediction:
     """On the kind of machine that the record was made on."""
     return predict(figure, scale="paper", device="cuda")
-
-
-def page() -> str:
-    """The page as it should be."""
-    return figures_page(all_figures(), REPO / "results", predict=cost_of)
 
 
 def readme() -> str:
@@ -31,11 +80,9 @@ def readme() -> str:
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise SystemExit(f"README.md has lost `{BEGIN}` or `{END}`. Put both back where the summary should stand.")
-    table = summary_table(recorded_figures(all_figures(), REPO / "results"))
+    table = summary_table(recorded_figures(all_figures(), RESULTS))
     return f"{before}{BEGIN}\n\n{table}\n\n{END}{after}"
 
 
 if __name__ == "__main__":
-    for target, text in ((PAGE, page()), (README, readme())):
-        target.write_text(text, encoding="utf-8")
-        print(f"equisep: wrote {target}")
+    main()

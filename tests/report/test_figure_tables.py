@@ -19,10 +19,10 @@ from equisep.figures.figure import Claim
 from equisep.figures.judge import WORDS, judge
 from equisep.figures.papers.galanti2022 import BOUND
 from equisep.report.figures.cost_table import CostRow, render_plans
-from equisep.report.figures.list import list_json, list_rows, render_list
+from equisep.report.figures.list import _fared, list_json, list_rows, render_list
 from equisep.report.figures.markdown import figure_markdown
 from equisep.report.figures.summary import figure_json, state_of
-from equisep.report.figures.tables import render_figure
+from equisep.report.figures.tables import VERDICT_STYLES, render_figure
 from equisep.report.formatting import duration, size
 from equisep.runs.record import recorded_evidence
 from figures.synthetic_figures import asked_for, evidence, figure, law_curve, numbers, outcome, shown_evidence
@@ -31,7 +31,6 @@ REPO = Path(__file__).resolve().parents[2]
 
 
 COUNTS = dict.fromkeys(WORDS, 0)
-HEADS = ("held", "contra", "und", "open")
 
 
 def printed(content: RenderableType, *, width: int = 120, encoding: str = "utf-8") -> str:
@@ -104,17 +103,20 @@ def test_the_terminal_shows_everything() -> None:
     text = terminal(shown_evidence(), width=160)
     for words in (
         "test/figure  A figure made by hand",
-        "paper scale, 12 cells, run; claims: 2 held, 1 contradicted, 1 not run",
+        "paper scale, 12 runs, run; claims: 2 held, 1 contradicted, 1 not run",
         "embedded-10x10 stands in for the paper's cifar10.",
         "The deep one separates less a layer",
         "the rule asks for 0.8 to 1.25",
         "`ncc` was not read of `deep`.",
-        "Beside the paper",
+        "The paper's numbers beside ours",
         "Note  Made by hand.",
         "Made on cpu, with equisep 0.1, torch 2.13, in 24 s of computing.",
     ):
         assert words in text
-    assert re.search(r"held +A law in both +-0.9990 +-0.9990 +3 ", text)
+    assert re.search(r"1 held +A law in both\s+paper +-0\.999 \(Fig\. 1\)\s+here .*mean r -0\.999", text)
+    assert text.count("A law in both") == 1
+    told = printed(render_figure(shown_evidence(), judge(shown_evidence()), remarks=["Mind."], picture="a.png"))
+    assert "Picture  a.png" in told and "Why it may differ\nMind." in told
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])
@@ -124,10 +126,13 @@ def test_the_terminal_keeps_to_its_width(width: int) -> None:
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 160])
 def test_numbers_of_series_are_shown_whole_or_not_at_all(width: int) -> None:
-    table = terminal(shown_evidence(), width=width).split("chosen")[1].split("Beside the paper")[0]
-    assert "…" not in table
-    assert "-0.9990" in table and "ρ" in table  # r and ρ are the last to go
-    assert ("imbalance" in table) == (width >= 100)
+    text = terminal(shown_evidence(), width=width)
+    table, left_out = text.split("chosen")[1].split("The paper's numbers")[0], "No room for"
+    whole, _, named = table.partition(left_out)
+    assert "…" not in whole
+    assert "-0.9990" in whole and "ρ" in whole  # r and ρ are the last to go
+    assert ("imbalance" in whole) == (width >= 80)
+    assert ("imbalance" in named) == (width < 80)  # what has no room is named
 
 
 def test_without_utf8_it_is_ascii() -> None:
@@ -154,7 +159,8 @@ def test_markdown_has_the_same_numbers() -> None:
     found = shown_evidence()
     text = figure_markdown(found, judge(found), level=3)
     assert text.startswith("### test/figure: A figure made by hand\n")
-    assert "| held | A law in both | -0.9990 | -0.9990 | 3 |" in text
+    assert re.search(r"\| held \| A law in both \| -0\.999 \(Fig\. 1\) \| .*mean r -0\.999.* over 3 seeds", text)
+    assert "\n\nMind \\*this\\*.\n\n" in figure_markdown(found, judge(found), remarks=["Mind *this*."])
     assert "| deep | ρ | 0.818 | 0.6010 | 3 |" in text
     for table in re.findall(r"(?:^\|.*\|\n?)+", text, flags=re.MULTILINE):
         assert len({len(re.findall(r"(?<!\\)\|", row)) for row in table.strip().splitlines()}) == 1
@@ -169,7 +175,10 @@ def test_nothing_in_a_text_breaks_a_table() -> None:
 
 def test_a_bound_says_that_it_is_one() -> None:
     found = evidence(figure(Claim("C", "at least", ("a",), "score", 0.5)), {"a": numbers(0.6, 0.6, 0.6)})
-    assert "| held | C | 0.6000 | ≥ 0.5000 | 3 |" in figure_markdown(found, judge(found))
+    assert (
+        "| held | C |  | a: mean score 0.6 [0.6, 0.6] over 3 seeds; the rule asks for at least 0.5. |"
+        in figure_markdown(found, judge(found))
+    )
 
 
 def test_solved_problems_have_no_rate_and_show_what_was_claimed() -> None:
@@ -177,7 +186,7 @@ def test_solved_problems_have_no_rate_and_show_what_was_claimed() -> None:
     made = figure(Claim("C", "at most", ("a",), "gap", 0.5, exact=True), base=base)
     found = evidence(made, {"a": numbers(0.25, name="gap")})
     text = figure_markdown(found, judge(found))
-    assert "| series | n | gap |" in text
+    assert "| series | seeds | gap |" in text
     assert "| a | 1 | 0.2500 |" in text
 
 
@@ -187,12 +196,20 @@ def test_the_comparative_bound_is_shown_where_it_is_estimated() -> None:
     assert "estimates" in figure_json(shown_evidence(), judge(shown_evidence()))
 
 
-def test_the_heads_of_the_list_are_whole_at_80_columns() -> None:
+def test_the_list_is_by_paper_and_readable_at_80_columns() -> None:
     found = shown_evidence(seeds=28)
-    partly = replace(found, figure=replace(found.figure, id="fang2021/oversampling"))
-    text = printed(render_list(list_rows([(partly, judge(partly), True)])), width=80).splitlines()
-    assert text[1].split() == ["figure", "state", *HEADS, "title"]
-    assert "12 of 112 cells" in text[3]
+    title = "A title that is long enough to take more than one line of a narrow terminal"
+    partly = replace(found, figure=replace(found.figure, id="fang2021/oversampling", title=title))
+    lines = printed(render_list(list_rows([(partly, judge(partly), True)])), width=80).splitlines()
+    assert lines[0] == "Fang, He, Long & Su, Layer-Peeled Model (fang2021)"
+    assert max(map(len, lines)) <= 80
+    text = " ".join(" ".join(line[14:48] for line in lines[1:4]).split())
+    assert title in text  # whole, on several lines
+    assert "12 of 112 cells, 4 not run" in lines[1]
+    (row,) = list_rows([(shown_evidence(), judge(shown_evidence()), True)])
+    fared = _fared(row)
+    assert fared.plain == "2 held, 1 contradicted, 1 not run"
+    assert {VERDICT_STYLES["held"], VERDICT_STYLES["contradicted"]} <= {str(span.style) for span in fared.spans}
 
 
 def test_the_list_sums_up() -> None:
@@ -202,13 +219,12 @@ def test_the_list_sums_up() -> None:
     assert [row["state"] for row in list_json(rows)] == ["run", "not run"]
     assert list_json(rows)[1]["claims"] == COUNTS | {"not run": 4}
     text = printed(render_list(rows))
-    own = next(line for line in text.splitlines() if line.startswith(" test/") and "not run" not in line)
-    assert own.split()[1:5] == ["run", "2", "1", "1"]  # held, contradicted, not run
+    own, other = (line for line in text.splitlines() if line.startswith((" figure", " other")))
+    assert own.rstrip().endswith("2 held, 1 contradicted, 1 not run") and other.rstrip().endswith("not run")
     sums = " ".join(text.split())
     assert "2 figures, 1 of them run;" in sums
     assert "2 held, 1 contradicted, 0 undecided, 0 supported, 0 against, 0 not testable, 5 not run." in sums
-    narrow = printed(render_list(rows), width=80, encoding="ascii").splitlines()
-    assert narrow[1].split() == ["figure", "state", *HEADS, "title"]
+    assert max(map(len, printed(render_list(rows), width=80, encoding="ascii").splitlines())) <= 80
 
 
 @pytest.mark.parametrize(

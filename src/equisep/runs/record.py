@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +17,8 @@ from equisep.files import json_text, parse_json, write_whole, writing
 from equisep.runs.packing import KIND, SCHEMA, pack, unpack
 from equisep.runs.plan import Asked, asked_cells
 from equisep.runs.three_readings import evidence_beside
+
+REMARKS = "remarks.json"
 
 
 class Record(NamedTuple):
@@ -110,6 +113,13 @@ def recorded_evidence(figure: Figure, path: str | Path) -> Evidence:
 def _of_paper(cell: Cell) -> Cell:
     """A cell without what stood in for its data."""
     return cell.with_(data=cell.stands_for or cell.data, stands_for="") if isinstance(cell, Training) else cell
+
+
+def remarks_in(results: Path) -> Mapping[str, Sequence[str]]:
+    """What readers should know of recorded numbers, by figure, written by hand beside a record; none without such a file."""
+    written = results / REMARKS
+    found: Mapping[str, Sequence[str]] = json.loads(written.read_text(encoding="utf-8")) if written.is_file() else {}
+    return found
 
 
 def find_results(folder: str | Path | None = None) -> Path | None:

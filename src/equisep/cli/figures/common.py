@@ -49,11 +49,27 @@ Strict = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class FigureResult:
-    """The evidence of a figure, its verdicts, and whether it is the committed record's."""
+    """The evidence of a figure, its verdicts, whether it is the committed record's, and then where that lies."""
 
     evidence: Evidence
     verdicts: tuple[Verdict, ...]
     recorded: bool = False
+    folder: Path | None = None
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader should know of recorded numbers."""
+        from equisep.runs.record import remarks_in
+
+        return () if self.folder is None else tuple(remarks_in(self.folder).get(self.evidence.figure.id, ()))
+
+    @property
+    def picture(self) -> str:
+        """Where the drawing of the record lies, or how to make one."""
+        id = self.evidence.figure.id
+        if self.folder is not None and (self.folder / f"{id}.png").is_file():
+            return str(self.folder / f"{id}.png")
+        return f"equisep figures show {id} --draw {id.rpartition('/')[2]}.png" if self.evidence.done else ""
 
     @property
     def failed(self) -> bool:
@@ -108,11 +124,11 @@ def result_of(figure: Figure, store: Store | None, *, scale: str) -> FigureResul
     return judged(gather(figure, (), scale=scale))
 
 
-def judged(evidence: Evidence, *, recorded: bool = False) -> FigureResult:
-    """Evidence with its verdicts."""
+def judged(evidence: Evidence, *, folder: Path | None = None) -> FigureResult:
+    """Evidence with its verdicts; of a record, the folder that it lies in."""
     from equisep.figures.judge import judge
 
-    return FigureResult(evidence, judge(evidence), recorded)
+    return FigureResult(evidence, judge(evidence), folder is not None, folder)
 
 
 def _recorded(figure: Figure) -> FigureResult | None:
@@ -122,7 +138,7 @@ def _recorded(figure: Figure) -> FigureResult | None:
     path = None if folder is None else folder / f"{figure.id}.json"
     if path is None or not path.is_file():
         return None
-    return judged(recorded_evidence(figure, path), recorded=True)
+    return judged(recorded_evidence(figure, path), folder=folder)
 
 
 def draw_target(path: Path | None, figures: Sequence[Figure]) -> Callable[[Figure], Path] | None:
@@ -146,7 +162,15 @@ def print_result(result: FigureResult, *, markdown: bool = False) -> None:
     from equisep.report.figures.tables import render_figure
 
     if markdown:
-        text = figure_markdown(result.evidence, result.verdicts, recorded=result.recorded)
+        text = figure_markdown(result.evidence, result.verdicts, recorded=result.recorded, remarks=result.remarks)
         out.print(text, markup=False, highlight=False, soft_wrap=True, end="")
     else:
-        out.print(render_figure(result.evidence, result.verdicts, recorded=result.recorded))
+        out.print(
+            render_figure(
+                result.evidence,
+                result.verdicts,
+                recorded=result.recorded,
+                remarks=result.remarks,
+                picture=result.picture,
+            )
+        )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from equisep.figures.figure import Claim
+from equisep.figures.figure import Claim, Figure
 from equisep.figures.judge import Verdict
+from equisep.figures.papers import STAND_INS
 from equisep.figures.papers.galanti2022_bound import Estimate
 from equisep.figures.quantities import CLAIMED, NEVER, Column, entry_of, quantity_words, standard_quantities
 from equisep.figures.rules import LAWS
@@ -15,13 +16,13 @@ from equisep.report.formatting import UNICODE, correlation, duration, number
 from equisep.results import Interval
 
 _SINGLE = (*LAWS, "at least", "at most", "near")  # rules whose number is the quantity itself, no slope or difference
-_BOUNDS = {"at least": "≥ ", "at most": "≤ "}
+OWN = "equisep2026"  # the experiments that no paper has
 # what a series has beside its quantities: a heading, and when it leaves a narrow terminal
 _BESIDE = {
-    "rate": Column("rate", 10),
-    "n": Column("n", 11),
+    "rate": Column("learning\nrate", 10),
+    "n": Column("seeds", 11),
     "r_eval": Column("r eval", 0),
-    "r_optimistic": Column("r\noptimistic", 6),
+    "r_optimistic": Column("r\noptimistic", 2),
 }
 
 
@@ -35,29 +36,59 @@ class TextTable:
     leaves: tuple[float, ...] = ()
 
 
-def claims_table(verdicts: Sequence[Verdict]) -> TextTable:
-    """A row for each claim: its verdict, our number and the paper's."""
-    titles = ("verdict", "claim", "ours", "paper", "n", "95 % interval")
-    return TextTable(titles, tuple(map(_claim_row, verdicts)), left=("verdict", "claim"))
+@dataclass(frozen=True, slots=True)
+class ClaimWords:
+    """A claim as readers see it: its verdict, what the paper says and where, what was found here, the verdict in each reading."""
+
+    verdict: str
+    claim: str
+    paper: str
+    here: str
+    readings: Mapping[str, str]
 
 
-def _claim_row(verdict: Verdict) -> tuple[str, ...]:
-    claim = verdict.claim
-    name = claim.quantity if claim.rule in _SINGLE else ""
-    return (
-        verdict.verdict,
-        claim.text,
-        _shown(name, verdict.ours),
-        _paper(name, claim, verdict.printed),
-        str(verdict.n),
-        _between(name, verdict.interval),
+def claim_words(summary: Summary) -> tuple[ClaimWords, ...]:
+    """All claims of a figure, in their order; every number once, in the sentence of what was found."""
+    return tuple(
+        ClaimWords(
+            verdict=each.main.verdict,
+            claim=each.claim.text,
+            paper=_paper_words(summary.figure, each.main),
+            here=each.main.reason,
+            readings={name: _in_reading(verdict) for name, verdict in each.by_reading.items()},
+        )
+        for each in summary.claims
     )
 
 
-def _paper(name: str, claim: Claim, printed: float | None) -> str:
-    """The paper's number; where it prints none, the bound that the claim is held against."""
-    sign = _BOUNDS.get(claim.rule) if printed is None else None
-    return _shown(name, printed) if sign is None else f"{sign}{_shown(name, claim.value)}"
+def is_ours(figure: Figure, claim: Claim) -> bool:
+    """Whether no paper makes this claim."""
+    return figure.id.startswith(f"{OWN}/") or claim.source.startswith("ours")
+
+
+def _paper_words(figure: Figure, verdict: Verdict) -> str:
+    """The quotation, the printed number where it is not in it, and where they stand."""
+    claim = verdict.claim
+    if is_ours(figure, claim):
+        return claim.source if claim.source.startswith("ours") else "ours"
+    number = _shown_as_printed(claim.quantity, verdict.printed)
+    printed = "" if verdict.printed is None or number in claim.quote else f" {number}"
+    said = f"“{claim.quote}”" if claim.quote else ""
+    return f"{said}{printed}{f' ({claim.source})' if claim.source else ''}".strip()
+
+
+def _in_reading(verdict: Verdict) -> str:
+    """`held (−0.9981)`: the verdict, and the number of the weakest part where it is a quantity itself."""
+    name = verdict.claim.quantity if verdict.claim.rule in _SINGLE else ""
+    alone = bool(name) and verdict.ours is not None and ";" not in name
+    return f"{verdict.verdict} ({_shown(name, verdict.ours)})" if alone else verdict.verdict
+
+
+def _shown_as_printed(quantity: str, value: float | None) -> str:
+    """A number with the digits of print: r with three decimals."""
+    if value is None:
+        return UNICODE.missing
+    return f"{value:.3f}" if entry_of(_bare(quantity)).style == "correlation" else f"{value:g}"
 
 
 def series_table(summary: Summary) -> TextTable:
@@ -91,20 +122,11 @@ def _in_column(name: str, row: SeriesSummary) -> str:
     return _shown(name, value)
 
 
-def seeds_table(summary: Summary) -> TextTable:
-    """Every seed's r, as read first and in eval reading."""
-    rows = [
-        (row.name, " ".join(map(correlation, row.r)), " ".join(map(correlation, row.r_eval)))
-        for row in summary.series
-        if row.r
-    ]
-    return TextTable(("series", "r, seed by seed", "in eval reading"), tuple(rows), left=("series",))
-
-
 def printed_table(rows: Sequence[PrintedSummary]) -> TextTable:
     """The numbers that the paper prints, beside ours."""
-    titles = ("series", "quantity", "paper", "ours", "n", "95 % interval", "place")
-    return TextTable(titles, tuple(map(_printed_row, rows)), left=("series", "quantity", "place"))
+    titles = ("series", "quantity", "paper", "here", "seeds", "95 % interval", "place")
+    leaves = (NEVER, NEVER, NEVER, NEVER, 2.0, 1.0, 0.0)
+    return TextTable(titles, tuple(map(_printed_row, rows)), left=("series", "quantity", "place"), leaves=leaves)
 
 
 def _printed_row(row: PrintedSummary) -> tuple[str, ...]:
@@ -112,7 +134,7 @@ def _printed_row(row: PrintedSummary) -> tuple[str, ...]:
     return (
         row.printed.series,
         quantity_words(name),
-        f"{row.printed.value:g}",
+        _shown_as_printed(name, row.printed.value),
         _shown(name, row.ours),
         str(row.n),
         _between(name, row.interval),
@@ -138,13 +160,14 @@ def state_line(summary: Summary) -> str:
     counts = ", ".join(f"{n} {word}" for word, n in summary.counts.items() if n)
     claims = f"; claims: {counts}" if counts else ""
     run = summary.evidence.done
-    return f"{summary.evidence.scale} scale, {run} {'cell' if run == 1 else 'cells'}, {summary.state}{claims}"
+    return f"{summary.evidence.scale} scale, {run} {'run' if run == 1 else 'runs'}, {summary.state}{claims}"
 
 
 def stand_in_lines(summary: Summary) -> Iterator[str]:
     """A sentence for each data set that stands in for the paper's."""
     for wanted, used in summary.evidence.stand_ins.items():
-        yield f"{used} stands in for the paper's {wanted}."
+        part = f" ({STAND_INS[used]})" if used in STAND_INS else ""
+        yield f"{used}{part} stands in for the paper's {wanted}."
 
 
 def provenance_line(summary: Summary) -> str:

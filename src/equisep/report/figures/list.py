@@ -1,31 +1,29 @@
-"""All figures in one table: id, state, claims, title."""
+"""All figures, paper by paper: id, title, how far each was run and how its claims fared."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from equisep.figures.evidence import Evidence
 from equisep.figures.figure import Figure
 from equisep.figures.judge import WORDS, Verdict
+from equisep.figures.papers import PAPERS
 from equisep.report.figures.summary import counts_of, state_of
+from equisep.report.figures.tables import VERDICT_STYLES
 from equisep.report.formatting import Glyphs, ascii_text, one_line
-from equisep.report.tables import plain_table
+from equisep.report.tables import GAP
 from equisep.report.terminal import View
 
-# head of a column → the verdicts counted there
-_COUNTED = {
-    "held": ("held",),
-    "contra": ("contradicted",),
-    "und": ("undecided", "supported", "against"),
-    "open": ("not testable", "not run"),
-}
-_LEAST_TITLE = 12
+_CLAIMS = 40  # the most that the column of claims takes
+_WIDEST = 130  # a line that is longer is hard to read
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +34,16 @@ class ListRow:
     state: str
     scale: str | None
     claims: Mapping[str, int]
+
+    @property
+    def paper(self) -> str:
+        """The part of its id before the stroke."""
+        return self.figure.id.partition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """The part behind it."""
+        return self.figure.id.partition("/")[2] or self.figure.id
 
 
 def list_rows(figures: Iterable[tuple[Evidence, Sequence[Verdict], bool]]) -> list[ListRow]:
@@ -67,32 +75,39 @@ def list_json(rows: Iterable[ListRow]) -> list[dict[str, Any]]:
 
 
 def render_list(rows: Sequence[ListRow]) -> RenderableType:
-    """The table, and a line with the sums."""
-    return View(lambda glyphs, width: Group(_table(rows, glyphs, width), Text(_sums(rows), style="dim")))
+    """A table per paper, and a line with the sums in the same words."""
+    return View(lambda glyphs, width: Group(*_papers(rows, glyphs, width), Text(_sums(rows), style="dim")))
 
 
-def _table(rows: Sequence[ListRow], glyphs: Glyphs, width: int) -> RenderableType:
-    """One line per figure: claims as narrow columns of counts, and as much of the title as there is room for."""
-    head = ("figure", "state", *_COUNTED, "title")
-    lines = [_line(row, glyphs) for row in rows]
-    widths = [max(cell_len(line[column]) for line in (head, *lines)) for column in range(len(head) - 1)]
-    room = width - sum(widths) - 2 * len(head)  # a blank on each side of a column
-    shown = len(head) if room >= _LEAST_TITLE else len(head) - 1
-    table = plain_table(head[:shown], (), glyphs, left=("figure", "state", "title"))
-    for row, line in zip(rows, lines, strict=True):
-        title = Text(line[-1])
-        title.truncate(max(0, room), overflow="ellipsis")
-        style = "dim" if row.state == "not run" else ""
-        table.add_row(*[*(Text(cell, style=style) for cell in line[:-1]), title][:shown])
-    return table
+def _papers(rows: Sequence[ListRow], glyphs: Glyphs, width: int) -> Iterator[RenderableType]:
+    """Figures under the name of their paper; titles and claims go on in the next line where they have no room."""
+    names = max((cell_len(row.name) for row in rows), default=0)
+    room = max(20, min(width, _WIDEST) - names - 3 * GAP)
+    claims = min(_CLAIMS, room // 2)
+    for paper, own in groupby(rows, key=lambda row: row.paper):
+        title = PAPERS.get(paper, paper)
+        yield Text(f"{ascii_text(title, glyphs)} ({paper})", style="bold")
+        table = Table.grid(padding=(0, GAP, 0, 0))
+        table.add_column(width=names + 1, no_wrap=True)
+        table.add_column(width=room - claims)
+        table.add_column(width=claims)
+        for row in own:
+            style = "dim" if row.state == "not run" else ""
+            words = Text(one_line(ascii_text(row.figure.title, glyphs)), style=style)
+            table.add_row(Text(f" {row.name}", style=style), words, _fared(row))
+        yield table
+        yield Text("")
 
 
-def _line(row: ListRow, glyphs: Glyphs) -> tuple[str, ...]:
-    scale = f", {row.scale}" if row.scale == "smoke" else ""
-    state = row.state.removeprefix("partly run (").removesuffix(")")  # `5 of 10 cells` says it
-    sums = (sum(row.claims[word] for word in words) for words in _COUNTED.values())
-    counts = (str(each) if each else "" for each in sums)
-    return (row.figure.id, f"{state}{scale}", *counts, one_line(ascii_text(row.figure.title, glyphs)))
+def _fared(row: ListRow) -> Text:
+    """How far a figure was run, where not wholly, and how its claims fared, each word in its color."""
+    if row.state == "not run":
+        return Text("not run", style="dim")
+    parts = [Text(row.state.removeprefix("partly run (").removesuffix(")"))] if row.state.startswith("partly") else []
+    if row.scale == "smoke":
+        parts.append(Text("smoke scale", style="yellow"))
+    parts += [Text(f"{row.claims[word]} {word}", style=VERDICT_STYLES[word]) for word in WORDS if row.claims[word]]
+    return Text(", ").join(parts) if parts else Text("no claims", style="dim")
 
 
 def _sums(rows: Sequence[ListRow]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from equisep.figures.cell import trainings
 from equisep.figures.evidence import Evidence, SeriesEvidence
 from equisep.figures.figure import Figure, Printed
-from equisep.figures.judge import LEVEL, WORDS, Part, Verdict
+from equisep.figures.judge import LEVEL, WORDS, ClaimVerdicts, Part, Verdict, judge_readings
 from equisep.figures.papers.galanti2022_bound import Estimate, estimates
 from equisep.figures.quantities import span_of, standard_quantities
 from equisep.figures.rules import quantities_of
@@ -74,13 +74,18 @@ class Summary:
     """Everything that `equisep figures show` tells of a figure; `recorded` where it is of the committed record."""
 
     evidence: Evidence
-    verdicts: tuple[Verdict, ...]
+    claims: tuple[ClaimVerdicts, ...]
     recorded: bool
     series: tuple[SeriesSummary, ...]
     printed: tuple[PrintedSummary, ...]
     estimates: tuple[Estimate, ...]
     notes: tuple[str, ...]
     made: Made
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """One for each claim: in the paper's reading, where it was run."""
+        return tuple(each.main for each in self.claims)
 
     @property
     def figure(self) -> Figure:
@@ -111,7 +116,7 @@ def summarize(evidence: Evidence, verdicts: Sequence[Verdict], *, recorded: bool
     names = tuple(dict.fromkeys((*(entry.name for entry in standard_quantities()), *claimed)))
     return Summary(
         evidence=evidence,
-        verdicts=tuple(verdicts),
+        claims=_claims(evidence, verdicts),
         recorded=recorded,
         series=tuple(_series(found, names) for found in evidence.series.values()),
         printed=tuple(_printed(evidence, printed) for printed in evidence.figure.printed),
@@ -119,6 +124,13 @@ def summarize(evidence: Evidence, verdicts: Sequence[Verdict], *, recorded: bool
         notes=tuple(dict.fromkeys(notes)),
         made=_made(evidence),
     )
+
+
+def _claims(evidence: Evidence, verdicts: Sequence[Verdict]) -> tuple[ClaimVerdicts, ...]:
+    """The verdicts in every reading where the figure is judged in several; else those given."""
+    if evidence.figure.readings and verdicts:
+        return judge_readings(evidence)
+    return tuple(ClaimVerdicts(verdict.claim, (verdict,)) for verdict in verdicts)
 
 
 def state_of(evidence: Evidence | None, *, recorded: bool = False) -> str:
@@ -198,7 +210,7 @@ def figure_json(evidence: Evidence, verdicts: Sequence[Verdict], *, recorded: bo
         "cells": {"run": evidence.done, "planned": evidence.planned},
         "stand_ins": evidence.stand_ins,
         "counts": summary.counts,
-        "claims": [_claim_json(verdict) for verdict in summary.verdicts],
+        "claims": [_claim_json(each) for each in summary.claims],
         "series": [_series_json(row) for row in summary.series],
         "printed": [_printed_json(row) for row in summary.printed],
         "estimates": [asdict(row) for row in summary.estimates],
@@ -213,8 +225,8 @@ def figure_json(evidence: Evidence, verdicts: Sequence[Verdict], *, recorded: bo
     }
 
 
-def _claim_json(verdict: Verdict) -> dict[str, Any]:
-    claim = verdict.claim
+def _claim_json(each: ClaimVerdicts) -> dict[str, Any]:
+    claim, verdict = each.claim, each.main
     return {
         "claim": claim.text,
         "rule": claim.rule,
@@ -232,7 +244,19 @@ def _claim_json(verdict: Verdict) -> dict[str, Any]:
         "n": verdict.n,
         "interval": _ends(verdict.interval),
         "reason": verdict.reason,
+        "standing": each.standing,
+        "readings": {name: _reading_json(own) for name, own in each.by_reading.items()},
         "parts": [_part_json(part) for part in verdict.parts],
+    }
+
+
+def _reading_json(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "verdict": verdict.verdict,
+        "ours": verdict.ours,
+        "n": verdict.n,
+        "interval": _ends(verdict.interval),
+        "reason": verdict.reason,
     }
 
 

@@ -13,7 +13,7 @@ from equisep.figures.judge import Verdict
 from equisep.figures.quantities import NEVER
 from equisep.report.figures.cells import (
     TextTable,
-    claims_table,
+    claim_words,
     estimates_table,
     printed_table,
     provenance_line,
@@ -32,13 +32,22 @@ VERDICT_STYLES = {
 }  # fmt: skip
 
 
-def render_figure(evidence: Evidence, verdicts: Sequence[Verdict], *, recorded: bool = False) -> RenderableType:
-    """Title, source, scale and stand-ins; claims; series; the paper's numbers beside ours; what made them."""
+def render_figure(
+    evidence: Evidence,
+    verdicts: Sequence[Verdict],
+    *,
+    recorded: bool = False,
+    remarks: Sequence[str] = (),
+    picture: str = "",
+) -> RenderableType:
+    """Title, source, scale and stand-ins; remarks; claims; series; the paper's numbers beside ours; what made them."""
     summary = summarize(evidence, verdicts, recorded=recorded)
-    return View(lambda glyphs, width: Group(*_blocks(summary, glyphs, width)))
+    return View(lambda glyphs, width: Group(*_blocks(summary, glyphs, width, remarks=remarks, picture=picture)))
 
 
-def _blocks(summary: Summary, glyphs: Glyphs, width: int) -> Iterator[RenderableType]:
+def _blocks(
+    summary: Summary, glyphs: Glyphs, width: int, *, remarks: Sequence[str], picture: str
+) -> Iterator[RenderableType]:
     def said(text: str) -> str:
         return ascii_text(text, glyphs)  # before lines are broken, since words grow by it
 
@@ -47,20 +56,23 @@ def _blocks(summary: Summary, glyphs: Glyphs, width: int) -> Iterator[Renderable
     yield Text(said(f"{figure.source} · {state_line(summary)}"), style="dim")
     for line in stand_in_lines(summary):
         yield Text(said(line), style="yellow")
-    if summary.verdicts:
-        yield _claims(_spelled(claims_table(summary.verdicts), said), glyphs)
-        yield _reasons([said(verdict.reason) for verdict in summary.verdicts])
+    if picture:
+        yield Text(f"Picture  {picture}", style="dim")
+    if summary.claims:
+        yield Text("\nClaims", style="bold")
+        yield _claims(summary, said)
+    if remarks:
+        yield Text("\nWhy it may differ", style="bold")
+        yield from (Text(one_line(said(remark))) for remark in remarks)
     series = _spelled(series_table(summary), said)
     if series.rows:
-        yield Text("\nSeries, means over seeds at the chosen rate", style="bold")
-        yield _table(_narrowed(series, width), glyphs)
+        yield Text("\nSeries, means over seeds at the chosen learning rate", style="bold")
+        yield from _fitting(series, glyphs, width)
     if summary.printed:
-        yield Text("\nBeside the paper", style="bold")
-        table = _table(_spelled(printed_table(summary.printed), said), glyphs)
-        table.columns[-1].no_wrap = False
-        yield table
+        yield Text("\nThe paper's numbers beside ours", style="bold")
+        yield from _fitting(_spelled(printed_table(summary.printed), said), glyphs, width)
     if summary.estimates:
-        yield Text("\nThe comparative bound, estimated at each share p", style="bold")
+        yield Text("\nThe comparative bound, estimated at each share p of changed labels", style="bold")
         yield _table(_spelled(estimates_table(summary.estimates), said), glyphs)
     for note in summary.notes:
         yield Text.assemble(("Note  ", "yellow"), one_line(said(note)))
@@ -78,28 +90,40 @@ def _table(table: TextTable, glyphs: Glyphs) -> Table:
     return plain_table(table.titles, table.rows, glyphs, left=table.left)
 
 
-def _claims(claims: TextTable, glyphs: Glyphs) -> Table:
-    table = plain_table(("", *claims.titles), (), glyphs, left=claims.left)
-    table.columns[2].no_wrap = False
-    for index, (verdict, claim, *numbers) in enumerate(claims.rows):
-        word = Text(verdict, style=VERDICT_STYLES[verdict])
-        table.add_row(Text(str(index + 1), style="dim"), word, Text(one_line(claim)), *map(Text, numbers))
-    for column in table.columns:
-        column.vertical = "top"
-    return table
+def _claims(summary: Summary, said: Callable[[str], str]) -> Table:
+    """Every claim with its verdict in color, the paper's words, what was found, and the verdict in each reading.
 
-
-def _reasons(reasons: Sequence[str]) -> Table:
-    """Why, claim by claim; one reason for several claims is told once."""
-    told: dict[str, list[str]] = {}
-    for index, reason in enumerate(reasons):
-        told.setdefault(reason, []).append(str(index + 1))
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(justify="right", no_wrap=True)
-    for reason, claims in told.items():
-        many = f"{claims[0]} … {claims[-1]}" if len(claims) > 2 else ", ".join(claims)
-        grid.add_row(Text(many, style="dim"), Text(one_line(reason), style="dim"))
+    What is said of several claims alike is said of the first.
+    """
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column()
+    told: dict[tuple[str, str], int] = {}
+    for index, each in enumerate(claim_words(summary)):
+        lines = [Text(one_line(said(each.claim)))]
+        for what, words in (("paper", each.paper), ("here", each.here)):
+            first = told.setdefault((what, words), index)
+            if words:
+                shown = words if first == index else f"as claim {first + 1}"
+                lines.append(Text.assemble((f"{what}  ", "dim"), (one_line(said(shown)), "dim")))
+        if each.readings:
+            parts = [
+                Text.assemble((f"{name} ", "dim"), (words, VERDICT_STYLES[words.partition(" (")[0]]))
+                for name, words in each.readings.items()
+            ]
+            lines.append(Text(" · " if said("·") == "·" else ", ", style="dim").join(parts))
+        number = Text.assemble((f"{index + 1} ", "dim"), (each.verdict, VERDICT_STYLES[each.verdict]))
+        grid.add_row(number, Text("\n").join(lines))
     return grid
+
+
+def _fitting(table: TextTable, glyphs: Glyphs, width: int) -> Iterator[RenderableType]:
+    """A table with as many columns as there is room for, and a line that names the others."""
+    shown = _narrowed(table, width)
+    yield _table(shown, glyphs)
+    left_out = [title.replace("\n", " ") for title in table.titles if title not in shown.titles]
+    if left_out:
+        yield Text(f"No room for {', '.join(left_out)}: widen the terminal, or use --json.", style="dim")
 
 
 def _narrowed(table: TextTable, width: int) -> TextTable:

@@ -1,0 +1,67 @@
+"""The page of one figure: its picture, three sentences, its claims beside the paper's words, how it was run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from equisep.report.figures.cells import provenance_line, series_table, stand_in_lines
+from equisep.report.figures.markdown import (
+    claims_markdown,
+    escaped,
+    estimates_markdown,
+    printed_markdown,
+    table_markdown,
+)
+from equisep.report.figures.pages.authors_rates import rate_parts
+from equisep.report.figures.pages.recorded import Recorded
+from equisep.report.figures.pages.words import found_sentence, paper_sentence
+from equisep.report.figures.summary import Summary
+
+# means over seeds that the page tells of each series; all others, and every seed, are in the JSON
+_COLUMNS = ("series", "learning rate", "seeds", "r", "ρ", "half-life layers", "last D", "train %", "test %")
+
+
+def figure_page(each: Recorded, results: Path) -> str:
+    """The whole page of a figure that is recorded; `results` holds its picture."""
+    summary = each.summary
+    assert summary is not None  # a figure without a record has no page
+    figure, title = each.figure, escaped(each.figure.title)
+    parts = [
+        f"# {escaped(figure.source)}: {title}",
+        f"[All figures](index.md) · `{figure.id}` · [every number, seed by seed](../../results/{figure.id}.json)",
+        f"![{title}](../../results/{figure.id}.png)" if (results / f"{figure.id}.png").is_file() else "",
+        f"**What the paper shows.** {said}" if (said := paper_sentence(each)) else "",
+        f"**What we found.** {found_sentence(each)}",
+        f"**Why it may differ.** {' '.join(escaped(remark) for remark in each.remarks)}" if each.remarks else "",
+        claims_markdown(summary),
+        *_how_it_was_run(each, summary),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _how_it_was_run(each: Recorded, summary: Summary) -> Iterator[str]:
+    """Folded: data, networks, the paper's numbers beside ours, what made them, how to run it again."""
+    table = series_table(summary)
+    at = [index for index, name in enumerate(table.titles) if name.replace("\n", " ") in _COLUMNS]
+    short = replace(
+        table,
+        titles=tuple(table.titles[index] for index in at),
+        rows=tuple(tuple(row[index] for index in at) for row in table.rows),
+        leaves=(),
+    )
+    yield "<details markdown><summary>How it was run</summary>"
+    yield " ".join(f"**{escaped(line)}**" for line in stand_in_lines(summary))
+    yield " ".join(map(escaped, summary.notes))
+    series = table_markdown(short)
+    yield f"Means over seeds at the chosen rate:\n\n{series}" if series else ""
+    printed = printed_markdown(summary)
+    yield f"The paper's numbers beside ours:\n\n{printed}" if printed else ""
+    estimates = estimates_markdown(summary)
+    yield f"The comparative bound, estimated at each share p of changed labels:\n\n{estimates}" if estimates else ""
+    yield from rate_parts(summary.evidence)
+    state = "" if summary.state == "recorded" else f" {summary.state.capitalize()}."
+    yield f"{escaped(provenance_line(summary))}{state} Run it again: `equisep figures run {each.figure.id}`."
+    yield escaped(each.figure.cite)
+    yield "</details>"

@@ -1,0 +1,183 @@
+"""The index of all figures: what was confirmed, contradicted and left open, what the readings show, a gallery."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from equisep.figures.figure import Figure
+from equisep.figures.judge import FEW, STANDINGS, ClaimVerdicts
+from equisep.figures.papers import PAPERS
+from equisep.figures.rules import ALIKE
+from equisep.report.figures.cells import is_ours, version_words
+from equisep.report.figures.markdown import escaped, markdown_table
+from equisep.report.figures.pages.recorded import Recorded, by_paper
+from equisep.report.figures.pages.words import marked, plural, reading_statement
+from equisep.report.figures.summary import LIBRARIES, Summary
+from equisep.report.formatting import duration, size
+from equisep.results.records import FUZZY_R, LAW_R, NO_LAW_R
+
+ACROSS = 3  # thumbnails in a row
+_HEADS = {
+    "confirmed": "Confirmed",
+    "contradicted": "Contradicted",
+    "reading": "Properties of the reading: held in one, contradicted in another",
+    "undecided": "Undecided: too little evidence, or an interval that reaches the rule",
+}
+_COLUMNS = {
+    "confirmed": "confirmed",
+    "contradicted": "contradicted",
+    "reading": "property of the reading",
+    "undecided": "undecided",
+    "untested": "not run or not testable",
+}
+_OPEN = ("confirmed", "contradicted", "reading")  # lists that are not folded
+
+
+class Cost(Protocol):
+    """What a run is predicted to take; see `equisep.runs.cost.Prediction`."""
+
+    @property
+    def cells(self) -> int:
+        """How many networks are trained, or problems solved."""
+
+    @property
+    def seconds(self) -> float:
+        """On the device."""
+
+    @property
+    def bytes(self) -> int:
+        """At most at once."""
+
+    @property
+    def device(self) -> str:
+        """In words."""
+
+
+def index_page(found: Sequence[Recorded], *, thumbnails: Path, predict: Callable[[Figure], Cost]) -> str:
+    """The whole index; `thumbnails` is the folder of small pictures, `predict` tells what a figure without a record costs."""
+    theirs = [(each, claim) for each in found for claim in each.claims if not is_ours(each.figure, claim.claim)]
+    parts = [
+        "# Do the papers' figures reproduce?",
+        reading_statement(claim for _, claim in theirs),
+        _counts_table(found),
+        *_lists(theirs),
+        *_galleries(found, thumbnails),
+        _not_run(found, predict),
+        *_how_judged(found),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _counts_table(found: Sequence[Recorded]) -> str:
+    """A row per paper: how many of its claims are confirmed, contradicted, properties of the reading, undecided, open."""
+    rows = []
+    for paper, own in by_paper(found).items():
+        claims = [claim for each in own for claim in each.claims if not is_ours(each.figure, claim.claim)]
+        ran = sum(each.summary is not None for each in own)
+        if claims:
+            rows.append([PAPERS.get(paper, paper), f"{ran} of {len(own)}", *_standings(claims)])
+    titles = ("paper", "figures run", *(_COLUMNS[word] for word in STANDINGS))
+    return markdown_table(titles, rows, left=("paper",))
+
+
+def _standings(claims: Sequence[ClaimVerdicts]) -> list[str]:
+    return [str(sum(claim.standing == word for claim in claims)) for word in STANDINGS]
+
+
+def _lists(theirs: Sequence[tuple[Recorded, ClaimVerdicts]]) -> Iterator[str]:
+    """The claims of each standing, figure by figure."""
+    for standing, head in _HEADS.items():
+        own = [(each, claim) for each, claim in theirs if claim.standing == standing]
+        if not own:
+            continue
+        by_figure: dict[str, list[str]] = {}
+        for each, claim in own:
+            name = f"[{escaped(each.figure.source)}: {escaped(each.figure.title)}]({each.page})"
+            by_figure.setdefault(name, []).append(f"{escaped(claim.claim.text)}{_turns(claim)}")
+        lines = [f"- {name}: {'; '.join(claims)}." for name, claims in by_figure.items()]
+        if standing in _OPEN:
+            yield f"## {head}"
+            yield "\n".join(lines)
+        else:
+            yield f"<details markdown><summary>{head} ({plural(len(own), 'claim')})</summary>"
+            yield "\n".join(lines)
+            yield "</details>"
+
+
+def _turns(claim: ClaimVerdicts) -> str:
+    """Of a property of the reading: the verdict in each."""
+    if claim.standing != "reading":
+        return ""
+    return f" ({', '.join(f'*{name}* {verdict.verdict}' for name, verdict in claim.by_reading.items())})"
+
+
+def _galleries(found: Sequence[Recorded], thumbnails: Path) -> Iterator[str]:
+    """Thumbnails in rows, paper by paper, each with its verdicts and a link to its page."""
+    for paper, own in by_paper(found).items():
+        shown = [each for each in own if each.summary is not None]
+        if not shown:
+            continue
+        yield f"## {escaped(PAPERS.get(paper, paper))}"
+        cells = [_thumbnail(each, thumbnails) for each in shown]
+        cells += [""] * (-len(cells) % ACROSS)
+        rows = [cells[first : first + ACROSS] for first in range(0, len(cells), ACROSS)]
+        yield markdown_table([" "] * ACROSS, rows, left=[" "], raw=True)
+
+
+def _thumbnail(each: Recorded, thumbnails: Path) -> str:
+    name = each.figure.id.replace("/", "-")
+    title = escaped(each.figure.title)
+    picture = (
+        f"[![{title}]({thumbnails.name}/{name}.png)]({each.page})<br>" if (thumbnails / f"{name}.png").is_file() else ""
+    )
+    return f"{picture}[{escaped(each.figure.source)}: {title}]({each.page})<br>{marked(each.counts)}"
+
+
+def _not_run(found: Sequence[Recorded], predict: Callable[[Figure], Cost]) -> str:
+    """What has no record, with what it would take."""
+    rows = []
+    for each in found:
+        if each.summary is None:
+            cost = predict(each.figure)
+            words = f"{plural(cost.cells, 'run')}, about {duration(cost.seconds)} on {cost.device}, {size(cost.bytes)}"
+            rows.append([f"`{each.figure.id}`", each.figure.title, str(len(each.claims)), words])
+    if not rows:
+        return ""
+    table = markdown_table(("figure", "shows", "claims", "would take"), rows, left=("figure", "shows", "would take"))
+    return f"## Not run\n\n{table}"
+
+
+def _how_judged(found: Sequence[Recorded]) -> Iterator[str]:
+    yield "## How claims are judged"
+    yield (
+        "By rule, never by eye, from the record in `results/` ([running figures](../running-figures.md)). *Held*: three seeds or "
+        "more, and the whole interval over seeds meets the rule; *contradicted*: all of it lies beyond; *undecided*: it reaches "
+        f"the bound. With fewer than {FEW} seeds *supported* or *against*. *Not testable*: there is no number, or no "
+        "network that fits its training data where the paper speaks of such. A claim about several networks holds only if "
+        "all of them pass; the number shown is that of the weakest. "
+        f"By He & Su's own numbers a *law* has r ≤ {LAW_R:g}, *no law* is r > {NO_LAW_R:g} or ρ ≥ 1, and between the two "
+        f"nothing is decided; a *fuzzy law* (ours) has r ≤ {FUZZY_R:g}. *Alike* and *near*: within a factor of {ALIKE:g}, "
+        "by two one-sided tests. One learning rate is chosen for all seeds, by the mean r at the last epoch among rates at "
+        "which networks fit. Claims that were restated, and why: [changes](changes.md)."
+    ).replace(" -", " −")
+    yield _made_words([each.summary for each in found if each.summary is not None])
+    yield "Written by `scripts/make_figures_page.py`; a test holds that these pages are what the record gives."
+
+
+def _made_words(run: Sequence[Summary]) -> str:
+    """Devices, versions and TF32 of the whole record in a sentence."""
+    if not run:
+        return ""
+
+    def joined(words: Sequence[Sequence[str]]) -> list[str]:
+        return sorted({word for each in words for word in each})
+
+    made = [summary.made for summary in run]
+    versions = version_words({name: joined([each.versions[name] for each in made]) for name in LIBRARIES})
+    tf32 = [f"`{summary.figure.id}`" for summary in run if summary.made.tf32]
+    rest = f"TF32 was allowed in {', '.join(tf32)}." if tf32 else "TF32 was not allowed anywhere."
+    hours = duration(sum(each.wall_s for each in made))
+    where = " and ".join(joined([each.device for each in made])) or "an unnamed device"
+    return escaped(f"Everything recorded was made on {where}, with {versions}, in {hours} of computing. {rest}")

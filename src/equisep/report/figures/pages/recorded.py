@@ -1,0 +1,81 @@
+"""What the committed record has of each figure: numbers, verdicts in every reading, remarks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from equisep.errors import InputError
+from equisep.figures.evidence import gather
+from equisep.figures.figure import Figure
+from equisep.figures.judge import WORDS, ClaimVerdicts, judge_readings
+from equisep.figures.papers import PAPERS
+from equisep.report.figures.markdown import markdown_table
+from equisep.report.figures.summary import Summary, summarize
+from equisep.runs.record import REMARKS, recorded_evidence, remarks_in
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A figure, how its claims fare in every reading, what the record has of it (None without one), and remarks on it."""
+
+    figure: Figure
+    claims: tuple[ClaimVerdicts, ...]
+    summary: Summary | None = None
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def paper(self) -> str:
+        """The part of its id before the stroke."""
+        return self.figure.id.partition("/")[0]
+
+    @property
+    def page(self) -> str:
+        """The file of its page."""
+        return f"{self.figure.id.replace('/', '-')}.md"
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How many claims have each verdict."""
+        return {word: sum(each.main.verdict == word for each in self.claims) for word in WORDS}
+
+
+def recorded_figures(figures: Sequence[Figure], results: Path) -> list[Recorded]:
+    """What `results`, which holds `<paper>/<figure>.json`, has of each figure.
+
+    `remarks.json` beside them is written by hand: {figure: [what a reader should know of its numbers, …]}.
+    """
+    remarks = remarks_in(results)
+    if strange := sorted(set(remarks) - {figure.id for figure in figures}):
+        raise InputError(f"`{REMARKS}` remarks on `{strange[0]}`, which is no figure. Correct its name.")
+    return [_recorded(figure, results, tuple(remarks.get(figure.id, ()))) for figure in figures]
+
+
+def by_paper(found: Iterable[Recorded]) -> dict[str, list[Recorded]]:
+    """The figures of each paper, in their order."""
+    papers: dict[str, list[Recorded]] = {}
+    for each in found:
+        papers.setdefault(each.paper, []).append(each)
+    return papers
+
+
+def summary_table(found: Sequence[Recorded]) -> str:
+    """A row per paper: how many figures are recorded, and how their claims fared."""
+    rows = [_summary_row(PAPERS.get(paper, paper), own) for paper, own in by_paper(found).items()]
+    titles = ("paper", "figures recorded", *(f"claims {WORDS[0]}", *WORDS[1:]))
+    return markdown_table(titles, [*rows, _summary_row("all", found)], left=("paper",))
+
+
+def _summary_row(name: str, own: Sequence[Recorded]) -> list[str]:
+    known = sum(each.summary is not None for each in own)
+    return [name, f"{known} of {len(own)}", *(str(sum(each.counts[word] for each in own)) for word in WORDS)]
+
+
+def _recorded(figure: Figure, results: Path, remarks: tuple[str, ...]) -> Recorded:
+    path = results / f"{figure.id}.json"
+    if not path.is_file():
+        return Recorded(figure, judge_readings(gather(figure, (), scale="paper")), remarks=remarks)
+    evidence = recorded_evidence(figure, path)
+    claims = judge_readings(evidence)
+    return Recorded(figure, claims, summarize(evidence, [each.main for each in claims], recorded=True), remarks)
