@@ -130,3 +130,23 @@ def test_the_rate_is_chosen_in_the_papers_reading_where_it_is_known() -> None:
         1e-3,
         None,
     )
+
+
+def test_evidence_as_a_frame_has_a_row_per_cell() -> None:
+    pytest.importorskip("pandas")
+    frame = shown_evidence().to_frame("rho", "r")
+    assert len(frame) == 12 and list(frame.columns) == [
+        "series",
+        "seed",
+        "rate",
+        "epochs",
+        "chosen",
+        "fits",
+        "rho",
+        "r",
+    ]
+    chosen = frame[frame.chosen & (frame.series == "deep")]
+    assert list(chosen.rate) == [1e-3] * 3 and chosen.rho.mean() == pytest.approx(0.601)
+    assert frame.fits.isna().all()  # the figure does not ask
+    whole = gather(figure(fit=0.999), fitting({1e-3: (0.5, 1.0)}, {1e-3: -0.99}), scale="paper").to_frame()
+    assert list(whole.fits) == [False, True] and {"half_life", "accuracy_test"} <= set(whole.columns)

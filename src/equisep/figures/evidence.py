@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equisep.errors import MissingExtraError
 from equisep.figures.cell import Cell, Solve, Training, trainings
 from equisep.figures.figure import Figure, Series
 from equisep.figures.outcome import Outcome
-from equisep.figures.quantities import quantity, was_read
+from equisep.figures.quantities import quantity, standard_quantities, was_read
+
+if TYPE_CHECKING:
+    import pandas
 
 PAPERS_R = "r@reading=drawn"
 
@@ -99,6 +103,28 @@ class Evidence:
     def planned(self) -> int:
         """How many cells runs asked for."""
         return sum(len(found.planned) for found in self.series.values())
+
+    def to_frame(self, *quantities: str) -> pandas.DataFrame:
+        """One row per cell that was run, one column per quantity (needs the extra `frame`).
+
+        Quantities are written as claims write them, as `rho@reading=eval`; by default those that every series shows. Beside
+        them stand series, rate and seed, whether the rate was chosen, and whether the network fits, where the figure asks.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise MissingExtraError(needed_for="`Evidence.to_frame`", package="pandas", extra="frame") from error
+        names = quantities or tuple(entry.name for entry in standard_quantities())
+        rows = []
+        for series, found in self.series.items():
+            chosen = {id(entry) for entry in found.chosen.values()}
+            for entry in found.entries:
+                cell = entry.cell
+                own = {"rate": cell.rate, "epochs": cell.epochs} if isinstance(cell, Training) else {}
+                fits = has_fit(entry, found.fit) if found.fit is not None else None
+                head = {"series": series, "seed": cell.seed, **own, "chosen": id(entry) in chosen, "fits": fits}
+                rows.append({**head, **{name: quantity(entry.outcome, name) for name in names}})
+        return pandas.DataFrame(rows)
 
     @property
     def stand_ins(self) -> dict[str, str]:
