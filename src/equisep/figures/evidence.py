@@ -120,6 +120,7 @@ class Evidence:
             chosen = {id(entry) for entry in found.chosen.values()}
             for entry in found.entries:
                 cell = entry.cell
+                assert isinstance(cell, Training | Solve)
                 own = {"rate": cell.rate, "epochs": cell.epochs} if isinstance(cell, Training) else {}
                 fits = has_fit(entry, found.fit) if found.fit is not None else None
                 head = {"series": series, "seed": cell.seed, **own, "chosen": id(entry) in chosen, "fits": fits}
