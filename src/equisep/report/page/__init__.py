@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from equisep.errors import InputError
 from equisep.files import write_whole, writing
 from equisep.report.formatting import one_line
-from equisep.report.page.class_sections import classes_section, geometry_section, maps_section, rare_section
+from equisep.report.page.class_sections import classes_section, maps_section
 from equisep.report.page.document import document
+from equisep.report.page.geometry_sections import geometry_section, rare_section
 from equisep.report.page.glossary import glossary_section
 from equisep.report.page.law_sections import centers_section, law_section, trust_section, work_section
 from equisep.report.page.markup import Section
