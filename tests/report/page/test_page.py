@@ -271,7 +271,14 @@ def test_numbers_that_are_not_finite_are_left_out_and_named() -> None:
     assert "nan" not in page.table("All numbers").column("fuzziness")
     assert page.numbers["profiles"][0]["layers"]["fuzziness"][3] is None
     worse = replace(profile, law=replace(profile.law, curve=(math.nan,) * 8), accuracy_test=math.nan)
-    assert "The law holds numbers that are not finite" in Page(profile_page([worse])).words
+    words = Page(profile_page([worse])).words
+    assert "Numbers of the law are not finite" in words and "Numbers of test accuracy are not finite" in words
+    assert profile.classifier is not None
+    classes = (math.nan, *[0.5] * 9)
+    head = replace(profile.classifier, nc3=math.inf)
+    page = Page(profile_page([replace(profile, accuracy_class_test=classes, classifier=head)]))
+    assert page.table("Classes of").texts[page.table("Classes of").column("class").index("0")].count("–") >= 1
+    assert "Numbers of the classifier are not finite" in page.words and " nan" not in page.words
 
 
 def test_a_profile_of_the_first_format_has_a_page(tmp_path: Path) -> None:

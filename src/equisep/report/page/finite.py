@@ -10,36 +10,43 @@ from typing import Any
 
 from equisep.results import LawFit, Note, Profile, SiteReading
 
+_MOST_NAMED = 3  # layers named in one Note
+_WHOLE = {"accuracy_train": "training accuracy", "accuracy_test": "test accuracy", "classifier": "the classifier"}
 _NEEDED = ("curve", "residuals", "loads")  # of a law: with one of their numbers missing it is no law
 
 
 def finite_profile(profile: Profile) -> Profile:
-    """The profile with None where a number is not finite, and a Note that counts them by layer; itself where all are."""
+    """The profile with None where a number is not finite, and Notes that say where that was."""
     sites = tuple(_site(site) for site in profile.sites)
-    laws = {name: _law(law) for name, law in profile.laws.items()}
+    changed = [f"`{site.name}`" for site, other in zip(sites, profile.sites, strict=True) if site is not other]
+    named = ", ".join(changed[:_MOST_NAMED]) + (
+        f" and {len(changed) - _MOST_NAMED} more" if changed[_MOST_NAMED:] else ""
+    )
+    law = _law(profile.law)
     whole: dict[str, Any] = {
         name: None
-        for name in ("accuracy_train", "accuracy_test")
-        if (value := getattr(profile, name)) is not None and not math.isfinite(value)
+        for name in ("accuracy_train", "accuracy_test", "classifier")
+        if not _all_finite(getattr(profile, name))
     }
-    others = {name: finite_profile(other) for name, other in profile.other_readings.items()}
-    law = _law(profile.law)
-    if (
-        all(same is other for same, other in zip(sites, profile.sites, strict=True))
-        and not whole
-        and law is profile.law
-    ):
-        return replace(profile, laws=laws, other_readings=others)
-    changed = [site.name for site, other in zip(sites, profile.sites, strict=True) if site is not other]
-    notes = list(profile.notes)
-    if changed:
-        names = ", ".join(f"`{name}`" for name in changed[:3]) + (
-            f" and {len(changed) - 3} more" if len(changed) > 3 else ""
-        )
-        notes.insert(0, Note("not-finite", f"Numbers of {names} are not finite (NaN or infinity) and are left out."))
-    if law is not profile.law:
-        notes.insert(0, Note("law-not-finite", "The law holds numbers that are not finite: it is left out."))
-    return replace(profile, sites=sites, law=law, laws=laws, other_readings=others, notes=tuple(notes), **whole)
+    said = {
+        "law-not-finite": "the law" if law is not profile.law else "",
+        "not-finite": named,
+        "whole-not-finite": ", ".join(_WHOLE[name] for name in whole),
+    }
+    notes = [
+        Note(code, f"Numbers of {what} are not finite (NaN or infinity) and are left out.")
+        for code, what in said.items()
+        if what
+    ]
+    return replace(
+        profile,
+        sites=sites,
+        law=law,
+        laws={name: _law(each) for name, each in profile.laws.items()},
+        other_readings={name: finite_profile(other) for name, other in profile.other_readings.items()},
+        notes=(*notes, *profile.notes),
+        **whole,
+    )
 
 
 def _site(site: SiteReading) -> SiteReading:

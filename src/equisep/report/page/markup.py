@@ -155,10 +155,10 @@ def _head(head: Head) -> str:
 def _row(row: Sequence[Cell], heads: Sequence[Head]) -> str:
     cells = []
     for position, (cell, head) in enumerate(zip(row, heads, strict=True)):
-        value = escape(data_value(cell.value), quote=True)
+        value = escape(data_value(cell.value), quote=True)  # empty where there is no number, or none that is finite
         side = ' class="text"' if head.kind == "text" else ""
         named = head.kind == "text"
-        shown = plain(cell.text) if named else typeset(plain(cell.text if cell.value is not None else MISSING))
+        shown = plain(cell.text) if named else typeset(plain(cell.text if value else MISSING))
         if position == 0:
             cells.append(f'<th scope="row"{side} data-value="{value}">{shown}</th>')
         else:
