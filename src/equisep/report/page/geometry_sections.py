@@ -100,7 +100,7 @@ def _extremes(subject: Subject) -> Iterable[str]:
     for title, pairs in (("Nearest directions", cosines.greatest), ("Farthest directions", cosines.least)):
         if pairs:
             rows = pair_rows(subject, pairs, "cosine")
-            yield f"<h4>{title}</h4>{table(heads, rows, label=f'{title}, {subject.label}')}"
+            yield f"<h3>{title}</h3>{table(heads, rows, label=f'{title}, {subject.label}')}"
 
 
 def _rare(subject: Subject) -> Iterable[str]:
