@@ -77,7 +77,8 @@ def depth(facts: Facts) -> Iterator[Finding]:
     work = sum(facts.shares.get(index, 0.0) for index in behind)
     share = f"do {100 * work:.0f} % of the work (the fall of ln D on training data) and " if facts.shares else ""
     gain = 100 * ((facts.accuracy_test or 0.0) - (cut.ncc_test or 0.0))
-    gained = f"gain {gain:.2g} points on test samples" if gain > 0 else "gain nothing on test samples"
+    points = f"{gain:.2g} point{'' if f'{gain:.2g}' == '1' else 's'}"
+    gained = f"gain {points} on test samples" if gain > 0 else "gain nothing on test samples"
     deep = spare >= SPARE_SHARE * facts.last.index
     said = "The network is deeper than these data need" if deep else f"The last {spare} {facts.each}s could be cut"
     yield made(
