@@ -5,7 +5,7 @@
 class LawFit: …
 
 >>> profile.law
-LawFit(curve=(47.14, …, 0.07246; 8), rho=0.4102, intercept=3.801, half_life=0.7777, r=-0.9974, …)
+LawFit(curve=(47.14, …, 0.07246; 8), rho=0.4102, intercept=3.81, half_life=0.7779, r=-0.9974, …)
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from equisep._version import __version__
 # `equisep.cli` where `ROOMS` says so: a function of that name, or a `group`
 PANELS = {
     "Start": {
-        "demo": "Train a small network, measure it, say what was found: about a minute.",
+        "demo": "Train a small network, measure it, say what was found.",
         "measure": "Measure how a model of yours separates its classes.",
         "explain": "Say in words what a saved profile means.",
         "report": "Write a page (HTML) about saved profiles or a training.",
@@ -35,7 +35,7 @@ PANELS = {
         "layer": "Which layer's features serve your labels.",
         "rank": "Which model's features serve your labels.",
         "transfer": "Fine-tune on new data: how many layers to keep fixed.",
-        "rare": "Rare classes: which are lost, and the loss weights that rescue them.",
+        "rare": "Which rare classes are lost, and the loss weights that rescue them.",
         "noise": "How much noise on its weights a model bears.",
     },
     "Large data": {
