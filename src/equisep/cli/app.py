@@ -48,7 +48,10 @@ PANELS = {
     },
 }
 COMMANDS = {name: words for commands in PANELS.values() for name, words in commands.items()}
-ROOMS = dict.fromkeys(("cut", "depth", "layer", "noise", "rank", "rare", "transfer"), "advice.")
+ROOMS = {
+    **dict.fromkeys(("cut", "depth", "layer", "noise", "rank", "rare", "transfer"), "advice."),
+    "merge": "distributed.",
+}
 
 
 class _Command(TyperCommand):

@@ -25,6 +25,7 @@ from equisep.cli.console import (
     usable_file,
 )
 from equisep.cli.data import DataFlags, MeasuredData, measured_data
+from equisep.cli.distributed.ranks import Launched, by_ranks, profile_by
 from equisep.cli.options import (
     OUTPUT,
     PICTURES,
@@ -79,6 +80,7 @@ def _option(flag: str, panel: str, help: str, *, default: str | None = None, **m
 
 
 @reported
+@by_ranks
 def measure(
     ctx: typer.Context,
     model: ModelOrStored = None,
@@ -182,16 +184,14 @@ def measure(
     """Measure how a model of yours separates its classes, layer by layer."""
     import torch
 
-    from equisep.devices import usable_device
-    from equisep.measuring import measure as measure_model
     from equisep.measuring import subsamples as subsampled
     from equisep.measuring.distributed.shards import ShardTask
     from equisep.measuring.notes import Notes
     from equisep.models import loaded_model, loading_words
     from equisep.report.subsamples import render_subsamples, subsample_record
 
-    if device is not None:
-        usable_device(device, asked="--device")
+    launched = Launched.here(features=features, shard=shard, subsamples=subsamples, on=on)
+    device, quiet = launched.device(device), quiet or not launched.speaks
     if on is not None:
         _show(profile_on_a_cluster(ctx), out_file=out_file, plot=plot, json=json, quiet=quiet)
         return
@@ -255,14 +255,15 @@ def measure(
             task = ShardTask(part, out_file, means, data=record, settings=settings, notes=(before, after))
             _write_shard(loaded.model, source, task, given, progress)
             return
-        with _rescued(out_file, quiet=quiet), redirect_stdout(sys.stderr):
-            profile = measure_model(loaded.model, source.train, source.test, **given, progress=progress)
+        with _rescued(out_file if launched.speaks else None, quiet=quiet), redirect_stdout(sys.stderr):
+            profile = profile_by(launched, loaded.model, source.train, source.test, **given, progress=progress)
     notes = Notes((*before, *profile.notes, *after))
     made_by = {**profile.provenance, **command_record()}
     profile = replace(
         profile, settings=encode({**profile.settings, **settings}), notes=notes.ranked(), provenance=made_by
     )
-    _show(profile, out_file=out_file, plot=plot, json=json, quiet=quiet)
+    if launched.speaks:
+        _show(profile, out_file=out_file, plot=plot, json=json, quiet=quiet)
 
 
 def _of_features(

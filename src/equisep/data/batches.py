@@ -79,6 +79,11 @@ class Batches:
         other.order, other._index = "drawn", index.to(self.x.device)
         return other
 
+    @property
+    def samples(self) -> int:
+        """How many samples the batches hold."""
+        return sum(stop - start for start, stop in zip(self.starts, self._stops, strict=True))
+
     def only(self, batches: slice) -> Batches:
         """Some of the batches, as they are: their `starts` stay those in the whole."""
         other = copy(self)

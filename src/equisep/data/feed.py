@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 import torch
 from torch import Tensor
-from torch.utils.data import Dataset, IterableDataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from equisep.data.batches import Batches
 from equisep.data.dataset import Dataset as StoredDataset
@@ -100,6 +100,31 @@ class Feed:
         if total is None or self.shard is None:
             return total
         return len(range(self.shard.index, total, self.shard.count))
+
+    @property
+    def samples(self) -> int | None:
+        """How many samples there are to read, where that is known before."""
+        source = self.source
+        known = getattr(source, "samples", None)
+        if isinstance(known, int):
+            return known
+        if isinstance(source, DataLoader):
+            if isinstance(source.dataset, IterableDataset) or source.batch_size is None or source.drop_last:
+                return None
+            return len(source.sampler) if isinstance(source.sampler, Sized) else None
+        if isinstance(source, list | tuple) and all(
+            isinstance(batch, list | tuple) and len(batch) == 2 for batch in source
+        ):
+            return sum(len(labels) for _, labels in source)
+        return None
+
+    def note(self, code: str, text: str) -> None:
+        """One note more."""
+        self.notes[code] = Note(code, text)
+
+    def here(self, inputs: Inputs, labels: Int[Tensor, " b"]) -> tuple[Inputs, Int[Tensor, " b"]]:
+        """Samples of another process, where this one reads its own."""
+        return inputs.changed(self._placed), labels.to(self._device)
 
     def first(self) -> tuple[Inputs, Int[Tensor, " b"]]:
         """The first batch that holds samples; the next reading begins with it, so that nothing is read in vain.

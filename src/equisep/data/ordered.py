@@ -98,6 +98,11 @@ class MappedBatches:
         """The number of the first sample of each batch, in the order read."""
         return self.order.starts
 
+    @property
+    def samples(self) -> int:
+        """How many samples the batches hold."""
+        return self.order.samples
+
     def only(self, batches: slice) -> MappedBatches:
         """Some of the batches, as they are."""
         return MappedBatches(self.inputs, self.y, self.order.only(batches))
@@ -147,6 +152,11 @@ class MixedLoader:
     def starts(self) -> list[int]:
         """The number of the first sample of each batch, in the order read."""
         return self._order.starts
+
+    @property
+    def samples(self) -> int:
+        """How many samples the batches hold."""
+        return self._order.samples
 
     def only(self, batches: slice) -> MixedLoader:
         """Some of the batches, as they are."""

@@ -165,6 +165,11 @@ class TokenBatches:
         """The number of the first sentence of each batch, in the order read."""
         return self._positions.starts
 
+    @property
+    def samples(self) -> int:
+        """How many sentences the batches hold."""
+        return self._positions.samples
+
     def only(self, batches: slice) -> TokenBatches:
         """Some of the batches, as they are."""
         other = copy(self)

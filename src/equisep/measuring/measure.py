@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,9 +17,11 @@ from equisep.data.shard import Shard
 from equisep.devices import provenance, tf32_allowed, usable_device
 from equisep.errors import EquisepError, InputError
 from equisep.labels import check_range
+from equisep.measuring.distributed.control import full_tensor, in_group
+from equisep.measuring.distributed.ranks import processes
 from equisep.measuring.distributed.together import ALONE, Together
 from equisep.measuring.forward import exact_arithmetic
-from equisep.measuring.notes import Notes, note_tf32
+from equisep.measuring.notes import Notes, note_no_picture, note_tf32
 from equisep.measuring.options import Intervals, Options
 from equisep.measuring.passes import test_passes, training_passes
 from equisep.measuring.plan import Plan
@@ -71,6 +74,7 @@ def measure(
     seed: int = 0,
     unpack: Unpack | None = None,
     device: str | torch.device | None = None,
+    group: bool = True,
     name: str | None = None,
     progress: Watched = None,
     mode: str | None = None,
@@ -108,6 +112,8 @@ def measure(
     coordinates    how many samples to keep as two principal components for plots; 0 keeps none.
     unpack         a function that makes (x, y) of a batch that is something else.
     device         measure there; the model is moved for the while and moved back.
+    group          inside an initialized process group all ranks measure as one, each with its part of the data, and each gets the
+                   same profile (docs/distributed.md); False measures in this process alone.
     progress       bars where someone watches, unless False; or a callback: see `equisep.progress`.
     mode           the former name of `reading`.
 
@@ -127,9 +133,30 @@ def measure(
     >>> profile.law.verdict
     'no law'
     """
-    request = Request.of(dict(locals()))  # the arguments, by name
-    with placed(model, device), random_state_kept(train, test):
-        profile, failure = measured(request)
+    return answered(Request.of(dict(locals())), group=group)  # the arguments, by name
+
+
+def request_for(model: nn.Module, train: Any, test: Any = None, **options: Any) -> Request:
+    """What a call of `measure` with these arguments would ask for."""
+    given = inspect.signature(measure).bind(model, train, test, **options)
+    given.apply_defaults()
+    return Request.of(given.arguments)
+
+
+def answered(request: Request, *, dealt: bool = False, group: bool = True) -> Profile:
+    """The profile that was asked for, in one process or by all processes of a group, unless `group` says otherwise.
+
+    Each process of a group passes its part of the data; or all the same, of which `dealt` gives each its batches.
+    """
+    with placed(request.model, request.device), random_state_kept(request.train, request.test):
+        if not (group and in_group()):
+            profile, failure = measured(request)
+        else:
+            with processes(request.model, dealt=dealt) as ranks:
+                ranks.begin(request.readings, tested=request.test is not None)
+                shard = Shard(ranks.control.rank, ranks.control.world) if dealt else None
+                profile, failure = measured(request, shard=shard, together=ranks)
+                profile = ranks.one(profile)
     if failure is not None:
         failure.profile = profile
         raise failure
@@ -173,13 +200,16 @@ def opened(request: Request, *, shard: Shard | None = None, together: Together =
     plan = plan_for(
         request.model, feed, feed_test, request.sites, request.reduction, request.options, notes, together=together
     )
+    together.agree(plan, dtype)
     known = known_class_names(request.class_names, feed, plan.probe.classes)
     return Opening(request, plan, feeds, taken, known, notes)
 
 
-def measured(request: Request) -> tuple[Profile, EquisepError | None]:
+def measured(
+    request: Request, *, shard: Shard | None = None, together: Together = ALONE
+) -> tuple[Profile, EquisepError | None]:
     """The profile that was asked for; an error in the test data comes back beside what the training data gave."""
-    opening = opened(request)
+    opening = opened(request, shard=shard, together=together)
     names, progress = request.readings, request.progress
 
     def run(which: Reading) -> tuple[Profile, EquisepError | None]:
@@ -187,7 +217,7 @@ def measured(request: Request) -> tuple[Profile, EquisepError | None]:
             for each in opening.feeds[which]:
                 if each is not None:
                     with random_state_kept(each.source):
-                        each.first()  # which tells the size of its batches
+                        together.sample(each)  # which tells the size of its batches
         return run_plan(
             opening.plan_of(which),
             *opening.feeds[which],
@@ -228,7 +258,7 @@ def plan_for(
 ) -> Plan:
     """What is to be measured, from the first samples; a wrong label in the test data is found before any reading."""
     with random_state_kept(feed.source):  # a reading that begins anew then shuffles alike
-        inputs, labels = feed.first()
+        inputs, labels = together.sample(feed)
     check_batch(model, len(labels), options, index=0, what="training")
     if reduction is None:
         reduction = reduction_for(model, inputs, notes)
@@ -238,7 +268,7 @@ def plan_for(
     notes.extend(seen.notes)
     if feed_test is not None:
         with random_state_kept(feed_test.source):
-            _, first = feed_test.first()
+            _, first = together.sample(feed_test)
         check_range(first, seen.classes, owner=seen.owner, where="the first batch of the test data")
     return Plan(model, seen, reduction, options, together=together)
 
@@ -260,9 +290,13 @@ def run_plan(
     plan = with_layer(plan)
     profile, failure = _statistics(plan, feed, feed_test, name, class_names, notes, progress)
     feeds = [each for each in (feed, feed_test) if each is not None]
-    notes.extend(note for each in feeds for note in each.notes.values())
+    told = plan.together.gather([(each.batch_sizes, list(each.notes.values())) for each in feeds])  # of every process
+    notes.extend(note for sets in told for _, own in sets for note in own)
     notes.extend(model_notes(plan.model))
-    return signed(profile, [each.batch_sizes for each in feeds], provenance_of(plan.model), notes), failure
+    note_no_picture(notes, pictured=plan.pictured, wanted=plan.options.coordinates > 0)
+    sizes = [set[int]().union(*(sets[number][0] for sets in told)) for number in range(len(feeds))]
+    made_by = {**provenance_of(plan.model), **({"ranks": len(told)} if len(told) > 1 else {})}
+    return signed(profile, sizes, made_by, notes), failure
 
 
 def model_notes(model: nn.Module) -> tuple[Note, ...]:
@@ -298,9 +332,9 @@ def _classifier(model: nn.Module, name: str | None, options: Options) -> nn.Line
     assert isinstance(layer, nn.Linear)
     plain = nn.Linear(layer.in_features, layer.out_features, bias=layer.bias is not None, device="meta")
     with reading_mode(layer, options.reading):
-        plain.weight = nn.Parameter(layer.weight.detach().clone(), requires_grad=False)
+        plain.weight = nn.Parameter(full_tensor(layer.weight.detach()).clone(), requires_grad=False)
         if layer.bias is not None:
-            plain.bias = nn.Parameter(layer.bias.detach().clone(), requires_grad=False)
+            plain.bias = nn.Parameter(full_tensor(layer.bias.detach()).clone(), requires_grad=False)
     return plain
 
 
@@ -321,6 +355,7 @@ def _statistics(
         try:
             test = test_passes(plan, feed_test, train=train.sites, notes=notes, progress=progress)
         except EquisepError as error:
+            plan.together.tell(error)
             failure = error
     with exact_arithmetic(home_of(plan.model)[0]):
         return profile_of(plan, train, test, name=title, class_names=class_names, notes=notes), failure

@@ -82,7 +82,7 @@ class Memory(Generic[R]):
             samples = 0 if sum(states) <= budget else float("inf")
         else:
             samples = batches * max(self.feed.batch_sizes, default=1)  # as the probe saw it
-        samples = plan.together.most(float(samples))  # all processes divide the sites alike
+        samples = max(plan.together.gather(samples))  # all processes divide the sites alike
         features = [samples * plan.bytes_at(index) for index in sites]
         for cut in range(len(sites)):
             if sum(features[cut:]) <= budget - sum(states[:cut]):

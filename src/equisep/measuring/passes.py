@@ -145,26 +145,31 @@ def _all_passes(
 ) -> tuple[Passes[R], bool]:
     """All sites, in as many rounds as the memory makes, and whether every reading saw the samples in one order."""
     left, results = list(plan.sites), dict[int, R]()
-    first: Read | None = None
+    first: Read | None = None  # what all processes read
+    own: Read | None = None  # … and this one
     rounds, steady, moved = 0, True, 0.0
     while left:
         memory = Memory(plan, feed, left, make)
         one = _first_reading(plan, feed, memory, progress, before=first)
         rounds += 1
-        if first is None:
-            first = one
+        for index in sorted(plan.together.any_of(memory.summed) - memory.summed.keys()):
+            memory.sum_up(index)  # what another process had no room for is read twice by all
+        if first is None or own is None:
+            own, first = one, plan.together.read(one, plan.options.reading, feed.what)
             if checked:
-                check_two_classes(one.counts, asked="`measure`")
-        steady = check_same(first, one, feed) and steady
+                check_two_classes(first.counts, asked="`measure`")
+        steady = check_same(own, one, feed) and steady
         if memory.summed:
-            two = _second_reading(plan, feed, memory, progress, whole=one.random)
+            two = _second_reading(plan, feed, memory, progress, whole=first.random)
             steady = check_same(one, two, feed) and steady
+            plan.together.finish(memory.summed)
             summed = {index: memory.summed.pop(index).statistics() for index in sorted(memory.summed)}
             moved = max(moved, *(entry.spread.drift() for entry in summed.values()))
             results |= summed
         results |= _from_memory(plan, memory, kept, progress, done=len(results))
         left = sorted(memory.later)
     assert first is not None
+    steady = all(plan.together.gather(steady))
     if rounds > 1:
         text = f"All sites together did not fit `memory`: the {feed.what} data were read in {rounds} rounds, some sites each."
         notes.add("rounds", text)
@@ -203,9 +208,7 @@ def _second_reading(plan: Plan, feed: Feed, memory: Memory[R], progress: Progres
     Not so where it is to be `whole`: a model that draws random numbers must draw as many as it did before.
     """
     sites, under_way = memory.summed, BatchAssignments(plan, feed)
-    plan.together.first(sites)
-    for site in sites.values():
-        site.turn()
+    plan.together.turn(sites)
     with random_state_kept(feed.source):
         return read(
             plan,
@@ -238,6 +241,8 @@ def _words(which: str, feed: Feed) -> str:
 def _from_memory(plan: Plan, memory: Memory[R], kept: KeptSite[R], progress: Progress, *, done: int) -> dict[int, R]:
     """The sites whose features were kept, several at once."""
     held, total = sorted(memory.held), len(plan.sites)
+    if plan.together.partial:
+        return {index: _in_part(plan, memory, index) for index in held}
     device = memory.labels[0].device
 
     def work(index: int) -> R:
@@ -252,6 +257,20 @@ def _from_memory(plan: Plan, memory: Memory[R], kept: KeptSite[R], progress: Pro
             done=lambda count: progress("statistics", done + count, total),
         )
     return dict(zip(held, results, strict=True))
+
+
+def _in_part(plan: Plan, memory: Memory[R], index: int) -> R:
+    """One site whose features were kept, of which other processes have the rest."""
+    site = memory.make(index)
+    parts, rows, _ = memory.features(index)
+    with exact_arithmetic(rows.labels.device):
+        if parts:
+            site.first(parts, rows)
+        plan.together.turn({index: site})
+        if parts:
+            site.second(parts, rows)
+        plan.together.finish({index: site})
+        return site.statistics()
 
 
 def _threads(plan: Plan, sites: int) -> int:

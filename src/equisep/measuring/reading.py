@@ -178,7 +178,7 @@ def read(
             with exact_arithmetic(found.rows.features.device):
                 take(site_index, plan.reduced(site_index, found.rows))
 
-    with _running(plan, feed, state, give, stop=not scored and not whole) as run:
+    with _running(plan, feed, state, give, stop=not scored and not whole and not plan.together.lockstep) as run:
         for index, (inputs, labels, counts) in enumerate(plan.together.batches(feed), start=begun):
             state.counts = counts
             if not counts:  # other processes have a batch, and a model that is spread over all of them needs this one

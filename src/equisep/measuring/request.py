@@ -17,7 +17,7 @@ from equisep.measuring.options import MEMORY, METRICS, Options
 from equisep.progress import Progress, callback
 from equisep.results import Reading, reading_named
 from equisep.results.readings import readings_named
-from equisep.taps import GRAINS, Reduction, Sites, choose, inner, refuse_scripted, refuse_uninitialized, site_record
+from equisep.taps import GRAINS, Reduction, Sites, choose, kind_name, refuse_scripted, refuse_uninitialized, site_record
 
 Feeds = tuple[Feed, Feed | None]
 
@@ -77,7 +77,7 @@ class Request:
             class_names=given["class_names"],
             unpack=given["unpack"],
             device=given["device"],
-            title=name or type(inner(model)).__name__,
+            title=name or kind_name(model),
             progress=callback(given["progress"]),
         )
 

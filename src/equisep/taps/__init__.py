@@ -21,6 +21,7 @@ from equisep.taps.tap import Activation, Calls, check_calls, listening, signatur
 from equisep.taps.wrappers import (
     eager,
     inner,
+    kind_name,
     refuse_scripted,
     refuse_uninitialized,
     site_modules,
@@ -52,6 +53,7 @@ __all__ = [
     "grains_of",
     "inner",
     "is_among",
+    "kind_name",
     "listening",
     "random_state_kept",
     "reading_mode",

@@ -31,6 +31,13 @@ def inner(model: nn.Module) -> nn.Module:
     return model
 
 
+def kind_name(model: nn.Module) -> str:
+    """The class of the model inside, as its author called it: `fully_shard` puts a class of its own over it."""
+    kind = type(inner(model))
+    over = len(kind.__bases__) > 1 and kind.__bases__[0].__name__ == "FSDPModule"
+    return kind.__bases__[1].__name__ if over else kind.__name__
+
+
 def named_modules(model: nn.Module) -> dict[str, nn.Module]:
     """Every module inside a model once, by its name without the parts that wrappers put in, in tree order.
 

@@ -25,6 +25,8 @@ from equisep.measuring.distributed.shards import ShardTask, measure_shard
 from equisep.results import Profile
 
 TRAIN, TEST = data(), data((40, 30, 20, 11), seed=2)
+ONE: dict[str, Any] = {"metrics": "cdnv", "coordinates": 0}
+LIGHT: dict[str, Any] = {"metrics": ("fuzziness", "null", "ncc", "cdnv")}
 
 
 def first_round(folder: Path, model: nn.Module, *sets: Any, count: int, **options: Any) -> list[Path]:
@@ -56,7 +58,7 @@ def by_shards(folder: Path, model: nn.Module, *sets: Any, count: int, **options:
     return profile
 
 
-@pytest.mark.parametrize("count", [1, 5])
+@pytest.mark.parametrize("count", [5])
 def test_shards_give_the_profile_of_one_process(tmp_path: Path, count: int) -> None:
     """307 samples in four batches: five shards leave one empty; one class has 16 samples."""
     whole = equisep.measure(network(), TRAIN, TEST)
@@ -64,16 +66,16 @@ def test_shards_give_the_profile_of_one_process(tmp_path: Path, count: int) -> N
 
 
 SCENES: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
-    "readings": (network(), (TRAIN, TEST), {"readings": ("eval", "mixed", "drawn")}),
-    "float32": (network(kind=torch.float32), (data(kind=torch.float32),), {"weighting": "mixed"}),
+    "readings": (network(), (TRAIN, TEST), {"readings": ("mixed", "drawn"), **LIGHT}),
+    "float32": (network(kind=torch.float32), (data(kind=torch.float32),), {"weighting": "mixed", **LIGHT}),
     "a class in one shard": (network(), (data((60, 50, 1, 2)),), {"whole": False}),
-    "several rows of a sample": (images()[0], (images()[1],), {"reduction": "positions", "coordinates": 0}),
+    "several rows of a sample": (images()[0], (images()[1],), {"reduction": "positions", "coordinates": 0, **LIGHT}),
     "a loader as it comes": (
         network(),
         (DataLoader(TensorDataset(*TRAIN), batch_size=37),),
-        {"metrics": ("fuzziness", "null", "ncc")},
+        LIGHT,
     ),
-    "a data set": (network(), (TensorDataset(*TRAIN), TensorDataset(*TEST)), {"memory": 0}),
+    "a data set": (network(), (TensorDataset(*TRAIN), TensorDataset(*TEST)), {"memory": 0, **ONE}),
     "more classes than a table holds": (network(600), (data((2,) * 600),), {"metrics": ("ncc", "confusion")}),
     "columns by name": (network(), ({"input": TRAIN[0], "labels": TRAIN[1]},), {"metrics": ("fuzziness", "confusion")}),
 }
@@ -89,10 +91,10 @@ def test_whatever_is_measured(tmp_path: Path, name: str) -> None:
 
 def test_parts_merge_to_the_same_bytes_in_any_order(tmp_path: Path) -> None:
     model = network()
-    parts = first_round(tmp_path, model, TRAIN, TEST, count=4)
+    parts = first_round(tmp_path, model, TRAIN, TEST, count=4, **LIGHT)
     one = merged_means(parts, tmp_path / "means.npz").read_bytes()
     assert merged_means([parts[i] for i in (2, 0, 3, 1)], tmp_path / "other.npz").read_bytes() == one
-    seconds = second_round(tmp_path, model, TRAIN, TEST, count=4)
+    seconds = second_round(tmp_path, model, TRAIN, TEST, count=4, **LIGHT)
     saved = []
     for order in ((0, 1, 2, 3), (3, 1, 0, 2)):
         profile = merge_files([seconds[i] for i in order])
@@ -116,17 +118,16 @@ def test_samples_of_several_rows_have_no_picture_and_a_note(tmp_path: Path) -> N
 def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Both rounds of two shards, and parts of other measurements beside them."""
     folder = tmp_path_factory.mktemp("parts")
-    merged_means(first_round(folder, network(), TRAIN, count=2), folder / "means.npz")
-    second_round(folder, network(), TRAIN, count=2)
+    merged_means(first_round(folder, network(), TRAIN, count=2, **ONE), folder / "means.npz")
+    second_round(folder, network(), TRAIN, count=2, **ONE)
     other = network()
     with torch.no_grad():
         other[0].weight[0, 0] += 1
     task = ShardTask(Shard(1, 2), folder / "model.npz")
-    measure_shard(other, TRAIN, task=task)
-    measure_shard(network(), data(seed=9), task=replace(task, out=folder / "data.npz"))
-    measure_shard(network(), TRAIN, task=replace(task, out=folder / "options.npz"), seed=1)
-    measure_shard(network(), TRAIN, task=replace(task, out=folder / "sites.npz"), sites="layers", calls="last")
-    measure_shard(network(), TRAIN, task=ShardTask(Shard(1, 3), folder / "third.npz"))
+    measure_shard(other, TRAIN, task=task, **ONE)
+    measure_shard(network(), data(seed=9), task=replace(task, out=folder / "data.npz"), **ONE)
+    measure_shard(network(), TRAIN, task=replace(task, out=folder / "options.npz"), seed=1, **ONE)
+    measure_shard(network(), TRAIN, task=ShardTask(Shard(1, 3), folder / "third.npz"), **ONE)
     part = read_part(folder / "a1.npz")
     assert isinstance(part, Part)
     write_part(folder / "version.npz", replace(part, shared={**part.shared, "version": "0.0.1"}))
@@ -170,7 +171,7 @@ def test_means_that_do_not_belong_are_refused(parts: Path, changed: dict[str, An
     means = parts / changed.get("means", "means.npz")
     task = ShardTask(changed.get("shard", Shard(1, 2)), parts / "new.npz", means)
     with pytest.raises(DataError, match=words):
-        measure_shard(network(), TRAIN, task=task)
+        measure_shard(network(), TRAIN, task=task, **ONE)
 
 
 def test_data_that_change_between_the_rounds_are_refused(tmp_path: Path, parts: Path) -> None:
@@ -179,10 +180,10 @@ def test_data_that_change_between_the_rounds_are_refused(tmp_path: Path, parts: 
     moved[y == 2] += 1  # the first batch of the whole stays what it is where it holds none of them
     loader = [(x[:100], y[:100]), (x[100:], y[100:])]
     model = network()
-    merged_means(first_round(tmp_path, model, loader, count=2), tmp_path / "means.npz")
+    merged_means(first_round(tmp_path, model, loader, count=2, **ONE), tmp_path / "means.npz")
     other = [loader[0], (moved[100:], y[100:])]
     with pytest.raises(DataError, match="holds other samples than in the first round"):
-        measure_shard(model, other, task=ShardTask(Shard(1, 2), tmp_path / "b.npz", tmp_path / "means.npz"))
+        measure_shard(model, other, task=ShardTask(Shard(1, 2), tmp_path / "b.npz", tmp_path / "means.npz"), **ONE)
 
 
 @pytest.mark.parametrize("options", [{"intervals": "bootstrap"}, {"reduction": "pca=3"}])
@@ -215,7 +216,7 @@ def killed(model: nn.Sequential, *sets: Any, task: ShardTask, after: int) -> boo
             lambda module, args: os.kill(os.getpid(), signal.SIGKILL) if next(passes) == after else None
         )
         try:
-            measure_shard(model, *sets, task=task)
+            measure_shard(model, *sets, task=task, **LIGHT)
         finally:
             os._exit(0)
     return os.WIFSIGNALED(os.waitpid(child, 0)[1])
@@ -227,7 +228,7 @@ def test_a_shard_that_is_killed_goes_on_from_its_last_group_of_batches(
     """Five kills over both rounds, of the training and of the test data; what is left is what was never stopped."""
     monkeypatch.setattr("equisep.measuring.distributed.shards.GROUP", 2)
     loader = [list(zip(x.split(20), y.split(20), strict=True)) for x, y in (TRAIN, TEST)]
-    expected = by_shards(tmp_path / "whole", network(), *loader, count=2)
+    expected = by_shards(tmp_path / "whole", network(), *loader, count=2, **LIGHT)
     folder, deaths = tmp_path / "killed", 0
     for letter, means in (("a", None), ("b", folder / "means.npz")):
         for index, kills in ((0, (7, 9)), (1, (6,) if means is None else ())):
@@ -235,7 +236,7 @@ def test_a_shard_that_is_killed_goes_on_from_its_last_group_of_batches(
             for after in kills:
                 deaths += killed(network(), *loader, task=task, after=after)
                 assert task.checkpoint.exists() and not task.out.exists()
-            measure_shard(network(), *loader, task=task)
+            measure_shard(network(), *loader, task=task, **LIGHT)
             assert not task.checkpoint.exists()
         if means is None:
             merged_means([folder / "a0.npz", folder / "a1.npz"], folder / "means.npz")
@@ -247,9 +248,9 @@ def test_a_shard_that_is_killed_goes_on_from_its_last_group_of_batches(
 
 def test_a_shard_that_is_there_is_not_read_again(tmp_path: Path) -> None:
     task = ShardTask(Shard(0, 2), tmp_path / "a.npz")
-    measure_shard(network(), TRAIN, task=task)
+    measure_shard(network(), TRAIN, task=task, **ONE)
     before = task.out.stat().st_mtime_ns
-    measure_shard(network(), TRAIN, task=task)
+    measure_shard(network(), TRAIN, task=task, **ONE)
     assert task.out.stat().st_mtime_ns == before
-    measure_shard(network(), TRAIN, task=task, seed=3)  # another measurement takes its place
+    measure_shard(network(), TRAIN, task=task, seed=3, **ONE)  # another measurement takes its place
     assert task.out.stat().st_mtime_ns > before

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from equisep._version import __version__
 from equisep.data.mixing import Mixing
 from equisep.data.shard import Shard
 from equisep.errors import DataError
 from equisep.files import encode
+from equisep.measuring.distributed.marks import model_mark
 from equisep.measuring.distributed.packed import read_packed, write_packed
 from equisep.measuring.distributed.together import FILED
 from equisep.measuring.fingerprint import Fingerprint, Run
@@ -46,7 +47,7 @@ from equisep.separation.pairs.directional import AxisSums
 from equisep.separation.parts import SecondSums
 from equisep.separation.pca import Picture
 from equisep.separation.site import SampledSpread, SecondPass
-from equisep.taps import Reduction, inner
+from equisep.taps import Reduction
 
 Round = Literal["first", "second"]
 # what parts of one measurement share, and how an error calls it
@@ -191,18 +192,6 @@ def shared_by_all(plan: Plan, first: Fingerprint, data: Any) -> dict[str, str]:
         "sites": json.dumps(encode([plan.probe.classes, plan.probe.sites, plan.probe.dims]), sort_keys=True),
         "data": json.dumps(encode([data, asdict(first)]), sort_keys=True),
     }
-
-
-def model_mark(model: nn.Module) -> str:
-    """A digest of the class, the parameters and the buffers of a model."""
-    digest = hashlib.sha256(type(inner(model)).__name__.encode())
-    for name, value in inner(model).state_dict().items():
-        digest.update(name.encode())
-        if isinstance(value, Tensor):
-            digest.update(f"{value.dtype} {tuple(value.shape)}".encode())
-            plain = value.detach().cpu().contiguous()
-            digest.update(plain.view(torch.uint8).numpy().tobytes() if plain.ndim else str(plain.item()).encode())
-    return digest.hexdigest()[:16]
 
 
 def check_shared(mine: Mapping[str, str], theirs: Mapping[str, str], *, who: str, whom: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -15,8 +14,9 @@ from torch import nn
 
 from equisep.data.feed import Feed
 from equisep.data.shard import Shard
-from equisep.errors import DataError, EquisepError, InputError
+from equisep.errors import DataError, EquisepError
 from equisep.files import encode
+from equisep.measuring.distributed.marks import refuse_whole_features
 from equisep.measuring.distributed.part import (
     Checkpoint,
     FirstSums,
@@ -32,7 +32,16 @@ from equisep.measuring.distributed.part import (
 )
 from equisep.measuring.distributed.together import FILED
 from equisep.measuring.fingerprint import Fingerprint
-from equisep.measuring.measure import Opening, home_of, measure, model_notes, opened, placed, provenance_of, with_layer
+from equisep.measuring.measure import (
+    Opening,
+    home_of,
+    model_notes,
+    opened,
+    placed,
+    provenance_of,
+    request_for,
+    with_layer,
+)
 from equisep.measuring.passes import BatchAssignments
 from equisep.measuring.plan import Plan
 from equisep.measuring.reading import Read, Tally, read
@@ -73,23 +82,11 @@ def measure_shard(model: nn.Module, train: Any, test: Any = None, *, task: Shard
 
     The data are the whole data, the options those of `measure`.
     """
-    given = inspect.signature(measure).bind(model, train, test, **options)
-    given.apply_defaults()
-    request = Request.of(given.arguments)
+    request = request_for(model, train, test, **options)
     with placed(request.model, request.device), random_state_kept(request.train, request.test):
         opening = opened(request, shard=task.shard, together=FILED)
-        refuse_whole_features(opening.plan, asked="`--shard`")
+        refuse_whole_features(opening.plan.reduction, opening.plan.options, asked="`--shard`")
         return _Shard(request, task, opening).written()
-
-
-def refuse_whole_features(plan: Plan, *, asked: str) -> None:
-    """Raise where a choice needs all features in one process."""
-    options = plan.options
-    chosen = "intervals='bootstrap'" if options.intervals == "bootstrap" else f"reduction='{plan.reduction.name}'"
-    if options.intervals == "bootstrap" or plan.reduction.components is not None:
-        raise InputError(
-            f"{asked} adds up sums, and `{chosen}` needs all features in one process. Leave it out, or measure in one process."
-        )
 
 
 class _Shard:

@@ -12,45 +12,75 @@ from equisep.data.inputs import Inputs
 from equisep.shapes import Int
 
 R = TypeVar("R")  # a Read, which knows of plans, which know of this
+Batch = tuple[Inputs, Int[Tensor, " b"], bool]
 
 
 @runtime_checkable
 class Together(Protocol):
-    """The processes that read parts of the data."""
+    """The processes that read parts of the data.
 
-    partial: bool  # whether what is read here may be a part
+    `partial` says that what is read here may be a part, `lockstep` that a forward pass is one of all processes.
+    """
 
-    def batches(self, feed: Feed) -> Iterator[tuple[Inputs, Int[Tensor, " b"], bool]]:
+    partial: bool
+    lockstep: bool
+
+    def sample(self, feed: Feed) -> tuple[Inputs, Int[Tensor, " b"]]:
+        """The first samples, to plan by."""
+
+    def agree(self, plan: Any, dtype: Any) -> None:
+        """Raise where processes do not plan one measurement; `dtype` is that of the model's parameters."""
+
+    def gather(self, value: Any) -> list[Any]:
+        """What every process has, in their order."""
+
+    def tell(self, error: Exception) -> None:
+        """Let the others know of an error that this process has with its part, once."""
+
+    def batches(self, feed: Feed) -> Iterator[Batch]:
         """The batches to run here, and whether each counts: a model that is spread over processes runs in all or none."""
 
-    def read(self, read: R) -> R:
+    def read(self, read: R, reading: str, what: str) -> R:
         """What all processes read."""
 
     def any_of(self, sites: Iterable[int]) -> set[int]:
         """The sites that any process named."""
 
-    def most(self, number: float) -> float:
-        """The largest number of any process."""
+    def turn(self, sites: Mapping[int, Any]) -> None:
+        """Add up the first pass of all processes at some sites, and turn to the second."""
 
-    def first(self, sites: Mapping[int, Any]) -> None:
-        """Put the sums of all processes in the place of those of each site, before `turn`."""
-
-    def second(self, sites: Mapping[int, Any]) -> None:
-        """The same with what the second pass added up, before `statistics`."""
+    def finish(self, sites: Mapping[int, Any]) -> None:
+        """Add up the second pass of all processes at some sites."""
 
 
 class Alone:
     """One process that meets no other: it reads all there is, or a part that files add to the others."""
 
+    lockstep = False
+
     def __init__(self, *, partial: bool = False) -> None:
         self.partial = partial
 
-    def batches(self, feed: Feed) -> Iterator[tuple[Inputs, Int[Tensor, " b"], bool]]:
+    def sample(self, feed: Feed) -> tuple[Inputs, Int[Tensor, " b"]]:
+        """The first batch."""
+        return feed.first()
+
+    def agree(self, plan: Any, dtype: Any) -> None:
+        """One process agrees with itself."""
+
+    def gather(self, value: Any) -> list[Any]:
+        """The value."""
+        return [value]
+
+    def tell(self, error: Exception) -> None:
+        """There is nobody to tell."""
+
+    def batches(self, feed: Feed) -> Iterator[Batch]:
         """The batches of the feed, all of which count."""
         for inputs, labels in feed:
             yield inputs, labels, True
 
-    def read(self, read: R) -> R:
+    def read(self, read: R, reading: str, what: str) -> R:
         """What was read."""
         return read
 
@@ -58,14 +88,12 @@ class Alone:
         """The sites named."""
         return set(sites)
 
-    def most(self, number: float) -> float:
-        """The number."""
-        return number
+    def turn(self, sites: Mapping[int, Any]) -> None:
+        """Turn to the second pass."""
+        for site in sites.values():
+            site.turn()
 
-    def first(self, sites: Mapping[int, Any]) -> None:
-        """Nothing to add."""
-
-    def second(self, sites: Mapping[int, Any]) -> None:
+    def finish(self, sites: Mapping[int, Any]) -> None:
         """Nothing to add."""
 
 

@@ -1,0 +1,1 @@
+"""Measuring by many processes: under torchrun, and the parts that shards leave in files."""

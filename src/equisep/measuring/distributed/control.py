@@ -1,0 +1,162 @@
+"""Control: a gloo group beside the user's own, where processes meet, hear of each other's errors, and notice who is gone."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from equisep.errors import EquisepError, InputError, NumericalError
+
+BEAT = 2.0  # seconds between two signs of life
+DEAD = 40.0  # seconds without one, after which a process counts as gone
+BARRIER = timedelta(seconds=15)  # once all have arrived, they pass it at once
+LONGEST = timedelta(minutes=30)  # of one exchange of numbers
+BEGIN = 300.0  # seconds in which all processes must have called
+_calls = [0]  # all processes measure equally often, so that each call has a name of its own
+
+
+class Control:
+    """The processes of the default group, met one step after the other.
+
+    A slow process is waited for as long as it lives: each gives a sign of life every two seconds, whatever it computes. One that
+    gives none for 40 seconds, or whose connection breaks, ends the others.
+    """
+
+    def __init__(self) -> None:
+        self.rank, self.world = dist.get_rank(), dist.get_world_size()
+        prefix = f"equisep/{_calls[0]}"
+        store = dist.distributed_c10d._get_default_store()
+        named: Any = dist.PrefixStore  # type: ignore[attr-defined]
+        self._store = named(prefix, store)
+        self._beats = named(prefix, store.clone())  # type: ignore[attr-defined]  # a connection of its own
+        self._ended = threading.Event()
+        self._steps = itertools.count()
+        self._heard: EquisepError | None = None
+        with self._lost():
+            self._begin()
+            self.group = dist.new_group(backend="gloo", timeout=LONGEST)
+        _calls[0] += 1
+        self._thread = threading.Thread(target=self._beat, daemon=True)
+        self._thread.start()
+
+    def _begin(self) -> None:
+        """Wait until all processes have called: one that measures alone would wait for ever."""
+        self._store.add(f"begin/{self.rank}", 1)
+        since, waited = time.monotonic(), 0.001
+        while missing := [rank for rank in range(self.world) if not self._store.add(f"begin/{rank}", 0)]:
+            time.sleep(waited)
+            waited = min(2 * waited, 0.5)
+            if time.monotonic() - since > BEGIN:
+                self._store.delete_key(f"begin/{self.rank}")
+                raise InputError(
+                    f"`measure` was called on {self.world - len(missing)} of {self.world} ranks within {BEGIN:.0f} seconds, not "
+                    f"on rank {missing[0]}. In a process group all ranks call it, each with its part of the data; `group=False` "
+                    "measures in one process alone."
+                )
+
+    def _beat(self) -> None:
+        while not self._ended.is_set():
+            try:
+                self._beats.add(f"beat/{self.rank}", 1)
+            except RuntimeError:  # who holds the store is gone: whoever meets next will say so
+                return
+            self._ended.wait(BEAT)
+
+    def close(self) -> None:
+        """No more signs of life; the group is given back."""
+        self._ended.set()
+        self._thread.join()
+        with suppress(Exception):  # on the way out, what goes wrong is no news
+            dist.destroy_process_group(self.group)
+
+    def meet(self, said: Any = None, *, error: str | None = None) -> list[Any]:
+        """Wait for all processes, and hear what each said; where one has failed, all others end with its sentence."""
+        with self._lost():
+            self._arrive(next(self._steps))
+            dist.monitored_barrier(self.group, timeout=BARRIER, wait_all_ranks=True)
+            heard: list[Any] = [None] * self.world
+            dist.all_gather_object(heard, (said, error), group=self.group)
+        failed = [(rank, text) for rank, (_, text) in enumerate(heard) if text is not None]
+        if failed and error is None:
+            rank, text = failed[0]
+            self._heard = InputError(f"Rank {rank} stopped, and the others with it: {text}")
+            raise self._heard
+        return [each for each, _ in heard]
+
+    def fail(self, error: BaseException) -> None:
+        """Tell the others why this process stops, unless it is because of one of them."""
+        if error is not self._heard:
+            text = str(error) if isinstance(error, EquisepError) else f"{type(error).__name__}: {error}"
+            with suppress(Exception):  # on the way out, what goes wrong is no news
+                self.meet(error=text)
+
+    def add(self, tensor: Tensor) -> Tensor:
+        """The sum over all processes, in the place of the tensor's own numbers where it is on the CPU."""
+        there = tensor.cpu().contiguous()
+        with self._lost():
+            dist.all_reduce(there, group=self.group)
+        return there.to(tensor.device)
+
+    def least(self, tensor: Tensor) -> Tensor:
+        """The least over all processes, number by number."""
+        there = tensor.cpu().contiguous()
+        with self._lost():
+            dist.all_reduce(there, op=dist.ReduceOp.MIN, group=self.group)
+        return there.to(tensor.device)
+
+    def _arrive(self, step: int) -> None:
+        """Wait until all have come to this step; who gives no sign of life is gone."""
+        name, waited = f"step/{step}", 0.001
+        self._store.add(name, 1)
+        self._store.add(f"{name}/{self.rank}", 1)
+        lives = {rank: (0, time.monotonic()) for rank in range(self.world)}
+        while self._store.add(name, 0) < self.world:
+            time.sleep(waited)
+            waited = min(2 * waited, 0.1)
+            if waited < 0.1:
+                continue
+            for rank, (beats, since) in lives.items():
+                now = self._store.add(f"beat/{rank}", 0)
+                if now != beats:
+                    lives[rank] = now, time.monotonic()
+                elif time.monotonic() - since > DEAD and not self._store.add(f"{name}/{rank}", 0):
+                    raise self._gone(f"rank {rank} has given no sign of life for {DEAD:.0f} seconds")
+
+    @contextmanager
+    def _lost(self) -> Iterator[None]:
+        """Turns what a broken connection says into one sentence."""
+        try:
+            yield
+        except RuntimeError as error:
+            reason = str(error).strip().split("\n")[0][:200]
+            raise self._gone(f"the connection to another rank broke ({reason})") from error
+
+    def _gone(self, why: str) -> EquisepError:
+        self._heard = NumericalError(
+            f"Rank {self.rank} of {self.world} stops, since {why}. Look at what the other ranks said first, and start all again."
+        )
+        return self._heard
+
+
+def in_group() -> bool:
+    """Whether this process is one of several that torch knows of."""
+    return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
+
+
+def full_tensor(tensor: Tensor) -> Tensor:
+    """A tensor that processes hold parts of, as a whole; all of them ask for it together."""
+    return tensor.full_tensor() if is_spread(tensor) else tensor  # type: ignore[attr-defined]
+
+
+def is_spread(tensor: Tensor) -> bool:
+    """Whether processes hold parts of a tensor (FSDP2, tensor parallelism)."""
+    return type(tensor.data if isinstance(tensor, torch.nn.Parameter) else tensor).__name__ == "DTensor"
