@@ -127,7 +127,7 @@ def test_a_page_has_picture_sentences_claims_and_how_it_was_run(tmp_path: Path) 
     assert "![A figure made by hand](../../results/test/figure.png)" in page
     assert "[every number, seed by seed](../../results/test/figure.json)" in page
     assert "**What the paper shows.** “Thus 0” (p. 1) and “Thus 1” (p. 1); 2 more in the table." in page
-    assert "**What we found.** Of 4 claims, 2 held, 1 contradicted and 1 not run, with 3 seeds per network." in page
+    assert "**What we found.** Of 4 claims, 2 held, 1 contradicted and 1 not run, over 3 seeds." in page
     assert "Why it may differ" not in page
     assert re.search(r"^\| held \| A law in both \| “Thus 0” \(p\. 1\) \| .*mean r -0\.999", page, flags=re.MULTILINE)
     before, _, run = page.partition("<details markdown><summary>How it was run</summary>")
@@ -161,6 +161,9 @@ def test_what_the_readings_show_is_the_first_statement(tmp_path: Path) -> None:
     )
     assert "| verdict | claim | the paper | here | mixed | eval |" in pages["test/figure"]
     assert "| held (-0.9990) | contradicted (-0.9000) |" in pages["test/figure"]
+    assert ", read in *mixed*.\n" in pages["test/figure"]  # as the picture is
+    other = replace(made, readings=("eval", "mixed"))
+    assert ", read in *eval*. The picture shows D read in *mixed*.\n" in pages_of((other,), tmp_path)[1]["test/figure"]
 
 
 @pytest.mark.parametrize("listed", [True, False])

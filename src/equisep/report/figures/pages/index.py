@@ -119,7 +119,8 @@ def _galleries(found: Sequence[Recorded], thumbnails: Path) -> Iterator[str]:
         shown = [each for each in own if each.summary is not None]
         if not shown:
             continue
-        yield f"## {escaped(PAPERS.get(paper, paper))}"
+        name = PAPERS.get(paper, paper)
+        yield f"## {escaped(name[:1].upper() + name[1:])}"
         cells = [_thumbnail(each, thumbnails) for each in shown]
         cells += [""] * (-len(cells) % ACROSS)
         rows = [cells[first : first + ACROSS] for first in range(0, len(cells), ACROSS)]

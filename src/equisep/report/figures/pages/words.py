@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import mode
 
 from equisep.figures.judge import WORDS, ClaimVerdicts
 from equisep.report.figures.cells import is_ours
 from equisep.report.figures.markdown import escaped
 from equisep.report.figures.pages.recorded import Recorded
+from equisep.report.figures.summary import Summary
 
 MARKS = {
     "held": "●",
@@ -44,32 +44,44 @@ def marked(counts: Mapping[str, int]) -> str:
 
 
 def paper_sentence(each: Recorded) -> str:
-    """What the paper shows, in its own words."""
+    """What the paper shows, in its own words; in ours where those were not to be had, and then its claims say so."""
     theirs = [claim.claim for claim in each.claims if not is_ours(each.figure, claim.claim)]
     if not theirs:
         return "No paper makes these claims: the experiment is ours." if each.claims else ""
-    quotes = list(dict.fromkeys((claim.quote, claim.source) for claim in theirs if claim.quote))
-    if not quotes:
-        return ""
-    said = [f"“{escaped(quote)}” ({escaped(source)})" for quote, source in quotes[:_QUOTES]]
-    more = f"; {len(quotes) - _QUOTES} more in the table" if len(quotes) > _QUOTES else ""
-    return f"{joined(said)}{more}."
+    quoted = [f"“{claim.quote}” ({claim.source})" for claim in theirs if claim.quote]
+    said = list(dict.fromkeys(quoted or [f"{claim.text} ({claim.source})" for claim in theirs]))
+    more = f"; {len(said) - _QUOTES} more in the table" if len(said) > _QUOTES else ""
+    return f"{joined([escaped(words) for words in said[:_QUOTES]])}{more}."
 
 
 def found_sentence(each: Recorded) -> str:
     """How its claims fare, over how many seeds, in which reading."""
     if each.summary is None:
         return "Not run."
-    seeds = [row.n for row in each.summary.series if row.n and row.rates_tried]
-    over = f", with {plural(mode(seeds), 'seed')} per network" if seeds else ""
+    trained = any(row.rates_tried for row in each.summary.series)
+    seeds = (
+        sorted({one.main.n for one in each.claims if one.main.n and one.main.verdict != "not run"}) if trained else []
+    )
+    span = "" if not seeds else plural(seeds[0], "seed") if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
+    over = f", over {span}" if span else ""
     read = [name for name in READING_WORDS if any(one.main.reading == name for one in each.claims)]
     where = f", read in {joined([f'*{name}*' for name in read])}" if read else ""
     claims = plural(len(each.claims), "claim")
+    drawn = _drawn_readings(each.summary)
+    picture = (
+        f" The picture shows D read in {joined([f'*{name}*' for name in drawn])}." if read and drawn != read else ""
+    )
     return (
-        f"Of {claims}, {counted(each.counts)}{over}{where}."
+        f"Of {claims}, {counted(each.counts)}{over}{where}.{picture}"
         if each.claims
         else "It makes no claim that a rule could judge."
     )
+
+
+def _drawn_readings(summary: Summary) -> list[str]:
+    """In which readings the curves are that the picture shows: the first of every network."""
+    chosen = [entry for found in summary.evidence.series.values() for entry in found.chosen.values()]
+    return list(dict.fromkeys(entry.outcome.readings[0].reading for entry in chosen if entry.outcome.readings))
 
 
 def reading_statement(claims: Iterable[ClaimVerdicts]) -> str:
