@@ -111,7 +111,7 @@ def test_all_shows_every_sentence_and_number(tmp_path: Path) -> None:
     assert again in done.stdout
 
 
-@pytest.mark.parametrize("words", [("--depth", "4"), ("--depth", "20", "--optimizer", "sgd"), ("--depth", "2")])
+@pytest.mark.parametrize("words", [("--depth", "20", "--optimizer", "sgd"), ("--depth", "2")])
 def test_other_networks_have_a_screen_too(words: tuple[str, ...], tmp_path: Path) -> None:
     """Read by a terminal without color, without Unicode and with 60 columns."""
     environment = {"COLUMNS": "60", "NO_COLOR": "1", "PYTHONIOENCODING": "ascii"}
