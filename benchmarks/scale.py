@@ -1,8 +1,8 @@
 """What do n samples, d features and K classes cost: time, memory and digits, beside the ways that others go?
 
-Every way runs in a process of its own, in turns, so that a noisy minute hits all of them: the fastest run counts. `seconds` are
-those of the clock, `core_seconds` those of all cores together, `mebibytes` the greatest memory beside the data. `error` is the
-relative difference from float64.
+All ways of a size take turns, so that a noisy minute hits all of them, and the fastest run counts. `seconds` are those of the
+clock, `core_seconds` those of all cores together, `mebibytes` the greatest memory beside the data. `error` is the relative
+difference from float64.
 
 D            `pinv64`: SSw and SSb as d × d matrices and the pseudo-inverse in float64, as published scripts do; `pinv32`: the
              same in float32, as packages of collapse metrics do; `equisep`, and `equisep32` with `precision="float32"`
@@ -17,8 +17,8 @@ stored       features in an .npy file: D, CDNV and nearest centers from there, a
 
 from __future__ import annotations
 
+import gc
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -59,9 +59,20 @@ NEAREST = 2000  # classes up to which nearest centers are asked for: beyond, a G
 CLASSES = 20_000  # … and pairs of means in a quick run
 
 
+def resident() -> int:
+    """Resident memory now, in KiB; the greatest so far counts from here on (as Linux has it)."""
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    return _status("VmRSS")
+
+
 def peak() -> int:
-    """The greatest resident memory so far, in KiB (as Linux counts)."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    """The greatest resident memory, in KiB."""
+    return _status("VmHWM")
+
+
+def _status(name: str) -> int:
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
 
 
 # --- ways, each a function of features and labels
@@ -121,13 +132,12 @@ WAYS: dict[str, Callable[[Tensor, Tensor], float]] = {
 TRUTH = {**dict.fromkeys(DENSE, "pinv64"), **dict.fromkeys(PAIRS, "loops"), **dict.fromkeys(KEPT, "harabasz64")}
 
 
-def run(way: str, n: int, d: int, k: int) -> dict[str, float]:
-    """One way in this process, once to warm up on few rows and once to be timed."""
-    x, y = data(n, d, k, decades=1)
-    x = x.to(torch.float32)
-    small = torch.arange(min(n, 20 * k))[: 4 * k]
-    WAYS[way](x[small][:, : min(d, 64)].contiguous(), y[small])
-    before, clock, cores = peak(), time.perf_counter(), time.process_time()
+def run(way: str, x: Tensor, y: Tensor) -> dict[str, float]:
+    """One way, once to warm up on few rows and once to be timed."""
+    few = torch.arange(min(len(y), 4 * (int(y.max()) + 1)))
+    WAYS[way](x[few][:, :64].contiguous(), y[few])
+    gc.collect()
+    before, clock, cores = resident(), time.perf_counter(), time.process_time()
     value = WAYS[way](x, y)
     return {
         "seconds": time.perf_counter() - clock,
@@ -239,9 +249,11 @@ def cells(full: bool) -> list[dict[str, Any]]:
     rows = []
     for n, d, k, ways in (*SIZES, *FULL) if full else SIZES:
         best: dict[str, dict[str, float]] = {}
+        x, y = data(n, d, k, decades=1)
+        x = x.to(torch.float32)
         for _ in range(REPEATS if n * d < LARGE else 1):
             for way in ways:
-                one = _process(way, str(n), str(d), str(k))
+                one = run(way, x, y)
                 best[way] = min(best.get(way, one), one, key=lambda each: each["core_seconds"])
         for way, one in best.items():
             exact = best.get(TRUTH[way], best["equisep"])["value"]  # `equisep` where float64 would take too long
@@ -265,7 +277,7 @@ def _process(*words: str) -> dict[str, Any]:
     return json.loads(done.stdout)  # type: ignore[no-any-return]
 
 
-def page_of(record: dict[str, Any]) -> str:
+def costs_of(record: dict[str, Any]) -> str:
     """The worked costs of docs/scale.md, from the rates of a record."""
     known, bytes_read = record["rates"], record["read_bytes_per_second"]
     lines = [
@@ -291,6 +303,34 @@ def page_of(record: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+NAMES = {
+    "equisep": "D, `equisep.fuzziness`",
+    "equisep32": 'D, the same with `precision="float32"`',
+    "pinv32": "D, d × d matrices and `pinv` in float32",
+    "pinv64": "D, d × d matrices and `pinv` in float64",
+    "equisep_cdnv": "CDNV, `equisep.cdnv`",
+    "loops": "CDNV, loops over pairs of classes",
+    "equisep_stream": "Calinski–Harabasz, from a stream",
+    "torchmetrics": "Calinski–Harabasz, torchmetrics",
+}
+
+
+def speed_of(record: dict[str, Any]) -> str:
+    """Time, memory and digits of all ways, as a table of docs/scale.md."""
+    lines = [
+        "| n | d | K | number, and how | core-seconds | MiB beside the data | relative error |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in record["sizes"]:
+        size = f"{row['n']:,} | {row['d']:,} | {row['classes']:,}"
+        for way, name in NAMES.items():
+            if way in row["ways"]:
+                one = row["ways"][way]
+                cost = f"{one['core_seconds']:.2g} | {one['mebibytes']:,.0f}"
+                lines.append(f"| {size} | {name} | {cost} | {one['error']:.0e} |")
+    return "\n".join(lines)
+
+
 def _hours(value: float) -> str:
     return f"{3600 * value:.2g} s" if value < 1 / 60 else f"{60 * value:.2g} min" if value < 1 else f"{value:,.2g} h"
 
@@ -305,11 +345,13 @@ WORKED = (
 
 
 def write_page(record: dict[str, Any], page: Path) -> None:
-    """Put the worked costs between their marks."""
+    """Put both tables between their marks."""
     text = page.read_text(encoding="utf-8")
-    begin, end = "<!-- costs -->\n", "\n<!-- end of costs -->"
-    head, rest = text.split(begin)
-    page.write_text(head + begin + page_of(record) + end + rest.split(end)[1], encoding="utf-8")
+    for name, table in (("speed", speed_of(record)), ("costs", costs_of(record))):
+        begin, end = f"<!-- {name} -->\n", f"\n<!-- end of {name} -->"
+        head, rest = text.split(begin)
+        text = head + begin + table + end + rest.split(end)[1]
+    page.write_text(text, encoding="utf-8")
 
 
 def main() -> None:
@@ -341,7 +383,5 @@ def main() -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["stored"]:
         print(json.dumps(run_stored(Path(sys.argv[2]), int(sys.argv[3]))))
-    elif sys.argv[1:2] and sys.argv[1] in WAYS:
-        print(json.dumps(run(sys.argv[1], *map(int, sys.argv[2:5]))))
     else:
         main()

@@ -88,6 +88,8 @@ class Plan:
             folds=folds,
             relabelings=self._relabelings(index),
             collapse=options.wants("collapse"),
+            # nobody asked for nearest centers: of many classes they are what costs; NC4 needs them at the classifier
+            centers=options.wants("ncc", "confusion") or self.layer_at(index) is not None,
             confusion=options.wants("confusion"),
             directional=options.wants("cdnv_directional"),
             layer=self.layer_at(index),
