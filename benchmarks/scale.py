@@ -17,6 +17,7 @@ stored       features in an .npy file: D, CDNV and nearest centers from there, a
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import json
 import subprocess
@@ -55,12 +56,18 @@ FULL = (
 )
 ROWS = ((12_800, 2048, 1000), (51_200, 2048, 1000), (200_000, 576, 49_152))
 FULL_ROWS = ((128_000, 2048, 1000), (1_280_000, 2048, 1000), (2_000_000, 576, 49_152))
+POINTS = 4096  # class means whose distances are timed
 NEAREST = 2000  # classes up to which nearest centers are asked for: beyond, a GPU should
 CLASSES = 20_000  # … and pairs of means in a quick run
 
 
 def resident() -> int:
-    """Resident memory now, in KiB; the greatest so far counts from here on (as Linux has it)."""
+    """Resident memory now, in KiB; the greatest so far counts from here on (as Linux has it).
+
+    What earlier ways have freed goes back first: the next one would use it again, and seem to need nothing.
+    """
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     return _status("VmRSS")
 
@@ -136,7 +143,6 @@ def run(way: str, x: Tensor, y: Tensor) -> dict[str, float]:
     """One way, once to warm up on few rows and once to be timed."""
     few = torch.arange(min(len(y), 4 * (int(y.max()) + 1)))
     WAYS[way](x[few][:, :64].contiguous(), y[few])
-    gc.collect()
     before, clock, cores = resident(), time.perf_counter(), time.process_time()
     value = WAYS[way](x, y)
     return {
@@ -230,15 +236,31 @@ def rates() -> dict[str, float]:
             timed("turn", site.turn)
             timed("second" if not nearest else "nearest", lambda site=site: site.second([x], Assignments(y)))  # type: ignore[misc]
         spread = site.statistics().spread
-        timed("pairs", lambda spread=spread: cdnv_of(spread))  # type: ignore[misc]
+        timed("differences", lambda spread=spread: cdnv_of(spread))  # type: ignore[misc]
     r = k - 1
+    spent["pairs"] = pair_seconds(r)
     return {
         "numbers_summed": n * d / spent["first"],
         "products": 2.0 * n * d * r / spent["second"],
         "nearest_products": 2.0 * n * k * r / max(spent["nearest"] - spent["second"], 1e-9),
         "decomposition_products": 2.0 * d * k * k / spent["turn"],
-        "pair_products": float(k) * k * r / spent["pairs"],
+        "pair_differences": float(k) * k * r / spent["differences"],
+        "pair_products": float(POINTS) * POINTS * r / spent["pairs"],
     }
+
+
+def pair_seconds(r: int) -> float:
+    """All distances between many class means in r directions."""
+    from equisep.separation.pairs.means import squared_distances
+
+    points = torch.randn(POINTS, r, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    best = float("inf")
+    for _ in range(REPEATS):
+        begin = time.process_time()
+        for _tile in squared_distances(points):
+            pass
+        best = min(best, time.process_time() - begin)
+    return best
 
 
 # --- what all of it comes to
@@ -279,9 +301,11 @@ def _process(*words: str) -> dict[str, Any]:
 
 def costs_of(record: dict[str, Any]) -> str:
     """The worked costs of docs/scale.md, from the rates of a record."""
+    from equisep.separation.pairs.means import FEW_CLASSES
+
     known, bytes_read = record["rates"], record["read_bytes_per_second"]
     lines = [
-        "| features | n | d | K | layers | read twice | D, core-hours | CDNV | nearest centers | memory per layer |",
+        "| features | n | d | K | layers | read twice | D | CDNV | nearest centers | memory per layer |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name, n, d, k, layers in WORKED:
@@ -291,7 +315,7 @@ def costs_of(record: dict[str, Any]) -> str:
         decomposed = 2.0 * d * k * min(d, k) / known["decomposition_products"]
         hours = [
             (summed + second + decomposed) / 3600,
-            float(k) * k * r / known["pair_products"] / 3600,
+            float(k) * k * r / known["pair_differences" if k <= FEW_CLASSES else "pair_products"] / 3600,
             2.0 * n * k * r / known["nearest_products"] / 3600,
         ]
         reading = 2 * 4 * n * d * layers / bytes_read
@@ -317,22 +341,31 @@ NAMES = {
 
 def speed_of(record: dict[str, Any]) -> str:
     """Time, memory and digits of all ways, as a table of docs/scale.md."""
-    lines = [
-        "| n | d | K | number, and how | core-seconds | MiB beside the data | relative error |",
-        "|---|---|---|---|---|---|---|",
+    measured = all("mebibytes" in one for row in record["sizes"] for one in row["ways"].values())
+    titles = [
+        "n",
+        "d",
+        "K",
+        "number, and how",
+        "core-seconds",
+        *(["MiB beside the data"] if measured else []),
+        "relative error",
     ]
+    lines = [f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}"]
     for row in record["sizes"]:
         size = f"{row['n']:,} | {row['d']:,} | {row['classes']:,}"
         for way, name in NAMES.items():
             if way in row["ways"]:
                 one = row["ways"][way]
-                cost = f"{one['core_seconds']:.2g} | {one['mebibytes']:,.0f}"
-                lines.append(f"| {size} | {name} | {cost} | {one['error']:.0e} |")
+                cost = f"{one['core_seconds']:.2g}" + (f" | {one['mebibytes']:,.0f}" if measured else "")
+                own = TRUTH[way] == way or (way == "equisep" and TRUTH[way] not in row["ways"])
+                lines.append(f"| {size} | {name} | {cost} | {'–' if own else format(one['error'], '.0e')} |")
     return "\n".join(lines)
 
 
 def _hours(value: float) -> str:
-    return f"{3600 * value:.2g} s" if value < 1 / 60 else f"{60 * value:.2g} min" if value < 1 else f"{value:,.2g} h"
+    number, unit = (3600 * value, "s") if value < 1 / 60 else (60 * value, "min") if value < 1 else (value, "h")
+    return f"{number:,.0f} {unit}" if number >= 10 else f"{number:.2g} {unit}"
 
 
 WORKED = (
