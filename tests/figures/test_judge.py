@@ -720,6 +720,10 @@ def test_a_reading_that_is_not_recorded_is_not_run() -> None:
     assert [verdict.verdict for verdict in law.verdicts] == ["not run", "held"]
     assert law.verdicts[0].reason == "`r` was not read of `a` in the reading `drawn`."
     assert law.main.reading == "mixed" and law.standing == "confirmed"
+    (law,) = judge_readings(evidence(made, {"a": read_in(mixed=(-0.9,) * 3)}))
+    assert law.main.verdict == "contradicted" and law.standing == "undecided"  # in the paper's reading it may hold
+    (law,) = judge_readings(evidence(made, {"a": read_in(drawn=(-0.9,) * 3)}))
+    assert law.main.reading == "drawn" and law.standing == "contradicted"
 
 
 def test_evidence_beside_is_taken_where_it_has_every_reading() -> None:

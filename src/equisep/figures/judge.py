@@ -55,9 +55,14 @@ class ClaimVerdicts:
 
     @property
     def standing(self) -> Standing:
-        """`confirmed`, `contradicted`, `reading` (it holds in one and is contradicted in another), `undecided` or `untested`."""
+        """`confirmed`, `contradicted`, `reading` (it holds in one and is contradicted in another), `undecided` or `untested`.
+
+        What only other readings than the paper's contradict is undecided: it may be a property of them.
+        """
         if {"held", "contradicted"} <= {verdict.verdict for verdict in self.verdicts}:
             return "reading"
+        if self.main.verdict == "contradicted" and self.main is not self.verdicts[0]:
+            return "undecided"
         return _STANDING[self.main.verdict]
 
 

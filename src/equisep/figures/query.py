@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from equisep.errors import InputError, did_you_mean
 from equisep.figures.outcome import Curve, Curves, Outcome
@@ -34,19 +35,7 @@ class Query:
     @staticmethod
     def of(text: str) -> Query:
         """From `NAME@key=value,…`."""
-        name, _, rest = text.partition("@")
-        ways: dict[str, str] = {}
-        for part in rest.split(",") if rest else ():
-            key, equals, value = part.partition("=")
-            if key == "mode":  # its former name
-                key, value = "reading", reading_named(None, mode=value)
-            if not equals or key not in WAYS:
-                raise InputError(
-                    f"The quantity `{text}` has `{part}`.{did_you_mean(key, WAYS)} Write NAME@key=value,…, with the keys "
-                    f"{', '.join(WAYS)}."
-                )
-            ways[key] = value
-        return Query(name, ways)
+        return _parsed(text) if "mode=" in text else _known(text)  # a former name warns every time
 
     def renamed(self, name: str, **ways: str) -> str:
         """Another quantity read the same way, but for the ways given, as text."""
@@ -56,6 +45,25 @@ class Query:
     def number(self, key: str, default: int) -> int:
         """A way that is a whole number, as `site` or `split`."""
         return int(self.ways.get(key, default))
+
+
+def _parsed(text: str) -> Query:
+    name, _, rest = text.partition("@")
+    ways: dict[str, str] = {}
+    for part in rest.split(",") if rest else ():
+        key, equals, value = part.partition("=")
+        if key == "mode":  # its former name
+            key, value = "reading", reading_named(None, mode=value)
+        if not equals or key not in WAYS:
+            raise InputError(
+                f"The quantity `{text}` has `{part}`.{did_you_mean(key, WAYS)} Write NAME@key=value,…, with the keys "
+                f"{', '.join(WAYS)}."
+            )
+        ways[key] = value
+    return Query(name, ways)
+
+
+_known = lru_cache(maxsize=4096)(_parsed)  # judging a figure asks for the same few quantities thousands of times
 
 
 def reading_of(outcome: Outcome, query: Query, *, reading: str | None = None) -> Curves | None:
