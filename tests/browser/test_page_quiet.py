@@ -59,6 +59,7 @@ def test_on_paper_every_figure_is_drawn_though_nobody_scrolled(
     opened = open_page(pages["one"])
     opened.page.emulate_media(media="print")
     opened.page.wait_for_function("() => !document.querySelector('figure.plot:not([data-drawn])')")
+    assert opened.page.locator("figure[data-plot=law] .key").get_by_text("test data").is_visible()
     assert opened.page.pdf().startswith(b"%PDF")
     opened.check_quiet()
 

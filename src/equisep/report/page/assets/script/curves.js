@@ -214,6 +214,10 @@ function curvesFigure(figure, { kinds, profiles, label, logarithmic = true, togg
         ...curves.flatMap((curve) => curveMarks(curve, state.logarithmic, width)),
       ],
     };
+    // on paper there are no checkboxes to tell the curves by
+    const printed = kinds.length > 1 ? visible.map((kind) => keyEntry(swatch(kind.sample), kind.name)) : [];
+    for (const entry of printed) entry.classList.add("printed");
+    parts.key.replaceChildren(...key, ...printed);
     return drawing(figure.dataset.label, options, points);
   };
   const again = () => redraw(figure);
@@ -226,7 +230,6 @@ function curvesFigure(figure, { kinds, profiles, label, logarithmic = true, togg
     const choose = (value) => (state.shown.set(kind.id, value), again());
     if (kinds.length > 1) parts.controls.append(check(kind.name, kind.shown, swatch(kind.sample), choose));
   }
-  parts.key.replaceChildren(...key);
   register(figure, draw, height);
 }
 
