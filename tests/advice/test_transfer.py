@@ -187,7 +187,7 @@ def test_models_and_data_that_it_cannot_take() -> None:
 
 
 def test_the_command(tmp_path: Path) -> None:
-    (tmp_path / "mynet.py").write_text(
+    (tmp_path / "transfer_net.py").write_text(
         "from advice.networks import exclusive_or\n\n\ndef net():\n    return exclusive_or(2)\n"
     )
     parts = {f"{name}_{split}": value.numpy() for split, seed in (("train", 0), ("test", 1))
@@ -196,7 +196,7 @@ def test_the_command(tmp_path: Path) -> None:
     asked = [
         "transfer",
         "--model",
-        "./mynet.py:net",
+        "./transfer_net.py:net",
         "--data",
         "mine.npz",
         "--seeds",

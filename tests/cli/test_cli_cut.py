@@ -49,7 +49,7 @@ def others():
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("cut")
-    (place / "nets.py").write_text(CODE)
+    (place / "cut_nets.py").write_text(CODE)
     x, y = vectors(1500, seed=0)
     x = (x.abs() + 4 * torch.nn.functional.one_hot(y, 6)).numpy()
     np.savez(place / "idle.npz", x_train=x[:300], y_train=y[:300], x_test=x[300:], y_test=y[300:])
@@ -64,7 +64,7 @@ def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_answer_comes_first_and_the_shorter_network_is_saved(folder: Path) -> None:
-    done = equisep("cut", "--model", "./nets.py:idle", "--data", "idle.npz", "--out", "short.pt2", folder=folder)
+    done = equisep("cut", "--model", "./cut_nets.py:idle", "--data", "idle.npz", "--out", "short.pt2", folder=folder)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Cut after `1` (layer 1 of 5): with nearest class means it scores")
     assert "(whole network)" in done.stdout and "shorter network: short.pt2" in done.stderr
@@ -75,7 +75,7 @@ def test_the_answer_comes_first_and_the_shorter_network_is_saved(folder: Path) -
 
 
 def test_no_redundancy_saves_nothing_and_a_layer_asked_for_does(folder: Path) -> None:
-    words = ("cut", "--model", "./nets.py:exclusive_or", "--data", "bits.npz", "--json")
+    words = ("cut", "--model", "./cut_nets.py:exclusive_or", "--data", "bits.npz", "--json")
     done = equisep(*words, "--out", "none.pt2", folder=folder)
     assert done.returncode == 0, done.stderr
     record = json.loads(done.stdout)
@@ -89,26 +89,26 @@ def test_no_redundancy_saves_nothing_and_a_layer_asked_for_does(folder: Path) ->
 
 
 def test_test_data_from_elsewhere(folder: Path) -> None:
-    words = ("cut", "--model", "./nets.py:idle", "--data", "./nets.py:some", "--after", "3")
+    words = ("cut", "--model", "./cut_nets.py:idle", "--data", "./cut_nets.py:some", "--after", "3")
     done = equisep(*words, folder=folder)
     assert done.returncode == 2
     assert (
-        "`cut` compares accuracy on test data, and `--data ./nets.py:some` holds none. Name them: `--test`."
+        "`cut` compares accuracy on test data, and `--data ./cut_nets.py:some` holds none. Name them: `--test`."
         in done.stderr
     )
-    done = equisep(*words, "--test", "./nets.py:others", "--json", folder=folder)
+    done = equisep(*words, "--test", "./cut_nets.py:others", "--json", folder=folder)
     assert done.returncode == 0 and json.loads(done.stdout)["options"][0]["loss"]["n"] == 1200
 
 
 def test_a_model_that_cannot_be_saved_still_gets_its_answer(folder: Path) -> None:
-    done = equisep("cut", "--model", "./nets.py:stopped", "--data", "idle.npz", "--out", "x.pt2", folder=folder)
+    done = equisep("cut", "--model", "./cut_nets.py:stopped", "--data", "idle.npz", "--out", "x.pt2", folder=folder)
     assert done.returncode == 2
     assert done.stdout.startswith("Cut after `1`")
     assert "module `10` could not be made a graph by torch.export" in done.stderr
 
 
 def test_bad_options(folder: Path) -> None:
-    words = ("cut", "--model", "./nets.py:idle", "--data", "idle.npz")
+    words = ("cut", "--model", "./cut_nets.py:idle", "--data", "idle.npz")
     for more, sentence in (
         (("--out", "short.pt"), "`--out short.pt` should end in .pt2"),
         (("--head", "tail"), "No head `tail`"),
