@@ -12,7 +12,7 @@ from made_profiles import CLASSES, codes, network, with_rare_classes
 from equisep.findings import MOST, RULES, WEIGHTS
 from equisep.findings.rare import predicted_cosines
 from equisep.law import fit_law
-from equisep.results import Break, ClassPair, Corrected, Interval, Profile
+from equisep.results import Break, ClassifierReading, ClassPair, Corrected, Interval, Profile
 
 DEEP: dict[str, Any] = {
     "curve": [45.0 * 0.6**step for step in range(11)],
@@ -200,6 +200,17 @@ def test_cosines_of_rare_classes_beside_the_layer_peeled_model() -> None:
     assert saved.peeled_cosines == (finding.numbers["predicted at 1"], finding.numbers["predicted at 20"])
     assert saved.findings == profile.findings
     assert predicted_cosines(network()) is None
+    layer = ClassifierReading("fc", 0.0, 0.0, 0.0, 0.0, margins=(5.0,) * 10, margins_test=(4.0,) * 5 + (-0.5,) * 5)
+    finding = next(each for each in replace(saved, classifier=layer).findings if each.code == "rare-geometry")
+    assert (
+        "On test samples the score of their own class leads the largest other by -0.5 on average, by 4 for the"
+        in finding.text
+    )
+    assert finding.numbers["margin"] == -0.5 and finding.numbers["margin_others"] == 4
+    for lost in (None, (None,) * 10):
+        bare = replace(saved, classifier=replace(layer, margins=lost, margins_test=lost))
+        finding = next(each for each in bare.findings if each.code == "rare-geometry")
+        assert "leads" not in finding.text and "margin" not in finding.numbers
 
 
 def test_shares_have_the_jackknife_error_of_their_folds() -> None:

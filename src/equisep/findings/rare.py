@@ -5,9 +5,10 @@ coincide: cosine 1, "minority collapse".
 
 Rule: where two or more classes are rare (half of the largest or less) and cosines between class means were measured, the mean
 cosine between rare classes at the last layer, and between the others, is given beside the prediction from the class sizes alone,
-at the products of energies 1 and 20, about those of the paper's figures. A network's own energies are not in a profile: those
-tried were far above (docs/advice.md), and there the model loses nobody. No recommendation is drawn from it: `classes` says who
-is lost.
+at the products of energies 1 and 20, about those of the paper's figures; with them the network's mean score margins (own class
+less the largest other, on test data where there are any), of the rare classes and of the others. A network's own energies are
+not in a profile: those tried were far above (docs/advice.md), and there the model loses nobody. No recommendation is drawn from
+it: `classes` says who is lost.
 
 Limits: the model has no bias, no depth and no data; many different sizes are solved only up to 30 classes.
 Tested by: `tests/findings/test_findings_rules.py` for the numbers; as a prediction of lost classes it is not supported here
@@ -17,6 +18,7 @@ until an experiment of its own says so (docs/findings.md).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from statistics import fmean
 
@@ -49,6 +51,12 @@ def rare(facts: Facts) -> Iterator[Finding]:
         span = f"{low:.2f}" if high - low < 0.01 else f"{low:.2f} to {high:.2f}"
         energies = f"E_W·E_H from {ENERGIES[0]:g} to {ENERGIES[-1]:g}"
         words = f"; from the class sizes alone the Layer-Peeled Model predicts {span} ({energies})"
+    margins = _margins(facts, small, others)
+    if margins is not None:
+        words += (
+            f". On {margins.where} samples the score of their own class leads the largest other by {margins.rare:.2g} on "
+            f"average, by {margins.others:.2g} for the others"
+        )
     compared = "" if beside is None else f", {beside:.2f} between those of the others"
     yield made(
         "rare-geometry",
@@ -58,10 +66,31 @@ def rare(facts: Facts) -> Iterator[Finding]:
         f"alike){words}.",
         rule="rare",
         numbers={"cosine": measured, "cosine_others": beside,
+                 **({} if margins is None else {"margin": margins.rare, "margin_others": margins.others}),
                  **{f"predicted at {e:g}": c for e, c in zip(ENERGIES, predicted, strict=False)}},
         site=facts.last.name,
         classes=small,
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Margins:
+    """Mean score margins, each class counting alike, on `where` samples."""
+
+    rare: float
+    others: float
+    where: str
+
+
+def _margins(facts: Facts, small: list[int], others: list[int]) -> Margins | None:
+    layer = facts.profile.classifier
+    if layer is None or not others:
+        return None
+    values, where = (layer.margins_test, "test") if layer.margins_test is not None else (layer.margins, "training")
+    if values is None:
+        return None
+    means = [[value for k in group if (value := known(values[k])) is not None] for group in (small, others)]
+    return Margins(fmean(means[0]), fmean(means[1]), where) if all(means) else None
 
 
 def _mean_cosine(rows: tuple[tuple[float | None, ...], ...], labels: list[int]) -> float | None:
