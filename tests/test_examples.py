@@ -1,4 +1,4 @@
-"""Every example runs at small scale, and so do the commands of docs/models.md; what is absent is named in the skip."""
+"""Every example runs at small scale; what is absent is named in the skip."""
 
 from __future__ import annotations
 
@@ -138,16 +138,3 @@ def test_sentence_encoder_without_its_package(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(script, "PACKAGE", "no_such_package_anywhere")
     with pytest.raises(MissingExtraError, match=r'^The sentence encoder needs the package .*"equisep\[text\]"$'):
         script.main([])
-
-
-def test_the_commands_of_the_page_on_models(tmp_path: Path) -> None:
-    from cli.running import equisep
-    from test_docs_run import commands
-
-    asked = commands(REPO / "docs" / "models.md")
-    assert len(asked) >= 2
-    for program, *words in asked:
-        assert program == "equisep"
-        done = equisep(*words, folder=tmp_path)
-        assert done.returncode == 0, done.stderr
-        assert done.stdout

@@ -32,7 +32,8 @@ HEAD = CELL + ";border-bottom:1px solid currentColor;font-weight:600;vertical-al
 
 def brief(cls: type[T]) -> type[T]:
     """Give a dataclass a repr of at most 200 characters, unless it has one of its own, and a table for notebooks."""
-    if hasattr(cls.__dict__.get("__repr__"), "__wrapped__"):  # the one that `dataclass` made
+    made = getattr(cls.__dict__.get("__repr__"), "__globals__", {}).get("__name__")
+    if made in ("dataclasses", "reprlib"):  # the one that `dataclass` made, whatever else is wrapped around methods
         cls.__repr__ = record_line  # type: ignore[method-assign]
     if "_repr_html_" not in cls.__dict__:
         cls._repr_html_ = record_html  # type: ignore[attr-defined]

@@ -6,6 +6,7 @@ import contextlib
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,11 +22,24 @@ class Done:
     stderr: str
 
 
+@contextlib.contextmanager
+def own_modules() -> Iterator[None]:
+    """What a command imports from the folder that it runs in is forgotten: another test has a module of the same name."""
+    folder, before = Path.cwd().resolve(), set(sys.modules)
+    try:
+        yield
+    finally:
+        for name in set(sys.modules) - before:
+            file = getattr(sys.modules[name], "__file__", None)
+            if file is not None and Path(file).resolve().is_relative_to(folder):
+                del sys.modules[name]
+
+
 def equisep(*words: str | Path, folder: Path) -> Done:
     """Run `equisep …` in a folder, in this process (quick: torch is loaded already)."""
     from equisep.cli.app import app
 
-    with contextlib.chdir(folder):
+    with contextlib.chdir(folder), own_modules():
         done = CliRunner().invoke(app, list(map(str, words)))
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception

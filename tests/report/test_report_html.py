@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from report_profiles import bare_profile, full_profile, without_intervals, zero_profile
 
-from equisep.report.notebook.curve_svg import curve_svg
+from equisep.report.notebook.curve_svg import Frame, _ticks, curve_svg
 from equisep.report.notebook.profile_html import profile_html
 from equisep.results import ClassifierReading, Note
 
@@ -151,3 +152,10 @@ def test_the_curve_has_a_point_per_layer_and_split_where_its_d_is() -> None:
     assert slope[0] < 0 and all(0 <= x <= 460 and 0 <= y <= 230 for x, y in points)
     assert re.search(r'aria-label="D against layer, on a logarithmic axis: [\d.]+ to [\d.]+ on training data"', svg)
     assert curve_svg(bare_profile()) == curve_svg(bare_profile(0)) == ""
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 5.0), (1.0, 1.4), (0.72, 0.86), (0.72, 0.7201)])
+def test_an_axis_has_a_tick_however_little_d_changes(low: float, high: float) -> None:
+    ticks = _ticks(Frame(0, 3, low, high))
+    assert 1 <= len(ticks) <= 7 and all(tick > 0 for tick in ticks)
+    assert len(ticks) == 1 or all(low <= math.log(tick) <= high for tick in ticks)

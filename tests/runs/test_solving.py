@@ -93,7 +93,7 @@ def test_reference_values_of_five_and_five_classes() -> None:
 def test_every_claim_asks_for_numbers_that_are_there() -> None:
     for figure, name in ((BALANCED, "K-2"), (QNORM, "q2-p6"), (MINORITY, "EH5-kA5")):
         asked = {claim.quantity for claim in figure.claims} | {
-            panel.y for panel in figure.panels if panel.kind == "sweep"
+            name for panel in figure.panels if panel.kind == "sweep" for name in panel.y.split("; ")
         }
         outcome = solved(figure, name, starts=2)
         assert asked <= set(outcome.numbers), figure.id

@@ -82,13 +82,15 @@ def _axes(frame: Frame, each: str) -> Iterator[str]:
 
 
 def _ticks(frame: Frame) -> list[float]:
-    """Powers of ten, with 2 and 5 between them where there are few."""
+    """Powers of ten, with others between them where there are few."""
     tens = range(math.floor(frame.low / math.log(10)), math.ceil(frame.high / math.log(10)) + 1)
     for factors in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)):
         ticks = [factor * 10.0**ten for ten in tens for factor in factors]
         inside = [tick for tick in ticks if frame.low <= math.log(tick) <= frame.high]
         if len(inside) >= 3:
             break
+    if not inside:  # D that hardly changes: its middle
+        return [float(f"{math.exp((frame.low + frame.high) / 2):.3g}")]
     return inside[:: math.ceil(len(inside) / 7)]
 
 
