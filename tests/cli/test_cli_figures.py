@@ -182,7 +182,7 @@ def test_the_committed_record_is_shown_where_nothing_was_run(place: Path, monkey
 def test_a_smoke_run_is_listed_as_such_and_claims_nothing(place: Path) -> None:
     done = equisep("figures", "run", "fang2021/minority", "--scale", "smoke", "--store", "small", folder=place)
     assert done.returncode == 0, done.stderr
-    assert "nothing to quote" in " ".join(done.stdout.split())
+    assert "not for publication" in " ".join(done.stdout.split())
     rows = {row["id"]: row for row in read(equisep("figures", "list", "--store", "small", "--json", folder=place))}
     assert (rows["fang2021/minority"]["state"], rows["fang2021/minority"]["scale"]) == ("run", "smoke")
     assert rows["fang2021/minority"]["claims"]["held"] == 0

@@ -557,7 +557,7 @@ def test_smoke_scale_is_nothing_to_quote() -> None:
     verdict = verdict_of(evidence(figure(LAW), {"a": [outcome(law_curve(r=-0.999))] * 3}, scale="smoke"))
     assert verdict.verdict == "not run"
     assert verdict.ours == pytest.approx(-0.999)
-    assert "smoke scale" in verdict.reason and "nothing to quote" in verdict.reason
+    assert "smoke scale" in verdict.reason and "not for publication" in verdict.reason
     assert verdict.held is None
 
 

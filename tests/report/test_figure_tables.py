@@ -143,7 +143,7 @@ def test_without_utf8_it_is_ascii() -> None:
 
 def test_one_reason_is_told_once() -> None:
     text = terminal(shown_evidence(scale="smoke"), width=160)
-    assert text.count("nothing to quote") == 1
+    assert text.count("not for publication") == 1
     assert "smoke scale" in text
 
 

@@ -38,7 +38,7 @@ ONE_EACH = {
     "networks": "he2023/fig4",
     "encoders": "he2023/figS9",
 }
-SMOKE_WORDS = "At smoke scale the numbers only show that everything runs: nothing to quote."
+SMOKE_WORDS = "At smoke scale the numbers only show that everything runs: not for publication."
 # what a few epochs need not give: a network that fits nothing has no effective depth, and where D rises, no imbalance
 MAY_NOT_EXIST = ("effective_depth", "imbalance")
 

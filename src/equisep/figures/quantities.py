@@ -308,7 +308,7 @@ _BUILT_IN: Mapping[str, Quantity] = {entry.name: entry for entry in (
     # numbers of outcomes under their own names: of any training; of noisy weights; of a classifier; of solved problems
     Quantity("final_loss", "training loss at the end"),
     Quantity("change", "change of R under noise"),
-    Quantity("change_matched", "change of R under noise, over its least,", "change of R under noise, over its least"),
+    Quantity("change_matched", "change of R under noise relative to the smallest possible one"),
     *(Quantity(f"{which}_accuracy_test", style="share", span=_SHARE) for which in ("minority", "majority", "balanced")),
     *map(Quantity, (
         "balance", "minority_cosine", "majority_cosine", "minority_mean_cosine", "minority_margin", "minority_margin_test",

@@ -175,7 +175,7 @@ def _not_run(evidence: Evidence, claim: Claim, reading: str) -> str:
         if evidence.scale == "paper" and (missing := len(found.missing)):
             return f"{missing} {'cell' if missing == 1 else 'cells'} of `{name}` not run yet; {run} goes on."
     if evidence.scale != "paper":
-        return f"At {evidence.scale} scale the numbers only show that everything runs: nothing to quote."
+        return f"At {evidence.scale} scale the numbers only show that everything runs: not for publication."
     return ""
 
 

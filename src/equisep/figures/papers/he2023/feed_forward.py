@@ -79,7 +79,7 @@ FIG1 = Figure(
         Printed("adam-8", "rho", 0.53, SLIDES, 0.005),
         Printed("adam-8", "half_life", 1.1, SLIDES, 0.05),
     ),
-    notes=("Weightings of D agree here by definition: all classes have as many samples.",),
+    notes=("All classes are equally large, so weighting by class or by sample gives the same D.",),
     code_rates={  # the paper does not print them
         f"{name}-{depth}": rate
         for name, row in (("sgd", (0.3, 0.03, 0.01)), ("momentum", (0.3, 0.01, 0.001)), ("adam", (3e-3, 1e-3, 3e-4)))
