@@ -22,7 +22,7 @@ def Net():
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "net.py").write_text(NET)
+    (tmp_path / "merge_net.py").write_text(NET)
     draw = np.random.default_rng(0)
     y, test = np.arange(90) % 3, np.arange(30) % 3
     centers = draw.normal(size=(3, 6))
@@ -36,7 +36,7 @@ def run(*words: str) -> Result:
 
 
 def measure(*words: str) -> Result:
-    return run("measure", "--model", "./net.py:Net", "--data", "mine.npz", "--batch-size", "20", *words)
+    return run("measure", "--model", "./merge_net.py:Net", "--data", "mine.npz", "--batch-size", "20", *words)
 
 
 def test_two_rounds_of_shards_give_the_profile_of_one_command(folder: Path) -> None:

@@ -38,7 +38,7 @@ def no_head():
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a user's network and a data set as npz, 25 of each class."""
     folder = tmp_path_factory.mktemp("user")
-    (folder / "net.py").write_text(NETWORK)
+    (folder / "peeled_net.py").write_text(NETWORK)
     data = load_data("embedded-10x10")
     rows = np.concatenate([np.flatnonzero(data.y_train == k)[:25] for k in range(10)])
     np.savez(
@@ -272,7 +272,7 @@ def test_a_diagram_with_points_that_were_not_solved_exits_3(tmp_path: Path) -> N
     assert json.loads(done.stdout)["curves"][0]["states"] == ["not solved"] * 2
 
 
-READ = ("network", "--model", "net:small", "--data", "mine.npz")
+READ = ("network", "--model", "peeled_net:small", "--data", "mine.npz")
 
 
 def test_a_network_is_read_as_the_library_reads_it(place: Path) -> None:
@@ -308,7 +308,7 @@ def test_the_reading_is_asked_for_and_told(place: Path) -> None:
 def test_a_network_in_words(place: Path) -> None:
     done = equisep("peeled", *READ, "--minority", "3,4", "--loss-weights", ",".join(["1"] * 10), folder=place)
     assert done.returncode == 0
-    assert "Running the code of `net:small`" in done.stderr and "No --checkpoint" in done.stderr
+    assert "Running the code of `peeled_net:small`" in done.stderr and "No --checkpoint" in done.stderr
     for words in (
         "Classifier 3, uncentered",
         "2 of them minority (named)",
@@ -324,7 +324,9 @@ def test_a_network_in_words(place: Path) -> None:
 
 
 def test_a_network_without_a_proven_prediction_exits_3_with_what_was_measured(place: Path) -> None:
-    done = equisep("peeled", "network", "--model", "net:loud", "--data", "mine.npz", "--json", "-q", folder=place)
+    done = equisep(
+        "peeled", "network", "--model", "peeled_net:loud", "--data", "mine.npz", "--json", "-q", folder=place
+    )
     assert done.returncode == 3 and "duality gap" in done.stderr
     content = json.loads(done.stdout)
     assert content["predicted"] is None and content["measured"]["classifiers"]["majority"] is not None
@@ -379,8 +381,8 @@ BAD = {
     "two draws": ((*READ, "--per-class", "5", "--sizes", "5,5"), "both say how many samples to draw"),
     "half a sample": ((*READ, "--sizes", "5,2.5"), "`--sizes` takes whole numbers"),
     "draw too few": ((*READ, "-q", "--sizes", "5,5"), "`--sizes` has 2 numbers for 10 classes"),
-    "no head": (("network", "--model", "net:no_head", "--data", "mine.npz", "-q"), "calls no nn.Linear with 10 outputs"),
-    "no model": (("network", "--model", "net:smal", "--data", "mine.npz", "-q"), "Did you mean `small`?"),
+    "no head": (("network", "--model", "peeled_net:no_head", "--data", "mine.npz", "-q"), "calls no nn.Linear with 10 outputs"),
+    "no model": (("network", "--model", "peeled_net:smal", "--data", "mine.npz", "-q"), "Did you mean `small`?"),
     "no device": ((*READ, "-q", "--device", "warp"), "`--device warp` cannot be used here"),
     "no such minority": ((*READ, "-q", "--minority", "10"), "must be one of 10; found 10"),
     "no such layer": ((*READ, "-q", "--classifier", "9"), "The classifier `9` should be an nn.Linear"),
