@@ -43,7 +43,9 @@ def test_too_deep_says_where_to_cut_and_what_it_costs() -> None:
     first = profile.findings[0]
     assert first.code == "too-deep" and first.site == "blocks.3" and first.next is not None
     assert "after layer 4 of 10 get 79.5 % of 2,000 test samples right, the whole network 80.0 %" in first.text
-    assert "Layers 5–10 do 60 % of the work (the fall of ln D on training data) and gain 0.5 points" in first.text
+    assert (
+        "the whole network 80.0 %. Layers 5–10 do 60 % of the work (the fall of ln D on training data)." in first.text
+    )
     assert first.numbers["cut"] == 4 and first.numbers["work_behind"] == pytest.approx(0.6)
     dip = [
         *DEEP["ncc_test"][:8],

@@ -75,17 +75,16 @@ def depth(facts: Facts) -> Iterator[Finding]:
         return
     behind = [site.index for site in facts.sites if site.index > cut.index]
     work = sum(facts.shares.get(index, 0.0) for index in behind)
-    share = f"do {100 * work:.0f} % of the work (the fall of ln D on training data) and " if facts.shares else ""
-    gain = 100 * ((facts.accuracy_test or 0.0) - (cut.ncc_test or 0.0))
-    points = f"{gain:.2g} point{'' if f'{gain:.2g}' == '1' else 's'}"
-    gained = f"gain {points} on test samples" if gain > 0 else "gain nothing on test samples"
+    share = (
+        f" {facts.spans(behind).capitalize()} do {100 * work:.0f} % of the work (the fall of ln D on training data)."
+    )
     deep = spare >= SPARE_SHARE * facts.last.index
     said = "The network is deeper than these data need" if deep else f"The last {spare} {facts.each}s could be cut"
     yield made(
         "too-deep" if deep else "cut",
         f"{said}: nearest class means after {facts.each} {cut.index} of {facts.last.index} get {percent(cut.ncc_test)} % of "
-        f"{facts.n_test:,} test samples right, the whole network {percent(facts.accuracy_test)} %. "
-        f"{facts.spans(behind).capitalize()} {share}{gained}.",
+        f"{facts.n_test:,} test samples right, the whole network {percent(facts.accuracy_test)} %."
+        f"{share if facts.shares else ''}",
         rule="depth",
         confidence="sure" if facts.n_test >= SURE else "likely",
         numbers={
