@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from equisep.cli.console import say
 from equisep.cli.options import parse_normalization, parse_size
 from equisep.errors import DataError, InputError
 from equisep.progress import Progress
@@ -18,6 +19,7 @@ from equisep.user_code import made_by, split_options
 
 if TYPE_CHECKING:
     from equisep.data import Dataset, Preparation
+    from equisep.models.load import LoadedModel
 
 HELD_OUT = ("test", "dev")  # splits of a table that serve as test data, the first there is
 HELD_OUT_KEYS = ("test", "validation")  # … and of a mapping of data sets
@@ -76,6 +78,18 @@ class MeasuredData:
     record: Mapping[str, Any]
     words: str
     notes: tuple[Note, ...] = field(default=())
+
+
+def asked_model(model: str, *, checkpoint: Path | None, seed: int, quiet: bool) -> LoadedModel:
+    """The model that `--model` and `--checkpoint` name: its factory draws weights from the seed, and prints to stderr alone."""
+    import torch
+
+    from equisep.models import loaded_model, loading_words
+
+    say(loading_words(model, checkpoint=checkpoint), quiet=quiet)
+    torch.manual_seed(seed)
+    with redirect_stdout(sys.stderr):  # what the user's code prints is no result
+        return loaded_model(model, checkpoint=checkpoint)
 
 
 def measured_data(asked: DataFlags, *, model: str, progress: Progress) -> MeasuredData:

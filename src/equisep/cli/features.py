@@ -11,7 +11,7 @@ import typer
 
 from equisep.cli.advice.layer import ModelName
 from equisep.cli.console import in_options, options_of, out, print_json, progress_bars, reported, say
-from equisep.cli.data import DataFlags, measured_data
+from equisep.cli.data import DataFlags, asked_model, measured_data
 from equisep.cli.options import (
     OUTPUT,
     BatchSize,
@@ -67,11 +67,8 @@ def features(
     quiet: Quiet = False,
 ) -> None:
     """Write what every layer of a model gives: an .npy file per layer, the labels, and features.json."""
-    import torch
-
     from equisep.devices import usable_device
     from equisep.measuring.features import write_features
-    from equisep.models import loaded_model, loading_words
     from equisep.results import reading_named
 
     if device is not None:
@@ -80,10 +77,7 @@ def features(
         data=data, split=split, batch_size=batch_size, seed=seed, data_dir=data_dir, per_class=per_class, prepare=prepare,
         resize=resize, channels=channels, normalize=normalize, tokenizer=tokenizer, length=length,
     )  # fmt: skip
-    say(loading_words(model, checkpoint=checkpoint), quiet=quiet)
-    torch.manual_seed(seed)  # a factory draws its weights from it
-    with redirect_stdout(sys.stderr):  # what the user's code prints is no result
-        loaded = loaded_model(model, checkpoint=checkpoint)
+    loaded = asked_model(model, checkpoint=checkpoint, seed=seed, quiet=quiet)
     with progress_bars(quiet=quiet) as progress:
         source = measured_data(flags, model=model, progress=progress)
         say(source.words, quiet=quiet)

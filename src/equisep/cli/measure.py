@@ -24,7 +24,7 @@ from equisep.cli.console import (
     say,
     usable_file,
 )
-from equisep.cli.data import DataFlags, MeasuredData, measured_data
+from equisep.cli.data import DataFlags, MeasuredData, asked_model, measured_data
 from equisep.cli.distributed.ranks import Launched, by_ranks, profile_by
 from equisep.cli.options import (
     OUTPUT,
@@ -182,12 +182,9 @@ def measure(
     quiet: Quiet = False,
 ) -> None:
     """Measure how a model of yours separates its classes, layer by layer."""
-    import torch
-
     from equisep.measuring import subsamples as subsampled
     from equisep.measuring.distributed.shards import ShardTask
     from equisep.measuring.notes import Notes
-    from equisep.models import loaded_model, loading_words
     from equisep.report.subsamples import render_subsamples, subsample_record
 
     launched = Launched.here(features=features, shard=shard, subsamples=subsamples, on=on)
@@ -234,10 +231,7 @@ def measure(
         data=data, split=split, batch_size=batch_size, seed=seed, data_dir=data_dir, per_class=per_class, prepare=prepare,
         resize=resize, channels=channels, normalize=normalize, tokenizer=tokenizer, length=length,
     )  # fmt: skip
-    say(loading_words(model, checkpoint=checkpoint), quiet=quiet)
-    torch.manual_seed(seed)  # a factory draws its weights from it
-    with redirect_stdout(sys.stderr):  # what the user's code prints is no result
-        loaded = loaded_model(model, checkpoint=checkpoint)
+    loaded = asked_model(model, checkpoint=checkpoint, seed=seed, quiet=quiet)
     with progress_bars(quiet=quiet) as progress:
         source = measured_data(flags, model=model, progress=progress)
         say(source.words, quiet=quiet)

@@ -20,7 +20,7 @@ from equisep.cli.console import (
     say,
     usable_file,
 )
-from equisep.cli.data import DataFlags, measured_data
+from equisep.cli.data import DataFlags, asked_model, measured_data
 from equisep.cli.options import (
     DATA,
     OUTPUT,
@@ -110,11 +110,8 @@ def cut(
     quiet: Quiet = False,
 ) -> None:
     """Shorten a model of yours after a layer where that costs next to nothing, or learn that there is no such layer."""
-    import torch
-
     from equisep.advice.cut import cut_model
     from equisep.devices import usable_device
-    from equisep.models import loaded_model, loading_words
     from equisep.report.advice.cut import render_cut
 
     if device is not None:
@@ -124,10 +121,7 @@ def cut(
         data=data, split="both", batch_size=batch_size, seed=seed, data_dir=data_dir, per_class=per_class, prepare=prepare,
         resize=resize, channels=channels, normalize=normalize, tokenizer=tokenizer,
     )  # fmt: skip
-    say(loading_words(model, checkpoint=checkpoint), quiet=quiet)
-    torch.manual_seed(seed)  # a factory draws its weights from it
-    with redirect_stdout(sys.stderr):  # what the user's code prints is no result
-        loaded = loaded_model(model, checkpoint=checkpoint)
+    loaded = asked_model(model, checkpoint=checkpoint, seed=seed, quiet=quiet)
     given: dict[str, Any] = {"reduction": reduction, "classes": classes, "sites": asked_sites(sites) if sites else None}
     given["memory"] = None if memory is None else int(memory * 2**30)
     with progress_bars(quiet=quiet) as progress:

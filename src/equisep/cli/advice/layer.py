@@ -21,7 +21,7 @@ from equisep.cli.console import (
     say,
     usable_file,
 )
-from equisep.cli.data import DataFlags, measured_data
+from equisep.cli.data import DataFlags, asked_model, measured_data
 from equisep.cli.options import (
     OUTPUT,
     PICTURES,
@@ -100,11 +100,8 @@ def layer(
     quiet: Quiet = False,
 ) -> None:
     """Which layer's features serve my labels: a ridge probe, nearest centers and few shots at every layer."""
-    import torch
-
     from equisep.advice.layer.choose import choose_layer
     from equisep.devices import usable_device
-    from equisep.models import loaded_model, loading_words
 
     wanted = asked_numbers(shots, flag="--shots")
     usable_file(draw, flag="--draw", endings=PICTURES)
@@ -113,10 +110,7 @@ def layer(
         data=data, split=split, batch_size=batch_size, seed=seed, data_dir=data_dir, per_class=per_class, prepare=prepare,
         resize=resize, channels=channels, normalize=normalize, tokenizer=tokenizer, length=length,
     )  # fmt: skip
-    say(loading_words(model, checkpoint=checkpoint), quiet=quiet)
-    torch.manual_seed(seed)  # a factory draws its weights from it
-    with redirect_stdout(sys.stderr):  # what the user's code prints is no result
-        loaded = loaded_model(model, checkpoint=checkpoint)
+    loaded = asked_model(model, checkpoint=checkpoint, seed=seed, quiet=quiet)
     with progress_bars(quiet=quiet) as progress:
         source = measured_data(flags, model=model, progress=progress)
         say(source.words, quiet=quiet)

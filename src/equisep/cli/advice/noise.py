@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from equisep.cli.console import in_options, options_of, out, print_json, progress_bars, reported, say
-from equisep.cli.data import DataFlags, measured_data
+from equisep.cli.data import DataFlags, asked_model, measured_data
 from equisep.cli.options import (
     BatchSize,
     Channels,
@@ -63,11 +63,8 @@ def noise(
     quiet: Quiet = False,
 ) -> None:
     """Add noise to the weights of a model of yours: when its accuracy falls, what becomes of the law, which layer is fragile."""
-    import torch
-
     from equisep.advice.noise import weight_noise
     from equisep.devices import usable_device
-    from equisep.models import loaded_model, loading_words
     from equisep.report.advice.noise import render_noise
 
     if device is not None:
@@ -81,10 +78,7 @@ def noise(
         "sites": asked_sites(sites) if sites else None,
         "reduction": reduction,
     }
-    say(loading_words(model, checkpoint=checkpoint), quiet=quiet)
-    torch.manual_seed(seed)  # a factory draws its weights from it
-    with redirect_stdout(sys.stderr):  # what the user's code prints is no result
-        loaded = loaded_model(model, checkpoint=checkpoint)
+    loaded = asked_model(model, checkpoint=checkpoint, seed=seed, quiet=quiet)
     with progress_bars(quiet=quiet) as progress:
         source = measured_data(flags, model=model, progress=progress)
         say(source.words, quiet=quiet)

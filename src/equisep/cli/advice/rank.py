@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from equisep.cli.advice.layer import Draws, Shots
-from equisep.cli.console import in_options, options_of, out, print_json, progress_bars, reported, say
-from equisep.cli.data import DataFlags, measured_data
+from equisep.cli.console import in_options, options_of, out, print_json, progress_bars, reported
+from equisep.cli.data import DataFlags, asked_model, measured_data
 from equisep.cli.options import (
     MODEL,
     BatchSize,
@@ -79,11 +79,8 @@ def rank(
     quiet: Quiet = False,
 ) -> None:
     """Which model's features serve my labels: each at its best layer, compared on the same samples."""
-    import torch
-
     from equisep.advice.layer.rank import Candidate, rank_models
     from equisep.devices import usable_device
-    from equisep.models import loaded_model, loading_words
 
     wanted = asked_numbers(shots, flag="--shots")
     files = _files(models, checkpoints)
@@ -95,10 +92,7 @@ def rank(
     candidates = []
     with progress_bars(quiet=quiet) as progress:
         for model, checkpoint in zip(models, files, strict=True):
-            say(loading_words(model, checkpoint=checkpoint), quiet=quiet)
-            torch.manual_seed(seed)  # a factory draws its weights from it
-            with redirect_stdout(sys.stderr):  # what the user's code prints is no result
-                loaded = loaded_model(model, checkpoint=checkpoint)
+            loaded = asked_model(model, checkpoint=checkpoint, seed=seed, quiet=quiet)
             source = measured_data(flags, model=model, progress=progress)
             network = loaded.model if where is None else loaded.model.to(where)
             candidates.append(Candidate(_name(model, checkpoint, models), network, source.train, source.test))

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from equisep.cli.console import in_options, options_of, out, print_json, progress_bars, reported, say
-from equisep.cli.data import DataFlags, measured_data
+from equisep.cli.data import DataFlags, asked_model, measured_data
 from equisep.cli.options import (
     BatchSize,
     Channels,
@@ -74,11 +74,8 @@ def transfer(
     quiet: Quiet = False,
 ) -> None:
     """Fine-tune a model of yours on new data, with its first layers kept fixed: how many of them to keep."""
-    import torch
-
     from equisep.advice.transfer import transfer_model
     from equisep.devices import usable_device
-    from equisep.models import loaded_model, loading_words
     from equisep.report.advice.transfer import render_transfer
 
     if device is not None:
@@ -92,10 +89,7 @@ def transfer(
         "sites": asked_sites(sites) if sites else None,
         "reduction": reduction,
     }
-    say(loading_words(model, checkpoint=checkpoint), quiet=quiet)
-    torch.manual_seed(seed)  # a factory draws its weights from it
-    with redirect_stdout(sys.stderr):  # what the user's code prints is no result
-        loaded = loaded_model(model, checkpoint=checkpoint)
+    loaded = asked_model(model, checkpoint=checkpoint, seed=seed, quiet=quiet)
     with progress_bars(quiet=quiet) as progress:
         source = measured_data(flags, model=model, progress=progress)
         say(source.words, quiet=quiet)
