@@ -9,11 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from equisep.separation import Assignments, TestSite, TrainSite
-from equisep.separation import site as site_module
 from equisep.separation.centers import cdnv_of
 from equisep.separation.convention import PAPER
 from equisep.separation.fuzziness import class_fuzziness_of, fuzziness_of
-from equisep.separation.site import SiteStatistics, SiteTask, TestStatistics
+from equisep.separation.site import SiteStatistics, SiteTask, TestStatistics, train_and_test
 
 SCENES: dict[str, dict[str, Any]] = {
     "plain": {"n": 120, "d": 50, "k": 6},
@@ -61,7 +60,7 @@ def test_few_rows_at_once_are_two_passes(name: str, monkeypatch: pytest.MonkeyPa
         return train, TestSite(train.spread, task).whole([x.flip(0)], Assignments(y.flip(0)))
 
     plain = both()
-    monkeypatch.setattr(site_module, "few_on_gpu", lambda features, classes: True)
+    monkeypatch.setattr(train_and_test, "few_on_gpu", lambda features, classes: True)
     few = both()
     for one, other in zip(few, plain, strict=True):
         assert one.spread.subspace.rank == other.spread.subspace.rank

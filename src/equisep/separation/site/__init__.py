@@ -1,0 +1,21 @@
+"""One site's statistics in two passes over its features, which come from memory, from two readings, or from plain arrays."""
+
+from equisep.separation.site.records import Sampled, SiteStatistics, SiteTask, Spread, TestStatistics
+from equisep.separation.site.sampled import SampledSpread
+from equisep.separation.site.second_pass import SecondPass, projected, rounding_of, same_for_collapse
+from equisep.separation.site.train_and_test import TestSite, TrainSite
+
+__all__ = [
+    "Sampled",
+    "SampledSpread",
+    "SecondPass",
+    "SiteStatistics",
+    "SiteTask",
+    "Spread",
+    "TestSite",
+    "TestStatistics",
+    "TrainSite",
+    "projected",
+    "rounding_of",
+    "same_for_collapse",
+]

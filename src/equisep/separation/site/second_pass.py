@@ -1,0 +1,126 @@
+"""SecondPass: the spread around class means and along their subspace, piece by piece or of few rows at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from equisep.separation.assignments import Assignments
+from equisep.separation.blocks import Block, blocks_of
+from equisep.separation.convention import PHD20, Convention
+from equisep.separation.few import read_few
+from equisep.separation.group_sums import ClassCenters
+from equisep.separation.projections import Projections
+from equisep.separation.site.records import SiteTask, Spread
+from equisep.separation.subspace import ClassSubspace, rounding_cut
+from equisep.shapes import Float64, Int, Shaped
+
+TOUCHED_CLASSES = 512  # beyond, a batch touches the sums of its own classes only
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Some rows of a second pass: as they came, and their residuals on the subspace and on further directions."""
+
+    block: Block
+    rows: Assignments
+    along: Float64[Tensor, "n r"]
+    other: Shaped[Tensor, "n m"] | None = None
+
+
+class SecondPass:
+    """The spread around the class means and along their subspace, as rows come."""
+
+    def __init__(self, centers: ClassCenters, convention: Convention, subspace: ClassSubspace | None = None) -> None:
+        self.centers, self.convention = centers, convention
+        self.subspace = subspace or ClassSubspace.spanned(centers.counts, centers.about, convention)
+        self.projections: Projections | None = None
+
+    def look(
+        self,
+        features: Sequence[Shaped[Tensor, "_ d"]],
+        rows: Assignments,
+        directions: Shaped[Tensor, "m d"] | None = None,
+    ) -> Iterator[Seen]:
+        """Add rows as they are drawn from this: piece by piece, with their residuals on the subspace and on `directions`."""
+        for span, block in blocks_of(features, across=0 if directions is None else len(directions)):
+            part = rows.part(span).to(self.centers.about.device)
+            norms, along, other = projected(block, part.labels, self.centers, self.subspace.directions, directions)
+            self.add(along, norms, part.labels)
+            yield Seen(block, part, along, other)
+
+    def add(self, along: Float64[Tensor, "n r"], norms: Float64[Tensor, " n"], labels: Int[Tensor, " n"]) -> None:
+        """Add rows by their residuals on the subspace and the squared norms of these."""
+        k = self.centers.classes
+        if k > TOUCHED_CLASSES:
+            if self.projections is None:
+                self.projections = Projections.none(self.subspace.directions, classes=k)
+            self.projections.add(along, norms, labels)
+            return
+        batch = Projections.of(along, norms, labels, classes=k)
+        self.projections = batch if self.projections is None else self.projections.merge(batch)
+
+    def spread(self, *, steps: float, offset: float = 0.0) -> Spread:
+        """What both passes found."""
+        assert self.projections is not None
+        variances = self.projections.variances
+        return self.judged(rounding_of(self.centers, variances, self.convention, steps=steps, offset=offset))
+
+    def judged(self, rounding: float) -> Spread:
+        """The spread, with the directions that stand above the rounding of the features."""
+        assert self.projections is not None
+        return Spread(self.centers, self.subspace.judged(self.convention, rounding=rounding), self.projections)
+
+
+def rounding_of(
+    centers: ClassCenters, variances: Float64[Tensor, " k"], convention: Convention, *, steps: float, offset: float
+) -> float:
+    """The rounding of the features, as a singular value of their class means."""
+    between = convention.weights(centers.counts).between
+    sizes = centers.sizes + variances + offset
+    return float(
+        rounding_cut(
+            centers.counts, between, sizes=sizes, variances=variances, eps=centers.eps, dim=centers.dim, steps=steps
+        )
+    )
+
+
+def projected(
+    block: Block,
+    y: Int[Tensor, " n"],
+    centers: ClassCenters,
+    directions: Float64[Tensor, "d r"],
+    others: Shaped[Tensor, "m d"] | None = None,
+) -> tuple[Float64[Tensor, " n"], Float64[Tensor, "n r"], Shaped[Tensor, "n m"] | None]:
+    """‖r_i‖², Vᵀr_i and W r_i of the residuals r_i = x_i − m_{y_i}, W in its own precision; columns in blocks."""
+    norms = directions.new_zeros(block.rows)
+    along = directions.new_zeros(directions.shape[1], block.rows)  # this way round the thin product is the quicker
+    other = None if others is None else others.new_zeros(others.shape[0], block.rows)
+    for columns, x in block.columns():
+        r = centers.residuals(x, y, columns)
+        norms += torch.linalg.vecdot(r, r)
+        along.addmm_(directions[columns].T, r.T)
+        if other is not None and others is not None:
+            other.addmm_(others[:, columns], r.to(others.dtype).T)
+    return norms, along.T, None if other is None else other.T
+
+
+def both_at_once(
+    features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments, task: SiteTask
+) -> tuple[SecondPass, Seen]:
+    """Both passes over few rows on a GPU, and the rows on the CPU: see `equisep.separation.few`."""
+    few = read_few(features, rows.labels, classes=task.classes, convention=task.convention)
+    main = SecondPass(few.centers, task.convention, few.subspace)
+    main.projections = Projections.of(few.along, few.norms, few.labels, classes=task.classes)
+    return main, Seen(Block(features), Assignments(few.labels), few.along)
+
+
+def same_for_collapse(counts: Int[Tensor, " k"], convention: Convention) -> bool:
+    """Whether D and NC1 see the same matrices: equal class sizes make all weightings one."""
+    present = counts[counts > 0]
+    balanced = bool((present == present[0]).all())
+    plain = convention.center is None and convention.normalization == "none" and convention.tol is None
+    return plain and (balanced or convention.weighting == PHD20.weighting)

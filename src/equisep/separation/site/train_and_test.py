@@ -1,0 +1,192 @@
+"""TrainSite and TestSite: both passes over one site of the training data, and of the test data beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from equisep.separation.assignments import Assignments
+from equisep.separation.blocks import blocks_of, quick_type
+from equisep.separation.convention import PHD20
+from equisep.separation.few import few_on_gpu
+from equisep.separation.group_sums import ClassCenters, GroupSums
+from equisep.separation.nearest import NearestCounts
+from equisep.separation.pairs.directional import DIRECTED_CLASSES, AxisSums
+from equisep.separation.pca import Picture
+from equisep.separation.site.records import SiteStatistics, SiteTask, Spread, TestStatistics
+from equisep.separation.site.sampled import SampledSpread
+from equisep.separation.site.second_pass import (
+    SecondPass,
+    Seen,
+    both_at_once,
+    projected,
+    rounding_of,
+    same_for_collapse,
+)
+from equisep.shapes import Shaped
+
+
+class TrainSite:
+    """The training data at one site: `first` for all rows, `turn`, `second` for all rows again, `statistics`.
+
+    Of parts of the data, `sums` add up before `turn`, and what the second pass adds up (`equisep.separation.parts`) before
+    `statistics`.
+    """
+
+    def __init__(self, task: SiteTask) -> None:
+        self.task = task
+        self.kind: torch.dtype | None = None
+        self.sums: GroupSums | None = GroupSums(classes=task.classes, folds=task.folds, relabelings=task.relabelings)
+
+    def first(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
+        """First pass: sums."""
+        assert self.sums is not None
+        self.kind = quick_type(features[0])
+        self.sums.add(features, rows)
+
+    def turn(self) -> None:
+        """Between the passes: means and subspaces. The sums are let go of."""
+        assert self.sums is not None and self.kind is not None
+        self._turn(SampledSpread.of(self.sums, self.task, self.kind))
+
+    def _turn(self, own: SampledSpread) -> None:
+        self.own, self.sums, task, main = own, None, self.task, own.main
+        self.picture = Picture(main.centers.n, dim=main.centers.dim, most=task.pictured, seed=task.seed)
+        self.nearest = NearestCounts(main.subspace, task.layer, task.confusion) if task.centers else None
+        directed = task.directional and task.classes <= DIRECTED_CLASSES
+        self.axes = AxisSums(main.subspace) if directed else None
+        other = task.collapse and not same_for_collapse(main.subspace.counts, task.convention)
+        # all means lie on the subspace: their coordinates there are all that another weighting needs
+        self.collapse = SecondPass(_on_coordinates(main), PHD20) if other else None
+
+    def second(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
+        """Second pass: the spread along the subspaces, and nearest centers."""
+        self.picture.take(features, rows)
+        for seen in self.own.look(features, rows):
+            self._see(seen)
+
+    def _see(self, seen: Seen) -> None:
+        labels = seen.rows.labels
+        if self.nearest is not None:
+            self.nearest.look(seen.along, seen.block, labels)
+        if self.axes is not None:
+            self.axes.look(seen.along, labels)
+        if self.collapse is not None:
+            points = seen.along + self.own.main.subspace.coordinates.index_select(0, labels)
+            for _ in self.collapse.look([points], seen.rows):
+                pass
+
+    def whole(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> SiteStatistics:
+        """Both passes over features that are all there; of few on a GPU at once."""
+        task = self.task
+        if few_on_gpu(features, task.classes) and not (task.folds or task.relabelings or task.pictured):
+            main, seen = both_at_once(features, rows, task)
+            self._turn(SampledSpread(task, main))
+            self._see(seen)
+        else:
+            _both(self, features, rows)
+        return self.statistics()
+
+    def statistics(self) -> SiteStatistics:
+        """The result."""
+        sampled = self.own.statistics()
+        collapse = None
+        if self.task.collapse:
+            collapse = sampled.spread if self.collapse is None else self._collapsed(sampled.spread)
+        return SiteStatistics(
+            spread=sampled.spread,
+            chance=sampled.chance,
+            replicates=sampled.replicates,
+            population=sampled.population,
+            nearest=None if self.nearest is None else self.nearest.counts(),
+            axes=self.axes,
+            collapse=collapse,
+            coordinates=self.picture.coordinates(),
+        )
+
+    def _collapsed(self, spread: Spread) -> Spread:
+        """The spread under PHD20's weighting, its rank judged by the features themselves."""
+        assert self.collapse is not None
+        variances, task = spread.projections.variances, self.task
+        return self.collapse.judged(rounding_of(spread.centers, variances, PHD20, steps=task.steps, offset=task.offset))
+
+
+class TestSite:
+    """The test data at one site: D by their own means, nearest centers by the training means, which the second pass needs."""
+
+    __test__ = False
+
+    def __init__(self, train: SecondPass | Spread | None, task: SiteTask) -> None:
+        # one random labeling: of test data the chance level only says where D of the population cannot be told
+        self.task = replace(task, relabelings=min(task.relabelings, 1))
+        self.kind: torch.dtype | None = None
+        self.sums: GroupSums | None = GroupSums(
+            classes=task.classes, folds=task.folds, relabelings=self.task.relabelings
+        )
+        if train is not None:
+            self.beside(train)
+
+    def beside(self, train: SecondPass | Spread) -> None:
+        """The training means that rows are nearest to."""
+        self.centers = train.centers
+        self.nearest = NearestCounts(train.subspace, self.task.layer, self.task.confusion)
+
+    def first(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
+        """First pass: sums."""
+        assert self.sums is not None
+        self.kind = quick_type(features[0])
+        self.sums.add(features, rows)
+
+    def turn(self) -> None:
+        """Between the passes: means and subspaces."""
+        assert self.sums is not None and self.kind is not None
+        self.own = SampledSpread.of(self.sums, self.task, self.kind)
+        self.sums = None
+
+    def second(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
+        """Second pass: the spread along the subspaces, and nearest training centers."""
+        for _ in self.own.look(features, rows):
+            pass
+        for span, block in blocks_of(features):
+            y = rows.labels[span].to(self.centers.about.device)
+            _, along, _ = projected(block, y, self.centers, self.nearest.space.directions)
+            self.nearest.look(along, block, y)
+
+    def whole(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> TestStatistics:
+        """Both passes over features that are all there; of few on a GPU at once."""
+        task = self.task
+        if few_on_gpu(features, task.classes) and not (task.folds or task.relabelings):
+            main, seen = both_at_once(features, rows, task)
+            self.own = SampledSpread(task, main)
+            _, along, _ = projected(seen.block, rows.labels, self.centers, self.nearest.space.directions)
+            self.nearest.look(along.to(seen.along.device), seen.block, seen.rows.labels)
+        else:
+            _both(self, features, rows)
+        return self.statistics()
+
+    def statistics(self) -> TestStatistics:
+        """The result."""
+        sampled = self.own.statistics()
+        return TestStatistics(
+            sampled.spread,
+            chance=sampled.chance,
+            replicates=sampled.replicates,
+            population=sampled.population,
+            nearest=self.nearest.counts(),
+        )
+
+
+def _both(site: TrainSite | TestSite, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
+    site.first(features, rows)
+    site.turn()
+    site.second(features, rows)
+
+
+def _on_coordinates(main: SecondPass) -> ClassCenters:
+    """The class means as points of their own subspace."""
+    points = main.subspace.coordinates
+    shift = points.new_zeros(points.shape[1])
+    return ClassCenters(main.centers.counts, shift, points, points, main.centers.eps, narrow=False)
