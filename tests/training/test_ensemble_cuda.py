@@ -58,15 +58,16 @@ def test_a_member_that_diverges_disturbs_no_other_on_the_gpu() -> None:
 @pytest.mark.parametrize("name", ["mixed", "eval"])
 def test_readings_on_the_gpu_are_those_of_measure(name: str) -> None:
     x, y = clouds()
-    watch = Watch(reading=name, batch_size=23, test="sites")  # type: ignore[arg-type]
+    watch = Watch(reading=name, batch_size=23, test="sites", chance=True)  # type: ignore[arg-type]
     found = train_ensemble(mixed(), x, y, test=(x, y), device="cuda", dtype=torch.float64, watch=watch)
     reading = found.reading()
-    assert all(getattr(reading, name) is not None for name in ARRAYS)
+    assert reading.arrays().keys() == {each for each in ARRAYS if not each.endswith("_validation")}
     for index in range(5):
         profile = measure(found.network(index), Batches(x, y, batch_size=23), reading=name, intervals="none")  # type: ignore[arg-type]
         assert found.curve(index) == pytest.approx([site.fuzziness for site in profile.sites], rel=1e-8)
         assert found.curve(index, "cdnv") == pytest.approx([site.cdnv for site in profile.sites], rel=1e-8)
         assert found.curve(index, "ncc") == pytest.approx([site.ncc_train for site in profile.sites], rel=1e-8)
+        assert found.curve(index, "chance") == pytest.approx([site.null for site in profile.sites], rel=1e-8)
         assert list(reading.rank[index]) == [site.rank for site in profile.sites]  # type: ignore[index]
 
 

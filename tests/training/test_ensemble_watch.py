@@ -20,11 +20,18 @@ from equisep.models import Fnn
 from equisep.training import Ensemble, EnsembleReading, Member, Shape, Stage, Watch, train_ensemble
 
 BOTH = ("mixed", "eval")
-METRICS = ("fuzziness", "class_fuzziness", "cdnv", "ncc")
+METRICS = ("fuzziness", "class_fuzziness", "cdnv", "ncc", "null")
 
 
 def read_alone(
-    network: Fnn, reading: EnsembleReading, index: int, watch: Watch, data: Sequence[Tensor], test: Sequence[Tensor]
+    network: Fnn,
+    reading: EnsembleReading,
+    index: int,
+    watch: Watch,
+    data: Sequence[Tensor],
+    test: Sequence[Tensor],
+    *,
+    last: bool = True,
 ) -> None:
     """One member's reading against `measure` on the same batches."""
     batches, batches_test = (Batches(*pair, batch_size=watch.batch_size, seed=watch.seed) for pair in (data, test))
@@ -34,12 +41,13 @@ def read_alone(
     sites = profile.sites[: len(network.blocks) + 1]  # of a network without hidden layers `measure` reads the scores
     pairs = {
         "fuzziness": "fuzziness", "cdnv": "cdnv", "ncc": "ncc_train", "rank": "rank",
-        "fuzziness_test": "fuzziness_test", "cdnv_test": "cdnv_test", "ncc_test": "ncc_test",
+        "fuzziness_test": "fuzziness_test", "cdnv_test": "cdnv_test", "ncc_test": "ncc_test", "chance": "null",
     }  # fmt: skip
     for ours, theirs in pairs.items():
         known = getattr(reading, ours)
         if known is None:
-            assert ours.endswith("_test") and watch.test == "accuracy"
+            assert ours != "chance" or not (watch.chance and last)
+            assert ours == "chance" or (ours.endswith("_test") and watch.test == "accuracy")
             continue
         for site, value in enumerate(sites):
             agree(known[index, site], getattr(value, theirs))
@@ -92,7 +100,14 @@ def until(members: Sequence[Member], epochs: int, **options: object) -> Ensemble
 def test_readings_are_those_of_measure(shape: Shape, test_sites: bool) -> None:
     """At the start, on the way and at the end, in both readings; with more classes than units, too."""
     data, test = clouds(70, classes=shape.classes), clouds(51, classes=shape.classes, seed=5)
-    watch = Watch(epochs=(0, 2), reading=BOTH, batch_size=23, seed=3, test="sites" if test_sites else "accuracy")
+    watch = Watch(
+        epochs=(0, 2),
+        reading=BOTH,
+        batch_size=23,
+        seed=3,
+        test="sites" if test_sites else "accuracy",
+        chance=test_sites,
+    )
     members = mixed(shape)[:3]
     options = {"test": test, "dtype": torch.float64, "stages": [Stage(epochs=3, milestones=())]}
     found = train_ensemble(members, *data, watch=watch, **options)  # type: ignore[arg-type]
@@ -102,14 +117,22 @@ def test_readings_are_those_of_measure(shape: Shape, test_sites: bool) -> None:
         then = train_ensemble(members, *data, **{**options, "stages": [stage]}, watch=Watch(sites=False))  # type: ignore[arg-type]
         for name in BOTH:
             for index in range(len(members)):
-                read_alone(then.network(index), found.reading(epoch=epoch, reading=name), index, watch, data, test)
+                read_alone(
+                    then.network(index),
+                    found.reading(epoch=epoch, reading=name),
+                    index,
+                    watch,
+                    data,
+                    test,
+                    last=epoch == 3,
+                )
 
 
 def test_readings_of_drawn_samples_with_an_absent_class_and_noisy_labels() -> None:
     x, y = clouds(120)
     members = [member(data_seed=seed) for seed in (0, 1, 2)]
     sizes = (20, 0, 11)
-    watch = Watch(reading=BOTH, batch_size=16, test="sites")
+    watch = Watch(reading=BOTH, batch_size=16, test="sites", chance=True)
     found = train_ensemble(members, x, y, test=(x, y), sizes=sizes, watch=watch, dtype=torch.float64)
     for index, one in enumerate(members):
         own = torch.from_numpy(draw(y, sizes=sizes, seed=one.data_seed, classes=3))
@@ -151,7 +174,7 @@ def test_reading_changes_nothing_in_training() -> None:
 
 def test_the_groups_that_memory_allows_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = clouds()
-    watch, held = Watch(reading=BOTH, test="sites"), [(torch.arange(40), y[:40])] * len(mixed())
+    watch, held = Watch(reading=BOTH, test="sites", chance=True), [(torch.arange(40), y[:40])] * len(mixed())
     whole = train_ensemble(mixed(), x, y, test=(x, y), validation=held, watch=watch, dtype=torch.float64)
     numbers = 70 * (6 + 8 + 7 + 3)  # of one member: all sites and the scores
     monkeypatch.setitem(watching.READ_BYTES, "cpu", 2 * numbers * (2 * 8 + 4 * 8))  # two of the five members at once
@@ -181,7 +204,7 @@ def test_epochs_are_counted_over_all_stages() -> None:
 
 def test_readings_of_chunks_are_joined_in_the_order_of_the_members() -> None:
     x, y = clouds()
-    watch = Watch(epochs=(0,), reading=BOTH, test="sites")
+    watch = Watch(epochs=(0,), reading=BOTH, test="sites", chance=True)
     held = [(torch.arange(index, index + 40), y[index : index + 40]) for index in range(len(mixed()))]
     whole, parts = (
         train_ensemble(mixed(), x, y, test=(x, y), validation=held, watch=watch, dtype=torch.float64, chunk=chunk)
@@ -189,7 +212,12 @@ def test_readings_of_chunks_are_joined_in_the_order_of_the_members() -> None:
     )
     for one, two in zip(whole.readings, parts.readings, strict=True):
         assert (one.epoch, one.reading) == (two.epoch, two.reading)
-        for name in watching.ARRAYS:
+        assert (
+            one.arrays().keys()
+            == two.arrays().keys()
+            == set(watching.ARRAYS) - ({"chance"} if one.epoch == 0 else set())
+        )
+        for name in one.arrays():
             close(getattr(two, name), getattr(one, name), rtol=1e-9)
 
 
@@ -200,15 +228,16 @@ def test_a_member_that_diverged_reads_nan_and_the_others_do_not_notice() -> None
     runs = []
     for rate in (1e30, 1e-3):
         members = [member("sgd", rate, shape=shape, seed=5), member(seed=1, shape=shape), member(seed=2, shape=shape)]
-        watch = Watch(epochs=(0, 1, 3), reading=BOTH, test="sites")
+        watch = Watch(epochs=(0, 1, 3), reading=BOTH, test="sites", chance=True)
         held = [(torch.arange(40), y[:40])] * 3
         runs.append(train_ensemble(members, x, y, test=(x, y), validation=held, watch=watch, dtype=torch.float64))
     ill, well = runs
     assert ill.diverged == (1, None, None) and well.diverged == (None,) * 3
     for index in (1, 2):
         assert same(ill.weights(index), well.weights(index))
+    assert ill.reading().chance is not None
     for one, two in zip(ill.readings, well.readings, strict=True):
-        for name in watching.ARRAYS:
+        for name in one.arrays():
             values, sound = getattr(one, name), getattr(two, name)
             assert np.array_equal(values[1:], sound[1:])
             if one.epoch == 0:

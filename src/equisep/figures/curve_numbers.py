@@ -41,6 +41,12 @@ def whole_ratio(values: Curve) -> float | None:
     return values[-1] / values[0] if values and values[-1] is not None and values[0] else None
 
 
+def of_chance(reading: Curves, site: int) -> float | None:
+    """D at a site over D under random labels there: near 1 nothing is told apart."""
+    level, value = at_site(reading.chance, site), at_site(reading.fuzziness, site)
+    return value / level if level and value is not None else None
+
+
 def class_r(reading: Curves) -> float | None:
     """The mean r of the laws of the single classes."""
     laws = [law_of(own) for own in reading.class_fuzziness]

@@ -19,7 +19,8 @@ class Curves:
     """All sites at one epoch, read one way; a number that does not exist is None, a metric not read is an empty curve.
 
     `sites` are the names of the sites, the input first. Test D and CDNV are of the test means, nearest centers of the
-    training means. `class_fuzziness` has a curve over sites for each class. Loss and accuracies are of the whole network.
+    training means. `chance` is D under random labels, read after the last epoch. `class_fuzziness` has a curve over
+    sites for each class. Loss and accuracies are of the whole network.
     """
 
     epoch: int
@@ -29,6 +30,7 @@ class Curves:
     weighting: str = "sample"
     sites: tuple[str, ...] = ()
     fuzziness: Curve = ()
+    chance: Curve = ()
     cdnv: Curve = ()
     ncc: Curve = ()
     fuzziness_test: Curve = ()

@@ -286,6 +286,8 @@ _BUILT_IN: Mapping[str, Quantity] = {entry.name: entry for entry in (
              of=lambda outcome, query: numbers.settled(outcome, query.number("site", 1), query.ways.get("reading"))),
     # metrics of one site, which are curves over all of them too
     Quantity("fuzziness", "D", "separation fuzziness D", made_of=_D, of=_of_site),
+    Quantity("chance", "D under random labels", "chance level of D", made_of="chance", of=_of_site),
+    Quantity("of_chance", "D over its chance level", made_of="chance", of=_at(numbers.of_chance)),
     Quantity("fuzziness_test", "D on test data", "separation fuzziness D on test data", made_of="fuzziness_test", of=_of_site),
     Quantity("cdnv", "CDNV", made_of="cdnv", of=_of_site),
     Quantity("cdnv_test", "CDNV on test data", made_of="cdnv_test", of=_of_site),

@@ -19,7 +19,15 @@ from equisep.errors import InputError, did_you_mean
 from equisep.figures.outcome import Curve, Curves, Outcome
 from equisep.results.readings import reading_named
 
-METRICS = ("fuzziness", "cdnv", "ncc", "fuzziness_test", "cdnv_test", "ncc_test")  # curves over sites, of `Curves`
+METRICS = (
+    "fuzziness",
+    "chance",
+    "cdnv",
+    "ncc",
+    "fuzziness_test",
+    "cdnv_test",
+    "ncc_test",
+)  # curves over sites, of `Curves`
 BY_CLASS = "class_fuzziness"  # a curve for each class
 WAYS = ("epoch", "reading", "grain", "reduction", "weighting", "site", "from", "of", "class", "split")
 HALF = 0.5 + 1e-9  # of an epoch, to which shares of a shortened training are rounded

@@ -9,10 +9,10 @@ import torch
 from equisep.errors import InputError
 from equisep.law.population import corrected
 from equisep.measuring.options import FOLDS
-from equisep.measuring.plan import RELABELINGS
 from equisep.results import Corrected
 from equisep.separation import Assignments, Center, Convention, Normalization, SiteTask, TrainSite, Weighting
 from equisep.separation.arrays import labeled_rows
+from equisep.separation.assignments import RELABELINGS
 from equisep.separation.fuzziness import fuzziness_of
 from equisep.separation.noise.mean_noise import MOST_CLASSES
 from equisep.separation.subspace import AS_GIVEN

@@ -12,12 +12,12 @@ from equisep.measuring.distributed.together import ALONE, Together
 from equisep.measuring.options import FOLDS, Options
 from equisep.measuring.probe import Probe
 from equisep.separation import SiteTask
+from equisep.separation.assignments import RELABELINGS
 from equisep.separation.pca import Components
 from equisep.separation.subspace import AS_GIVEN, COMPUTED
 from equisep.taps import INPUT, Reduction, Rows
 
-RELABELINGS = 5  # random labelings that the chance level is the median of …
-NARROW = 2048  # … at sites no wider than this; in many features one averages over enough of them
+NARROW = 2048  # sites no wider get several random labelings; in many features one averages over enough of them
 MANY_CLASSES = 1536  # beyond, folds and random labels are left out: they need K × K numbers each, 15 of them 2 GB
 STATE_BYTES = 2**32  # sums by fold are kept up to here at one site: beyond, D has no interval
 

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from equisep.shapes import Int
 
+RELABELINGS = 5  # random labelings that a chance level is the median of
 _FOLD_STREAM = 0  # random classes take the streams after it
 
 

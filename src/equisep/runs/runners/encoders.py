@@ -186,6 +186,6 @@ def _readings(model: nn.Module, texts: Texts, cell: Training, torch_device: torc
         for reduction in cell.reductions:
             profile = measure(
                 model, texts.train, texts.test, sites=[name.format(stem) for name in SITES[reduction]],
-                reduction=reduction, reading=reading, metrics=list(METRICS), intervals="none", coordinates=0,
+                reduction=reduction, reading=reading, metrics=[*METRICS, "null"], intervals="none", coordinates=0,
             )  # fmt: skip
             yield curves_of(profile, cell, cell.epochs, reading, cell.grains[0], reduction, profile.accuracy_test)

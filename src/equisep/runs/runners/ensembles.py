@@ -68,7 +68,7 @@ def _trained(
         stages=stages, starts=starts, validation=material.held,
         watch=Watch(
             epochs=(*cell.read_epochs, *course_epochs(cell)), readings=cast("tuple[Reading, ...]", cell.readings),
-            test="sites" if cell.test_sites else "accuracy",
+            test="sites" if cell.test_sites else "accuracy", chance=True,
         ),
         device=device, dtype=dtype_of(cell), tf32=cell.tf32, progress=progress,
     )  # fmt: skip
@@ -238,7 +238,7 @@ def _curves(cell: Training, reading: Any, index: int) -> Curves:
     return Curves(
         epoch=reading.epoch, reading=reading.reading,
         sites=("input", *(f"blocks.{layer}" for layer in range(depth - 1))),
-        fuzziness=row("fuzziness"), cdnv=row("cdnv"), ncc=row("ncc"), fuzziness_test=row("fuzziness_test"),
+        fuzziness=row("fuzziness"), chance=row("chance"), cdnv=row("cdnv"), ncc=row("ncc"), fuzziness_test=row("fuzziness_test"),
         cdnv_test=row("cdnv_test"), ncc_test=row("ncc_test"), class_fuzziness=by_class,
         loss=one("loss"), accuracy=one("accuracy"), accuracy_test=one("accuracy_test"),
     )  # fmt: skip

@@ -168,7 +168,8 @@ class _Reader:
                     profile = measure(
                         self.network, Batches(*self.data, drawn=self.drawn),
                         _test_batches(*self.test) if cell.test_sites else None, sites=grain,
-                        reduction=reduction, reading=reading, metrics=_metrics(cell), intervals="none", coordinates=0,
+                        reduction=reduction, reading=reading, metrics=_metrics(cell, last=epoch == cell.epochs),
+                        intervals="none", coordinates=0,
                     )  # fmt: skip
                     self.curves.append(curves_of(profile, cell, epoch, reading, grain, reduction, accuracy_test))
 
@@ -178,8 +179,8 @@ def _test_batches(x: Tensor, y: Tensor) -> Batches:
     return Batches(x, y, drawn=torch.from_numpy(permutation(len(y), seed=0, use=ORDER)))
 
 
-def _metrics(cell: Training) -> list[str]:
-    return [*METRICS, *(["class_fuzziness"] if cell.class_wise else [])]
+def _metrics(cell: Training, *, last: bool) -> list[str]:
+    return [*METRICS, *(["null"] if last else []), *(["class_fuzziness"] if cell.class_wise else [])]
 
 
 def curves_of(
@@ -197,8 +198,8 @@ def curves_of(
         by_class = tuple(tuple(own[k] if own else None for own in table) for k in range(profile.classes))
     return Curves(
         epoch=epoch, reading=reading, grain=grain, reduction=reduction, sites=tuple(site.name for site in profile.sites),
-        fuzziness=row("fuzziness"), cdnv=row("cdnv"), ncc=row("ncc_train"), fuzziness_test=row("fuzziness_test"),
-        cdnv_test=row("cdnv_test"), ncc_test=row("ncc_test"), class_fuzziness=by_class,
+        fuzziness=row("fuzziness"), chance=row("null"), cdnv=row("cdnv"), ncc=row("ncc_train"),
+        fuzziness_test=row("fuzziness_test"), cdnv_test=row("cdnv_test"), ncc_test=row("ncc_test"), class_fuzziness=by_class,
         accuracy=profile.accuracy_train, accuracy_test=accuracy_test,
     )  # fmt: skip
 

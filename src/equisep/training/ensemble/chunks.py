@@ -185,7 +185,8 @@ def train_chunk(task: Task, tick: Callable[[int], None]) -> Ensemble:
     def read(epoch: int) -> None:
         if epoch in wanted:
             readings.extend(
-                read_ensemble(stack, samples, test, task.watch, epoch=epoch, reading=name) for name in task.watch.names
+                read_ensemble(stack, samples, test, task.watch, epoch=epoch, reading=name, last=epoch == task.epochs)
+                for name in task.watch.names
             )
 
     read(0)

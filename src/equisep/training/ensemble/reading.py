@@ -18,6 +18,7 @@ from equisep.display import brief
 from equisep.errors import InputError, did_you_mean
 from equisep.results import Reading, reading_named
 from equisep.results.readings import BY_BATCH, readings_named
+from equisep.separation.assignments import RELABELINGS, Assignments
 from equisep.separation.batched import StackedCenters, read_stacked, stacked_hits
 from equisep.shapes import Float, Int
 from equisep.training.ensemble.passes import Vectors, linear, normalize, vectors_of
@@ -39,6 +40,7 @@ class Watch:
                  one, and `modes`, the former name, are taken too.
     sites        whether every site is read (D, D_k, CDNV, nearest centers), or loss and accuracy alone.
     test         what is read of test data: `accuracy`, or `sites` as well.
+    chance       whether D of random labels, dealt out equally as `measure` does it, is read too after the last epoch.
     batch_size, seed      the batches of the reading `mixed`: one fixed class-mixed order, as `equisep.data.Batches`. In
                  `drawn` the training samples come in the order drawn, see `train_ensemble`; test data, which are taken
                  whole, as in `mixed`.
@@ -50,6 +52,7 @@ class Watch:
     test: TestReading = "accuracy"
     batch_size: int = 100
     seed: int = 0
+    chance: bool = False
     modes: InitVar[Sequence[str] | None] = None
     reading: InitVar[Reading | Sequence[Reading] | None] = None
 
@@ -66,6 +69,8 @@ class Watch:
             raise InputError(f"Test data are read for `accuracy` or `sites`; found `{self.test}`.{hint}")
         if self.test == "sites" and not self.sites:
             raise InputError("Test sites are read against those of training data. Leave `sites` on.")
+        if self.chance and not self.sites:
+            raise InputError("A chance level is one of sites, which are not read. Leave `sites` on.")
         if self.batch_size < 2:
             raise InputError(f"BatchNorm cannot normalize batches of {self.batch_size}. Read batches of 2 or more.")
         if any(epoch < 0 for epoch in self.epochs):
@@ -94,6 +99,7 @@ class EnsembleReading:
     cdnv: Array | None = None
     ncc: Array | None = None
     rank: Array | None = None
+    chance: Array | None = None
     accuracy_test: Array | None = None
     fuzziness_test: Array | None = None
     cdnv_test: Array | None = None
@@ -123,7 +129,14 @@ ARRAYS = tuple(entry.name for entry in fields(EnsembleReading) if entry.name not
 
 @torch.no_grad()
 def read_ensemble(
-    stack: Stack, samples: Samples, test: tuple[Tensor, Tensor] | None, watch: Watch, *, epoch: int, reading: Reading
+    stack: Stack,
+    samples: Samples,
+    test: tuple[Tensor, Tensor] | None,
+    watch: Watch,
+    *,
+    epoch: int,
+    reading: Reading,
+    last: bool,
 ) -> EnsembleReading:
     """Loss, accuracy and all sites of every member in one reading; members in as large groups as memory allows."""
     n = max(samples.n, 0 if test is None else len(test[1]), 0 if samples.held is None else samples.held.rows.shape[1])
@@ -132,7 +145,7 @@ def read_ensemble(
         1, READ_BYTES.get(stack.theta.device.type, 2**28) // (numbers * (2 * stack.theta.element_size() + 4 * 8))
     )
     parts = [
-        _read_group(stack, samples, test, watch, members=slice(start, start + group), reading=reading)
+        _read_group(stack, samples, test, watch, members=slice(start, start + group), reading=reading, last=last)
         for start in range(0, stack.members, group)
     ]
     arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -147,6 +160,7 @@ def _read_group(
     *,
     members: slice,
     reading: Reading,
+    last: bool,
 ) -> dict[str, Array]:
     rows, labels = samples.rows[members], samples.labels[members]  # m n
     if reading == "drawn" and samples.drawn is not None:
@@ -161,6 +175,8 @@ def _read_group(
     if watch.sites:
         of_sites, centers = _statistics(features, y, classes=stack.shape.classes)
         numbers |= of_sites
+        if watch.chance and last:
+            numbers["chance"] = _chance(features, y, classes=stack.shape.classes)
     if test is not None:
         numbers |= _read_test(stack, test, watch, centers, members=members, reading=reading)
     if samples.held is not None:
@@ -253,6 +269,22 @@ def _statistics(
             columns.setdefault(name, {}).update(zip(sites, value.unflatten(0, (len(sites), -1)), strict=True))
     metrics = {name: torch.stack([column[site] for site in sorted(column)], dim=1) for name, column in columns.items()}
     return metrics, own
+
+
+def _chance(features: Sequence[Float[Tensor, "n m _"]], y: Int[Tensor, "m n"], *, classes: int) -> Float[Tensor, "m s"]:
+    """The median D under random labels of every member and site, as many as its classes with samples, by place in the reading."""
+    present = torch.nn.functional.one_hot(y, classes).amax(dim=1).sum(dim=1, keepdim=True)  # m 1
+    dealt = Assignments.of(y[0], first=0, classes=classes, folds=0, relabelings=RELABELINGS, seed=0).relabeled  # p n
+    assert dealt is not None
+    columns: dict[int, Tensor] = {}
+    for _, sites, across in _by_width(features):
+        levels = [
+            read_stacked(across, (labels % present).repeat(len(sites), 1), classes=classes)[0].fuzziness
+            for labels in dealt
+        ]
+        middle = torch.stack(levels).quantile(0.5, dim=0)  # s·m; NaN of a member that is not sound stays
+        columns.update(zip(sites, middle.unflatten(0, (len(sites), -1)), strict=True))
+    return torch.stack([columns[site] for site in sorted(columns)], dim=1)
 
 
 def _held(parts: Iterator[Tensor], wanted: bool) -> tuple[list[Tensor], Tensor]:
