@@ -14,6 +14,7 @@ from equisep.data import PREPARATIONS, load_data, prepare, prepare_split, random
 from equisep.errors import DataError, InputError
 from equisep.figures.cell import Cell
 from equisep.runs.cell_data import _local, at_hand, dataset_of, fitted, material_of, sample_of, substitute_for
+from equisep.runs.cost import samples_of
 
 SMALL = Cell(data="embedded-10x10", per_class=7, test_per_class=5)
 DATA = load_data("embedded-10x10")
@@ -218,3 +219,17 @@ def test_what_cannot_be_drawn_is_one_sentence(changes: dict[str, object], error:
 def test_a_substitute_for_an_unknown_preparation_is_one_sentence() -> None:
     with pytest.raises(InputError, match="There is no preparation `mine`"):
         substitute_for(Cell(preparation="mine"))
+
+
+def test_copies_stand_in_every_epoch_and_are_counted() -> None:
+    sizes, copies = (4,) * 5 + (2,) * 5, (1,) * 5 + (3,) * 5
+    plain = SMALL.with_(per_class=None, sizes=sizes)
+    more = plain.with_(copies=copies)
+    once, often = (sample_of(cell, DATA) for cell in (plain, more))
+    times = np.array(copies)[once.labels]
+    assert np.array_equal(often.positions, np.repeat(once.positions, times))
+    assert np.array_equal(often.labels, np.repeat(once.labels, times)) and often.first == 50
+    assert samples_of(more) == 50 and samples_of(SMALL.with_(copies=copies)) == 140
+    for wrong in ({"copies": (1, 2)}, {"copies": (0,) * 10}, {"second": 3}, {"readings": ("drawn",)}):
+        with pytest.raises(InputError, match="`copies`"):
+            sample_of(more.with_(**wrong), DATA)

@@ -102,7 +102,10 @@ class Training(Cell):
                     many changed labels.
     second, second_noise  a second sample of so many per class, disjoint from the first, joined to it with this share of
                     its labels replaced; `second_read` only shows it to the trained network (GG22, the comparative bound).
+    copies          how many times the samples of each class stand in an epoch (oversampling by resampling); None: once each.
+                    What is read of training data is read of the copies too. `rare_classes` then says which are the minority.
     network, …      a name of `equisep.models.MODELS`, or `bert` or `hf:…`; an option that is None is the network's own.
+    init            of weights: empty, as torch draws them; `he`: N(0, 2/inputs) for every matrix, biases 0 (He et al. 2015).
     class_weights   factors of the loss by class, the sum over a batch divided by its size. `loss`: a rule that makes them of
                     the class sizes, for torch's `CrossEntropyLoss(weight=…)`; see `equisep.runs.runners.losses`.
                     `fixed_etf`: the classifier is a simplex ETF of unit rows, drawn by `seed`, without bias, and does not
@@ -185,10 +188,13 @@ class Training(Cell):
     rare_classes: tuple[int, ...] | None = None
     validation: int = 0
     course: int = 0
+    init: Literal["", "he"] = ""
+    copies: tuple[int, ...] | None = None
     modes: InitVar[tuple[str, ...] | None] = None
 
     def __post_init__(self, modes: tuple[str, ...] | None) -> None:
         _check_name(self, "kind", ("train", "staged"))
+        _check_name(self, "init", ("", "he"))
         _normalize(self)
         read = [reading_named(name) for name in self.readings]
         if modes is not None:

@@ -121,7 +121,27 @@ def sample_of(cell: Training, dataset: Dataset, *, classes: tuple[int, ...] | No
             labels[len(first) :], share=cell.second_noise, classes=len(known), seed=cell.data_seed
         )
     walked = _walked(cell, dataset, known, positions, first)
-    return Sample(positions, labels, len(first), walked, _validation(cell, dataset, known, positions, renumber))
+    held = _validation(cell, dataset, known, positions, renumber)
+    if cell.copies is not None:
+        often = _copies(cell, labels, classes=len(known))
+        positions, labels = np.repeat(positions, often), np.repeat(labels, often)
+        return Sample(positions, labels, len(positions), held=held)
+    return Sample(positions, labels, len(first), walked, held)
+
+
+def _copies(cell: Training, labels: npt.NDArray[np.int64], *, classes: int) -> npt.NDArray[np.int64]:
+    """How often each sample stands in an epoch."""
+    assert cell.copies is not None
+    if len(cell.copies) != classes or min(cell.copies) < 1:
+        raise InputError(
+            f"`copies` are whole numbers from 1 on, one for each of {classes} classes; found {list(cell.copies)}."
+        )
+    if cell.second or "drawn" in cell.readings:
+        raise InputError(
+            "A cell with `copies` has one sample, and no order in which its copies were drawn. Leave out `second`, and the "
+            "reading `drawn`."
+        )
+    return np.asarray(cell.copies, dtype=np.int64)[labels]
 
 
 def _validation(

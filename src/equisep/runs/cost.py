@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -94,12 +95,14 @@ def _cost(group: Sequence[Cell], speed: Speed) -> tuple[float, int]:
 def samples_of(cell: Training) -> int:
     """How many samples an epoch has."""
     if cell.sizes is not None:
-        return sum(cell.sizes) + (0 if cell.second_read else cell.second * len(cell.sizes))
+        drawn = sum(map(operator.mul, cell.sizes, cell.copies or (1,) * len(cell.sizes)))
+        return drawn + (0 if cell.second_read else cell.second * len(cell.sizes))
     source = SOURCES.get(cell.data)
     known = TEXT_CLASSES if runner_of(cell) == "encoders" else CLASSES if source is None else source.classes
     classes = known if cell.classes is None else len(cell.classes)
     whole = PER_CLASS * classes if source is None else source.samples[0] * classes // known
     drawn = whole if cell.per_class is None else cell.per_class * classes
+    drawn = drawn if cell.copies is None else drawn * sum(cell.copies) // len(cell.copies)
     return drawn + (0 if cell.second_read else cell.second * classes)
 
 

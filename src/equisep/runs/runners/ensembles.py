@@ -23,6 +23,7 @@ from equisep.runs.runners.classifiers import classifier_numbers, shares_of
 from equisep.runs.runners.losses import loss_terms
 from equisep.training import Ensemble, Member, Shape, Stage, Watch, train_ensemble
 from equisep.training.fixed_classifier import simplex_etf
+from equisep.training.initialization import he_start
 
 Start = dict[str, Tensor]
 
@@ -118,28 +119,37 @@ def _stages(
     cell, staged = cells[0], cells[0].stages
     if cell.fixed_etf:
         return _fixed(cells, shape)
+    own = _own_starts(cells, shape)
     if staged is None:
-        return [], None
+        return [], own
     trains = tuple(range(1, staged.first_trains + 1)) if staged.first_trains else None
     first_stage = Stage(staged.first_epochs, trains, _first_milestones(staged, cell.milestones))
     top = tuple(range(staged.keep + 1, shape.depth + 1)) if staged.keep else None
     second = Stage(cell.epochs, top, leaky=staged.leaky)
     last = [Stage(staged.last_epochs)] if staged.last_epochs else []
     if not staged.renew:
-        return [first_stage, second, *last], None
+        return [first_stage, second, *last], own
     earlier = material_of(cells, data_dir=data_dir, classes=staged.first_classes or cell.classes)
     before = shape_of(cell, inputs=shape.inputs, classes=earlier.classes, depth=staged.first_depth or shape.depth)
     first = train_ensemble(
         [Member(recipe_of(each), before, each.data_seed) for each in cells],
         earlier.pool, earlier.pool_labels, samples=list(zip(earlier.rows, earlier.labels, strict=True)),
-        stages=[first_stage], watch=Watch(sites=False), device=device,
+        stages=[first_stage], starts=_own_starts(cells, before), watch=Watch(sites=False), device=device,
         dtype=dtype_of(cell), tf32=cell.tf32, progress=progress,
     )  # fmt: skip
-    starts = [
-        _grafted(shape.build(each.seed).state_dict(), first.weights(index), keep=staged.keep)
-        for index, each in enumerate(cells)
-    ]
+    starts = [_grafted(_start(each, shape), first.weights(index), keep=staged.keep) for index, each in enumerate(cells)]
     return [second, *last], starts
+
+
+def _start(cell: Training, shape: Shape) -> Start:
+    """The weights that a cell's seed draws."""
+    network = shape.build(cell.seed)
+    return he_start(network, seed=cell.seed) if cell.init else network.state_dict()
+
+
+def _own_starts(cells: Sequence[Training], shape: Shape) -> list[Start] | None:
+    """The first weights of every cell; None where they are those that an ensemble draws by itself."""
+    return [_start(cell, shape) for cell in cells] if any(cell.init for cell in cells) else None
 
 
 def _fixed(cells: Sequence[Training], shape: Shape) -> tuple[list[Stage], list[Start]]:
@@ -150,7 +160,7 @@ def _fixed(cells: Sequence[Training], shape: Shape) -> tuple[list[Stage], list[S
         )
     starts = []
     for cell in cells:
-        start = shape.build(cell.seed).state_dict()
+        start = _start(cell, shape)
         rows = simplex_etf(shape.classes, shape.layers[-1][0], seed=cell.seed)
         starts.append(
             {**start, "head.weight": rows.to(start["head.weight"].dtype), "head.bias": 0 * start["head.bias"]}

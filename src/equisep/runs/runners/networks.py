@@ -31,6 +31,7 @@ from equisep.taps import reading_mode
 from equisep.training import train
 from equisep.training.augment import augment
 from equisep.training.checkpoint import Checkpoint
+from equisep.training.initialization import he_start
 
 # options of networks, and the fields of a cell that ask for them
 OPTIONS = {
@@ -88,6 +89,14 @@ def _refuse_side_by_side_only(cell: Training) -> None:
 
 def network_of(cell: Training, x: Tensor, *, classes: int) -> nn.Module:
     """The cell's network with the weights of its seed, for images like `x`."""
+    network = _drawn_network(cell, x, classes=classes)
+    if cell.init:
+        network.load_state_dict(he_start(network, seed=cell.seed))
+    return network
+
+
+def _drawn_network(cell: Training, x: Tensor, *, classes: int) -> nn.Module:
+    """The network as torch draws its weights."""
     if cell.network in FEED_FORWARD:
         return shape_of(cell, inputs=x[0].numel(), classes=classes).build(cell.seed)
     known = option_names(cell.network)
