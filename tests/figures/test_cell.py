@@ -75,7 +75,7 @@ def test_cells_have_one_key_where_they_are_equal_and_two_where_they_are_not(
 
 @pytest.mark.parametrize("base", [Training(), Solve(problem="minority")])
 def test_every_field_makes_another_key(base: Cell) -> None:
-    others: dict[str, Any] = {"kind": "staged", "problem": "qnorm", "readings": ("eval",)}
+    others: dict[str, Any] = {"kind": "staged", "problem": "qnorm", "readings": ("eval",), "init": "he"}
     for name in field_names(type(base)):
         if isinstance(base, Solve) and name == "kind":
             continue

@@ -194,7 +194,8 @@ class Training(Cell):
 
     def __post_init__(self, modes: tuple[str, ...] | None) -> None:
         _check_name(self, "kind", ("train", "staged"))
-        _check_name(self, "init", ("", "he"))
+        if self.init:
+            _check_name(self, "init", ("he",))
         _normalize(self)
         read = [reading_named(name) for name in self.readings]
         if modes is not None:

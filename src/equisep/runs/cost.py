@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -95,7 +94,8 @@ def _cost(group: Sequence[Cell], speed: Speed) -> tuple[float, int]:
 def samples_of(cell: Training) -> int:
     """How many samples an epoch has."""
     if cell.sizes is not None:
-        drawn = sum(map(operator.mul, cell.sizes, cell.copies or (1,) * len(cell.sizes)))
+        often = cell.copies or (1,) * len(cell.sizes)
+        drawn = sum(size * times for size, times in zip(cell.sizes, often, strict=True))
         return drawn + (0 if cell.second_read else cell.second * len(cell.sizes))
     source = SOURCES.get(cell.data)
     known = TEXT_CLASSES if runner_of(cell) == "encoders" else CLASSES if source is None else source.classes
