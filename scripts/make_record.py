@@ -25,10 +25,10 @@ from equisep.runs.run import run_figure
 def main() -> None:
     """Run what is asked and say how long each figure took."""
     asked = arguments()
-    stand_ins = parse_stand_ins(asked.data)
+    stand_ins = parse_stand_ins(asked.data), parse_stand_ins(asked.network)
     began = time.perf_counter()
     with ProcessPoolExecutor(asked.workers, mp_context=get_context("spawn")) as pool:
-        waiting = {pool.submit(run_one, name, asked.store, asked.device, stand_ins): name for name in asked.figures}
+        waiting = {pool.submit(run_one, name, asked.store, asked.device, *stand_ins): name for name in asked.figures}
         for future in as_completed(waiting):
             try:
                 print(f"{time.perf_counter() - began:7.1f} s  {future.result()}", flush=True)
@@ -39,7 +39,7 @@ def main() -> None:
                 )
 
 
-def run_one(name: str, store: str, device: str, stand_ins: dict[str, str]) -> str:
+def run_one(name: str, store: str, device: str, data: dict[str, str], networks: dict[str, str]) -> str:
     """One figure, whole, and a line about it."""
     asked, _, seeds = name.partition("=")
     identity, _, pattern = asked.partition(":")
@@ -48,7 +48,9 @@ def run_one(name: str, store: str, device: str, stand_ins: dict[str, str]) -> st
     if pattern:  # what is drawn and claimed needs the other series
         part = tuple(replace(series, panel="") for series in figure.named(pattern))
         figure = replace(figure, series=part, panels=(), claims=(), printed=())
-    found = run_figure(figure, store=store, seeds=int(seeds) if seeds else None, device=device, data=stand_ins)
+    found = run_figure(
+        figure, store=store, seeds=int(seeds) if seeds else None, device=device, data=data, networks=networks
+    )
     return f"{asked}: {found.done} cells, {time.perf_counter() - began:.1f} s"
 
 
@@ -60,6 +62,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--data", action="append", default=[], metavar="NAME=OTHER")
+    parser.add_argument("--network", action="append", default=[], metavar="NAME=OTHER")
     return parser.parse_args()
 
 

@@ -303,6 +303,10 @@ def test_bad_settings_are_one_sentence(text: str, words: str) -> None:
             ("run", "he2023/fig1", "--data", "cifar11=embedded-28x28"),
             "`--data cifar11=embedded-28x28`: no figure trains on `cifar11`. Did you mean `cifar10`",
         ),
+        (
+            ("run", "he2023/fig1", "--network", "vgg3=vgg11"),
+            "`--network vgg3=vgg11`: no figure trains `vgg3`. Did you mean `vgg13`",
+        ),
         (("run", "he2023/fig1", "--data", "cifar10"), "A stand-in is written NAME=OTHER"),
         (("run", "he2023/fig1", "--set", "epoch=3"), "A cell has no field `epoch`."),
         (("run", "he2023/fig1", "--seeds", "0"), "Invalid value for '--seeds'"),

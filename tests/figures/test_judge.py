@@ -735,3 +735,13 @@ def test_evidence_beside_is_taken_where_it_has_every_reading() -> None:
     less = evidence(made, {"a": [outcome(**{"r@reading=mixed": -0.9})] * 3})
     (law,) = judge_readings(replace(own, beside=less))
     assert [(verdict.verdict, verdict.beside) for verdict in law.verdicts] == [("not run", False), ("held", False)]
+
+
+def test_another_network_decides_nothing_of_the_papers() -> None:
+    good = [outcome(law_curve(0.5, r=-0.999))] * 3
+    stood_in = figure(LAW, base=Cell(network="vgg11", network_for="vgg13"))
+    (verdict,) = judge(evidence(stood_in, {"a": good}))
+    assert verdict.verdict == "supported" and verdict.reason.endswith("and the paper's network to decide.")
+    bad = [outcome(law_curve(0.5, r=-0.9))] * 3
+    assert judge(evidence(stood_in, {"a": bad}))[0].verdict == "against"
+    assert judge(evidence(figure(LAW), {"a": good}))[0].verdict == "held"

@@ -28,6 +28,7 @@ from equisep.runs.plan import (
     runner_of,
     short_cells,
 )
+from equisep.runs.record import recorded_evidence, write_record
 from equisep.runs.run import run_figure
 from equisep.runs.store import Store
 
@@ -186,6 +187,19 @@ def test_changes_and_stand_ins_reach_every_cell() -> None:
     assert planned_cells(TINY, same) == planned_cells(TINY, Asked("paper", 1))
 
 
+def test_a_network_stands_in_for_another_and_the_record_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "run_group", ran([]))
+    evidence = run_figure(TINY, store=tmp_path / "runs", networks={"fnn": "fnn-linear", "vgg13": "vgg11"})
+    assert evidence.done == 4 and evidence.stand_ins == {"fnn": "fnn-linear"}
+    entries = [entry for found in evidence.series.values() for entry in found.entries]
+    assert {(entry.training.network, entry.training.network_for) for entry in entries} == {("fnn-linear", "fnn")}
+    assert {entry.training.of_paper for entry in entries} == {plan.cell for plan in planned_cells(TINY, Asked("paper"))}
+    kept = recorded_evidence(TINY, write_record(tmp_path / "t" / "tiny.json", entries, TINY, "paper"))
+    assert kept.stand_ins == evidence.stand_ins and kept.done == 4
+
+
 def test_a_substitute_stands_in_at_smoke_scale_alone() -> None:
     absent = replace(TINY, base=TINY.base.with_(data="cifar10"))
     for scale, data in (("smoke", "embedded-28x28"), ("paper", "cifar10")):
@@ -259,6 +273,7 @@ def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     [
         ({"changes": {"dtype": "float64", "widths": (3, 4)}}, "--set dtype=float64 --set widths=[3, 4]"),
         ({"data": {"embedded-10x10": "embedded-28x28"}}, "--data embedded-10x10=embedded-28x28"),
+        ({"networks": {"fnn": "fnn-linear"}}, "--network fnn=fnn-linear"),
     ],
 )
 def test_runs_with_other_settings_are_not_joined(held: Store, settings: dict[str, Any], asked: str) -> None:
@@ -279,7 +294,7 @@ def test_runs_with_other_settings_are_not_joined(held: Store, settings: dict[str
 
 def test_other_scales_more_seeds_and_stand_ins_for_other_data_are_joined(held: Store) -> None:
     run_figure(TINY, store=held, seeds=4)
-    run_figure(TINY, store=held, data={"cifar10": "cifar10_7k"})
+    run_figure(TINY, store=held, data={"cifar10": "cifar10_7k"}, networks={"vgg13": "vgg11"})
     run_figure(TINY, store=held, changes={}, data={})
     run_figure(TINY, store=held, scale="smoke", changes={"dtype": "float64"})
     assert len(held.entries("test/tiny", "paper")) == 8

@@ -14,7 +14,7 @@ from equisep.figures.cell import Cell
 from equisep.figures.quantities import quantity
 from equisep.runs.plan import Asked, planned_cells
 from equisep.runs.run import run_group
-from equisep.runs.runners.encoders import CLASSES, LENGTH, VOCABULARY, _model, _seeded_rows
+from equisep.runs.runners.encoders import CLASSES, LENGTH, VOCABULARY, _model, _precision_note, _seeded_rows
 
 FIGURE = figure_of("he2023/figS9")
 
@@ -80,6 +80,16 @@ def test_a_cell_is_read_at_the_first_token_and_at_the_mean() -> None:
     ((_, again, _),) = run_group([cell()])
     ((_, other, _),) = run_group([cell(seed=1)])
     assert again == outcome and other != outcome
+
+
+def test_weights_of_fewer_digits_are_told() -> None:
+    pytest.importorskip("transformers", exc_type=ImportError)
+    made = cell()
+    assert _precision_note(_model(made), made) == ()
+    half = _model(made).half()
+    assert _precision_note(half, made) == (
+        "The weights of `bert` were read in float16, and trained and measured in float32.",
+    )
 
 
 def test_without_transformers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,6 +106,7 @@ class Training(Cell):
                     What is read of training data is read of the copies too. `rare_classes` then says which are the minority.
     network, …      a name of `equisep.models.MODELS`, or `bert` or `hf:…`; an option that is None is the network's own.
     init            of weights: empty, as torch draws them; `he`: N(0, 2/inputs) for every matrix, biases 0 (He et al. 2015).
+    network_for     the paper's network, where `network` stands in for it.
     class_weights   factors of the loss by class, the sum over a batch divided by its size. `loss`: a rule that makes them of
                     the class sizes, for torch's `CrossEntropyLoss(weight=…)`; see `equisep.runs.runners.losses`.
                     `fixed_etf`: the classifier is a simplex ETF of unit rows, drawn by `seed`, without bias, and does not
@@ -190,6 +191,7 @@ class Training(Cell):
     course: int = 0
     init: Literal["", "he"] = ""
     copies: tuple[int, ...] | None = None
+    network_for: str = ""
     modes: InitVar[tuple[str, ...] | None] = None
 
     def __post_init__(self, modes: tuple[str, ...] | None) -> None:
@@ -208,6 +210,12 @@ class Training(Cell):
         if self.kind != "staged":
             return None
         return Stages(**{entry.name: getattr(self, entry.name) for entry in fields(Stages)})
+
+    @property
+    def of_paper(self) -> Training:
+        """The cell as the paper has it: without what stands in for its data or its network."""
+        own = {"data": self.stands_for or self.data, "network": self.network_for or self.network}
+        return self.with_(stands_for="", network_for="", **own)
 
 
 @final

@@ -129,9 +129,10 @@ class Evidence:
 
     @property
     def stand_ins(self) -> dict[str, str]:
-        """The paper's data set → what stood in for it."""
+        """The paper's data set or network → what stood in for it."""
         cells = trainings(entry.cell for found in self.series.values() for entry in found.entries)
-        return {cell.stands_for: cell.data for cell in cells if cell.stands_for}
+        pairs = [pair for cell in cells for pair in ((cell.stands_for, cell.data), (cell.network_for, cell.network))]
+        return {paper: own for paper, own in pairs if paper}
 
 
 def gather(figure: Figure, entries: Iterable[Entry], *, scale: str, plan: Iterable[tuple[str, Cell]] = ()) -> Evidence:

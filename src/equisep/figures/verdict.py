@@ -59,7 +59,8 @@ class Part:
                 seed at its own best rate); means over seeds.
     lost        seeds that were run but have no such number, and of these `diverged` whose training diverged.
     unfit       seeds left out because their network does not fit; `accuracy`: the mean training accuracy over all seeds.
-    printed     the paper's number of this very series. `other_data`: whether networks trained on all of another data set.
+    printed     the paper's number of this very series. `other_data`: whether networks trained on all of another data set;
+                `other_network`: whether it is another network.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Part:
     printed: float | None = None
     rates: Mapping[str, float] = field(default_factory=dict)
     other_data: bool = False
+    other_network: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,8 @@ def judge_claim(evidence: Evidence, claim: Claim, reading: str = "") -> Verdict:
     held, contradicted    3 seeds or more, and the whole interval over seeds lies within the rule's bounds, or beyond them.
     undecided             the interval reaches the bounds; of a law also: r lies between what the paper calls a law and none.
     supported, against    the same of a mean of fewer than 3 seeds; or where some seeds have no number, since those left are a
-                          choice; or where networks train on all of a data set that stands in for the paper's.
+                          choice; or where networks train on all of a data set that stands in for the paper's, or
+                          stand in for the paper's themselves.
     not testable          there is no number, or no network fits its training data where the figure asks for that.
     not run               cells are missing, or were not read so; at smoke scale everything.
 
@@ -192,6 +195,7 @@ def _part(figure: Figure, claim: Claim, comparison: Comparison) -> Part:
         mean = seed_mean(comparison.values, comparison.scale)
     part = Part(
         other_data=any(_other_data(found) for found in series),
+        other_network=any(_other_network(found) for found in series),
         name=comparison.name,
         mean=mean,
         n=comparison.n,
@@ -258,7 +262,7 @@ def _word(claim: Claim, part: Part, comparison: Comparison) -> Word:
     where = _side(claim, part, comparison.printed, low, high)
     if claim.exact and where == "reaches":
         where = "out"
-    return _WORD[where, few or part.lost > 0 or part.other_data]
+    return _WORD[where, few or part.lost > 0 or part.other_data or part.other_network]
 
 
 def _other_data(found: SeriesEvidence) -> bool:
@@ -268,6 +272,11 @@ def _other_data(found: SeriesEvidence) -> bool:
         isinstance(cell, Training) and cell.stands_for and cell.per_class is None and cell.sizes is None
         for cell in cells
     )
+
+
+def _other_network(found: SeriesEvidence) -> bool:
+    """Whether another network stands in for the paper's, of which nothing is proved by it."""
+    return any(isinstance(entry.cell, Training) and entry.cell.network_for for entry in found.chosen.values())
 
 
 def _side(claim: Claim, part: Part, printed: Printed | None, low: float, high: float) -> Side:
@@ -319,6 +328,8 @@ def _wanting(figure: Figure, part: Part) -> str:
         return "a proof"
     if part.n < FEW:
         return f"{FEW} seeds or more"
+    if part.other_network:
+        return "the paper's network"
     return "the paper's data" if part.other_data else "a number in every seed"
 
 

@@ -36,10 +36,10 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """How a figure is to be run: its scale, seeds, stand-ins for data sets, and changes to every cell.
+    """How a figure is to be run: its scale, seeds, stand-ins for data sets and networks, and changes to every cell.
 
-    `data` maps the paper's data set to the one that stands in for it. `substitute` names what stands in for a cell's data
-    where they are not there (smoke scale only), or None where they are.
+    `data` maps the paper's data set to the one that stands in for it, `networks` its network. `substitute` names what
+    stands in for a cell's data where they are not there (smoke scale only), or None where they are.
     """
 
     scale: str = "paper"
@@ -47,6 +47,7 @@ class Asked:
     data: Mapping[str, str] | None = None
     changes: Mapping[str, Any] | None = None
     substitute: Callable[[Training], str | None] | None = None
+    networks: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
         check_scale(self.scale)
@@ -57,6 +58,9 @@ class Asked:
         made = made.with_(**{name: value for name, value in (self.changes or {}).items() if _concerns(name, made)})
         if not isinstance(made, Training):
             return made
+        network = (self.networks or {}).get(made.network, made.network)
+        if network != made.network:
+            made = made.with_(network_for=made.network, network=network)
         other = (self.data or {}).get(made.data)
         if other is None and self.scale == "smoke":
             other = figure.smoke.get("data")
@@ -140,7 +144,7 @@ def _bare(cell: Cell) -> str:
     """The key without rate, seeds and stand-in."""
     if not isinstance(cell, Training):
         return cell.key
-    return cell.with_(rate=0.0, seed=0, data_seed=0, data=cell.stands_for or cell.data, stands_for="").key
+    return cell.of_paper.with_(rate=0.0, seed=0, data_seed=0).key
 
 
 def groups_of(cells: Sequence[Cell]) -> tuple[tuple[Cell, ...], ...]:
@@ -174,7 +178,7 @@ def _together(cell: Cell) -> Any:
 
 
 def parse_stand_ins(texts: Sequence[str]) -> dict[str, str]:
-    """`NAME=OTHER` for each data set that another stands in for."""
+    """`NAME=OTHER` for each data set or network that another stands in for."""
     stand_ins = {}
     for text in texts:
         name, equals, other = text.partition("=")

@@ -111,8 +111,8 @@ def recorded_evidence(figure: Figure, path: str | Path) -> Evidence:
 
 
 def _of_paper(cell: Cell) -> Cell:
-    """A cell without what stood in for its data."""
-    return cell.with_(data=cell.stands_for or cell.data, stands_for="") if isinstance(cell, Training) else cell
+    """A cell without what stood in for its data or network."""
+    return cell.of_paper if isinstance(cell, Training) else cell
 
 
 def remarks_in(results: Path) -> Mapping[str, Sequence[str]]:

@@ -48,6 +48,7 @@ def run_figure(
     on: str = LOCAL,
     data: Mapping[str, str] | None = None,
     data_dir: str | None = None,
+    networks: Mapping[str, str] | None = None,
     changes: Mapping[str, Any] | None = None,
     progress: Watched = None,
 ) -> Evidence:
@@ -56,14 +57,14 @@ def run_figure(
     store       where cells are kept; cells that are there are taken from it, and the same call after an interrupt goes on.
     scale       `paper` or `smoke`. `seeds`: how many; by default the figure's own number.
     device      where networks train. `on`: `local`, `ray` (a cluster on this machine), or the address of one.
-    data        what stands in for a data set: {"cifar10": "cifar10_7k"}.
+    data        what stands in for a data set: {"cifar10": "cifar10_7k"}. `networks`: likewise for a network.
     changes     fields of every cell to set otherwise, as {"dtype": "float64"}.
 
-    One store holds a figure at a scale with one choice of `data` and `changes`; another choice is refused.
+    One store holds a figure at a scale with one choice of `data`, `networks` and `changes`; another choice is refused.
     """
     progress = callback(progress)
     held = store if isinstance(store, Store) else Store.open(store)
-    asked = Asked(scale, seeds, data, changes, substitute=substitutes(data_dir))
+    asked = Asked(scale, seeds, data, changes, substitute=substitutes(data_dir), networks=networks)
     check_changes(figure, changes or {})
     _check_settings(figure, held, asked)
     planned: tuple[Planned, ...] = ()
@@ -83,7 +84,8 @@ def evidence_of(figure: Figure, store: Store, scale: str) -> Evidence:
     manifest = store.manifest(figure.id, scale)
     if manifest is None:
         return gather(figure, (), scale=scale)
-    asked = Asked(scale, None, manifest.settings.get("data"), manifest.settings.get("changes"))
+    kept = {name: manifest.settings.get(name) for name in ("data", "networks", "changes")}
+    asked = Asked(scale, **kept)
     own = declared(figure, asked)
     entries = [entry for entry in store.entries(figure.id, scale) if own(entry.series, entry.cell)]
     return gather(figure, entries, scale=scale, plan=[pair for pair in manifest.entries if own(*pair)])
@@ -104,6 +106,7 @@ def _execute(
     cells = [plan.cell for plan in planned]
     _check_data(cells, data_dir)
     settings = {"seeds": asked.seeds, "data": dict(asked.data or {}), "changes": dict(asked.changes or {})}
+    settings |= {"networks": dict(asked.networks)} if asked.networks else {}
     store.add_manifest(figure.id, asked.scale, [(plan.series, plan.cell) for plan in planned], settings)
     groups = groups_of(cells)
     done = store.done([cell.key for cell in cells])
@@ -161,11 +164,13 @@ def _check_settings(figure: Figure, store: Store, asked: Asked) -> None:
         return  # as this run's is written, one that is damaged is set aside, and one of a newer version refused
     if manifest is None:
         return
-    trained_on = {cell.data for cell in trainings(figure.cell(series) for series in figure.series)}
-    for name, flag in (("data", "--data"), ("changes", "--set")):
+    own_cells = trainings(figure.cell(series) for series in figure.series)
+    stood_for = {"data": {cell.data for cell in own_cells}, "networks": {cell.network for cell in own_cells}}
+    for name, flag in (("data", "--data"), ("networks", "--network"), ("changes", "--set")):
         before, now = plain(manifest.settings.get(name) or {}), plain(getattr(asked, name) or {})
-        if name == "data":  # stand-ins of other figures' data sets change nothing here
-            before, now = ({own: other for own, other in each.items() if own in trained_on} for each in (before, now))
+        if name in stood_for:  # stand-ins of other figures' data sets and networks change nothing here
+            known = stood_for[name]
+            before, now = ({own: other for own, other in each.items() if own in known} for each in (before, now))
         # where nothing was finished, as after a mistaken setting, nothing can be mixed
         if before != now and store.done([cell.key for _, cell in manifest.entries]):
             raise InputError(

@@ -53,6 +53,14 @@ def run(
         ),
     ] = None,
     data_dir: DataFolder = None,
+    network: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--network",
+            metavar="NAME=OTHER",
+            help="Let another network stand in: a name, or any MODEL. May be repeated.",
+        ),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -82,9 +90,11 @@ def run(
     figures = _figures(ids or [], known, everything=everything)
     check_scale(scale)
     stand_ins = parse_stand_ins(data or [])
-    check_stand_ins(stand_ins, known)
+    other_networks = parse_stand_ins(network or [])
+    check_stand_ins(stand_ins, other_networks, known)
     asked: dict[str, Any] = {
-        "scale": scale, "seeds": seeds, "data": stand_ins, "changes": cell_changes(settings or []),
+        "scale": scale, "seeds": seeds, "data": stand_ins, "networks": other_networks,
+        "changes": cell_changes(settings or []),
     }  # fmt: skip
     runs_on = check_place(on)
     if runs_on == "local":

@@ -14,7 +14,10 @@ from equisep.results.codec import decode
 from equisep.results.readings import reading_named
 
 # what has a flag of its own, since a plan is made of it
-ELSEWHERE = {"seed": "--seeds", "data_seed": "--seeds", "data": "--data NAME=OTHER", "stands_for": "--data NAME=OTHER"}
+ELSEWHERE = {
+    "seed": "--seeds", "data_seed": "--seeds", "data": "--data NAME=OTHER", "stands_for": "--data NAME=OTHER",
+    "network_for": "--network NAME=OTHER",
+}  # fmt: skip
 
 NAMED = ("kind", "problem")  # the cell refuses unknown ones itself, with near matches
 
@@ -69,15 +72,19 @@ def _type_of(name: str) -> str:
     return next((str(entry.type) for entry in entries if entry.name == name), "")
 
 
-def check_stand_ins(stand_ins: Mapping[str, str], figures: Iterable[Figure]) -> None:
-    """Refuse a stand-in for a data set that no figure trains on: it would change nothing, and nobody would notice."""
+def check_stand_ins(data: Mapping[str, str], networks: Mapping[str, str], figures: Iterable[Figure]) -> None:
+    """Refuse a stand-in for a data set or a network that no figure has: it would change nothing, and nobody would notice."""
     cells = trainings(figure.cell(series) for figure in figures for series in figure.series)
-    known = sorted({cell.data for cell in cells})
+    _check_known("--data", "trains on", data, sorted({cell.data for cell in cells}))
+    _check_known("--network", "trains", networks, sorted({cell.network for cell in cells}))
+
+
+def _check_known(flag: str, verb: str, stand_ins: Mapping[str, str], known: Sequence[str]) -> None:
     for name, other in stand_ins.items():
         if name not in known:
             raise InputError(
-                f"`--data {name}={other}`: no figure trains on `{name}`.{did_you_mean(name, known)} They train on "
-                f"{', '.join(known)}."
+                f"`{flag} {name}={other}`: no figure {verb} `{name}`.{did_you_mean(name, known)} They "
+                f"{verb.replace('trains', 'train')} {', '.join(known)}."
             )
 
 

@@ -50,5 +50,16 @@ class StandIn:
         )
 
 
-# what stands in for a data set of a paper in the record
+# data sets of sentences; the others are of images
+SENTENCES = ("sst2", "seeded-tokens")
+# what stands in for a data set of a paper in the record, and what for a network
 STAND_INS = {"cifar10_7k": StandIn("CIFAR-10", 5_000, 2_000, 50_000, 10_000)}
+NETWORK_STAND_INS = {
+    "hf:sentence-transformers/all-MiniLM-L6-v2": (
+        "a BERT of 6 layers for lower case, trained contrastively to tell sentence pairs apart, and not as a masked "
+        "language model"
+    ),
+    "hf:sentence-transformers/all-mpnet-base-v2": (
+        "an encoder of 12 layers for lower case, trained contrastively to tell sentence pairs apart"
+    ),
+}

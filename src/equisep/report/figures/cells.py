@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from equisep.figures.figure import Claim, Figure
 from equisep.figures.judge import Verdict
-from equisep.figures.papers import STAND_INS
+from equisep.figures.papers import NETWORK_STAND_INS, STAND_INS
 from equisep.figures.papers.galanti2022_bound import Estimate
 from equisep.figures.quantities import CLAIMED, NEVER, Column, entry_of, quantity_words, standard_quantities
 from equisep.figures.rules import LAWS
@@ -164,9 +164,10 @@ def state_line(summary: Summary) -> str:
 
 
 def stand_in_lines(summary: Summary) -> Iterator[str]:
-    """A sentence for each data set that stands in for the paper's."""
+    """A sentence for each data set or network that stands in for the paper's."""
+    known = {**STAND_INS, **NETWORK_STAND_INS}
     for wanted, used in summary.evidence.stand_ins.items():
-        part = f" ({STAND_INS[used]})" if used in STAND_INS else ""
+        part = f" ({known[used]})" if used in known else ""
         yield f"{used}{part} stands in for the paper's {wanted}."
 
 

@@ -111,7 +111,8 @@ class Summary:
 def summarize(evidence: Evidence, verdicts: Sequence[Verdict], *, recorded: bool = False) -> Summary:
     """Sum up what was run."""
     chosen = [entry for found in evidence.series.values() for entry in found.chosen.values()]
-    notes = (*evidence.figure.notes, *(note for entry in chosen for note in entry.outcome.notes))
+    own_notes = dict.fromkeys(note for entry in chosen for note in entry.outcome.notes)  # seeds may say the same
+    notes = (*evidence.figure.notes, *own_notes)
     claimed = (text for claim in evidence.figure.claims for text in quantities_of(claim))
     names = tuple(dict.fromkeys((*(entry.name for entry in standard_quantities()), *claimed)))
     return Summary(

@@ -53,12 +53,18 @@ def run_cells(
     torch_device = usable_device(device, asked="equisep figures run")
     outcomes, checksum = [], ""
     for cell in cells:
-        model = _model(cell).to(torch_device, dtype_of(cell))
+        model = _model(cell)
+        notes = _precision_note(model, cell)
+        model = model.to(torch_device, dtype_of(cell))
         texts = _seeded(cell) if cell.data == SEEDED else _sentences(cell, data_dir)
         with precision(tf32=cell.tf32):
             loss = _fine_tuned(model, texts, cell, torch_device, progress)
             outcomes.append(
-                Outcome(readings=tuple(_readings(model, texts, cell, torch_device)), numbers={"final_loss": loss})
+                Outcome(
+                    readings=tuple(_readings(model, texts, cell, torch_device)),
+                    numbers={"final_loss": loss},
+                    notes=notes,
+                )
             )
         checksum = texts.checksum
     return outcomes, {
@@ -84,6 +90,15 @@ def _model(cell: Training) -> nn.Module:
             num_labels=CLASSES, max_position_embeddings=LENGTH,
         )  # fmt: skip
         return cast("nn.Module", BertForSequenceClassification(config))
+
+
+def _precision_note(model: nn.Module, cell: Training) -> tuple[str, ...]:
+    """What is to be said of published weights in fewer digits than the training has."""
+    kept = next(model.parameters()).dtype
+    if kept == dtype_of(cell):
+        return ()
+    words = str(kept).removeprefix("torch.")
+    return (f"The weights of `{cell.network}` were read in {words}, and trained and measured in {cell.dtype}.",)
 
 
 def _sentences(cell: Training, data_dir: str | None) -> Texts:

@@ -9,7 +9,7 @@ from itertools import takewhile
 from equisep.figures.cell import Cell, Training, trainings
 from equisep.figures.evidence import Evidence
 from equisep.figures.judge import WORDS, Verdict
-from equisep.figures.papers import DATA_NAMES, STAND_INS
+from equisep.figures.papers import DATA_NAMES, SENTENCES, STAND_INS
 from equisep.figures.quantities import WAYS, Query, axis_label, entry_of
 
 _WHOLE = ("accuracy", "accuracy_test", "loss")  # of the network, not of one of its layers
@@ -84,7 +84,7 @@ def footer_lines(evidence: Evidence, *, signs: str, left_out: Sequence[str]) -> 
     entries = [entry for found in evidence.series.values() for entry in found.entries]
     devices = sorted({str(entry.provenance["device"]) for entry in entries if entry.provenance.get("device")})
     cells = [entry.cell for entry in entries]
-    parts = [*data_words(cells), *([f"run on {' and '.join(devices)}"] if devices else [])]
+    parts = [*data_words(cells), *network_words(cells), *([f"run on {' and '.join(devices)}"] if devices else [])]
     if evidence.done < evidence.planned:
         parts.append(f"{evidence.done} of {evidence.planned} runs finished")
     rows = [" · ".join(parts), signs]
@@ -129,11 +129,17 @@ def verdict_words(verdicts: Sequence[Verdict]) -> str:
 
 
 def data_words(cells: Iterable[Cell]) -> list[str]:
-    """A phrase for each data set: how many images per class, and what of the paper's it lacks."""
+    """A phrase for each data set: how many images or sentences per class, and what of the paper's it lacks."""
     by_name: dict[tuple[str, str], list[Training]] = {}
     for cell in trainings(cells):
         by_name.setdefault((cell.stands_for or cell.data, cell.data), []).append(cell)
     return [_data_phrase(paper, own, mine) for (paper, own), mine in by_name.items()]
+
+
+def network_words(cells: Iterable[Cell]) -> list[str]:
+    """A phrase for each network that stands in for the paper's."""
+    pairs = dict.fromkeys((cell.network, cell.network_for) for cell in trainings(cells) if cell.network_for)
+    return [f"{used.removeprefix('hf:')} in place of {paper.removeprefix('hf:')}" for used, paper in pairs]
 
 
 def _data_phrase(paper: str, own: str, cells: Sequence[Training]) -> str:
@@ -141,7 +147,8 @@ def _data_phrase(paper: str, own: str, cells: Sequence[Training]) -> str:
     counts = [count for cell in cells for count in cell.sizes or (cell.per_class,)]
     known = [count for count in counts if count is not None]
     name = DATA_NAMES.get(paper, paper)
-    each = f"{name}: {_span(known)} images per class" if known else name
+    things = "sentences" if paper in SENTENCES else "images"
+    each = f"{name}: {_span(known)} {things} per class" if known else name
     if own == paper:
         return each
     if own not in STAND_INS:
