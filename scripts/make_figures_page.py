@@ -1,8 +1,9 @@
-"""Write docs/figures/, its thumbnails, and the summary in README.md, from the committed record in results/."""
+"""Write docs/figures/, its thumbnails, the summary in README.md and results/tally.json from the committed record in results/."""
 
 from __future__ import annotations
 
 import io
+from functools import cache
 from pathlib import Path
 
 from PIL import Image
@@ -13,7 +14,8 @@ from equisep.figures.figure import Figure
 from equisep.report.figures.pages.changes import changes_page
 from equisep.report.figures.pages.figure_page import figure_page
 from equisep.report.figures.pages.index import index_page
-from equisep.report.figures.pages.recorded import recorded_figures, summary_table
+from equisep.report.figures.pages.recorded import Recorded, recorded_figures, summary_table
+from equisep.report.figures.tally import TALLY, tally_text
 from equisep.runs.cost import Prediction, predict
 
 REPO = Path(__file__).resolve().parents[1]
@@ -39,14 +41,21 @@ def main() -> None:
 
 
 def page_bytes() -> dict[Path, bytes]:
-    """Every page and README.md, as they should be."""
+    """Every page, README.md and the tally, as they should be."""
     texts = {PAGES / name: text for name, text in pages().items()}
-    return {path: text.encode() for path, text in {**texts, README: readme()}.items()}
+    tally = tally_text((each.row for each in judged()), RESULTS)
+    return {path: text.encode() for path, text in {**texts, README: readme(), RESULTS / TALLY: tally}.items()}
+
+
+@cache
+def judged() -> list[Recorded]:
+    """Every figure of the record with its verdicts, which all that is written here is made of."""
+    return recorded_figures(all_figures(), RESULTS)
 
 
 def pages() -> dict[str, str]:
     """The pages by name, as they should be."""
-    found = recorded_figures(all_figures(), RESULTS)
+    found = judged()
     own = {each.page: figure_page(each, RESULTS) for each in found if each.summary is not None}
     index = index_page(found, thumbnails=THUMBNAILS, predict=cost_of)
     return {"index.md": index, "changes.md": changes_page(CHANGES), **own}
@@ -80,7 +89,7 @@ def readme() -> str:
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise SystemExit(f"README.md has lost `{BEGIN}` or `{END}`. Put both back where the summary should stand.")
-    table = summary_table(recorded_figures(all_figures(), RESULTS))
+    table = summary_table(judged())
     return f"{before}{BEGIN}\n\n{table}\n\n{END}{after}"
 
 

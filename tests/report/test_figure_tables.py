@@ -19,7 +19,7 @@ from equisep.figures.figure import Claim
 from equisep.figures.judge import WORDS, judge
 from equisep.figures.papers.galanti2022 import BOUND
 from equisep.report.figures.cost_table import CostRow, render_plans
-from equisep.report.figures.list import _fared, list_json, list_rows, render_list
+from equisep.report.figures.list import _fared, list_json, list_row, render_list
 from equisep.report.figures.markdown import figure_markdown
 from equisep.report.figures.summary import figure_json, state_of
 from equisep.report.figures.tables import VERDICT_STYLES, render_figure
@@ -200,13 +200,13 @@ def test_the_list_is_by_paper_and_readable_at_80_columns() -> None:
     found = shown_evidence(seeds=28)
     title = "A title that is long enough to take more than one line of a narrow terminal"
     partly = replace(found, figure=replace(found.figure, id="fang2021/oversampling", title=title))
-    lines = printed(render_list(list_rows([(partly, judge(partly), True)])), width=80).splitlines()
+    lines = printed(render_list([list_row(partly, judge(partly), recorded=True)]), width=80).splitlines()
     assert lines[0] == "Fang, He, Long & Su, Layer-Peeled Model (fang2021)"
     assert max(map(len, lines)) <= 80
     text = " ".join(" ".join(line[14:48] for line in lines[1:4]).split())
     assert title in text  # whole, on several lines
     assert "12 of 112 cells, 4 not run" in lines[1]
-    (row,) = list_rows([(shown_evidence(), judge(shown_evidence()), True)])
+    row = list_row(shown_evidence(), judge(shown_evidence()), recorded=True)
     fared = _fared(row)
     assert fared.plain == "2 held, 1 contradicted, 1 not run"
     assert {VERDICT_STYLES["held"], VERDICT_STYLES["contradicted"]} <= {str(span.style) for span in fared.spans}
@@ -215,7 +215,7 @@ def test_the_list_is_by_paper_and_readable_at_80_columns() -> None:
 def test_the_list_sums_up() -> None:
     found = shown_evidence()
     empty = gather(replace(found.figure, id="test/other"), (), scale="paper")
-    rows = list_rows(((found, judge(found), False), (empty, judge(empty), False)))
+    rows = [list_row(each, judge(each)) for each in (found, empty)]
     assert [row["state"] for row in list_json(rows)] == ["run", "not run"]
     assert list_json(rows)[1]["claims"] == COUNTS | {"not run": 4}
     text = printed(render_list(rows))

@@ -271,17 +271,25 @@ def _step(name: str, called: str, low: tuple[Operand, ...], high: tuple[Operand,
         return Comparison(name, called, (), (*low, *high))
     places = [np.array([operand.x for operand in group]) for group in (low, high)]
 
-    def step(rows: Sequence[np.ndarray]) -> float:
-        before, after = (float(x[int(np.argmin(own.mean(axis=0)))]) for x, own in zip(places, rows, strict=True))
-        return after - before
-
     draws = np.random.default_rng(0)
-    steps = [step([table[draws.integers(len(table), size=len(table))] for table in tables]) for _ in range(RESAMPLES)]
+    drawn = [[draws.integers(len(table), size=len(table)) for table in tables] for _ in range(RESAMPLES)]
+    whole, *steps = _steps(tables, places, [[np.arange(len(table)) for table in tables], *drawn])
     n = min(len(table) for table in tables)
     ends = np.quantile(steps, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     interval = Interval(low=float(ends[0]), high=float(ends[1]), level=LEVEL, kind="bootstrap", n=n)
     own = interval if n > 1 else None
-    return Comparison(name, called, (), (*low, *high), mean=step(tables), interval=own, n=n)
+    return Comparison(name, called, (), (*low, *high), mean=float(whole), interval=own, n=n)
+
+
+def _steps(
+    tables: Sequence[np.ndarray], places: Sequence[np.ndarray], draws: Sequence[Sequence[np.ndarray]]
+) -> np.ndarray:
+    """From the first table to the second, for every draw of their rows: the place of the least mean."""
+    rows = (np.array([own[at] for own in draws]) for at in range(2))
+    before, after = (
+        x[table[drawn].mean(axis=1).argmin(axis=1)] for x, table, drawn in zip(places, tables, rows, strict=True)
+    )
+    return np.asarray(after - before, dtype=float)
 
 
 def _table(group: Sequence[Operand]) -> np.ndarray:

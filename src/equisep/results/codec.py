@@ -27,6 +27,8 @@ NUMBERS: dict[Any, set[type]] = {tuple[float, ...]: {float}, tuple[float | None,
 
 def decode(kind: Any, value: Any, *, where: str) -> Any:
     """Plain JSON types back into the record type `kind`; `where` names the place in an error."""
+    if type(value) is kind and (kind is not float or math.isfinite(value)):
+        return value  # a word or a number, as most of a record is
     origin, args = get_origin(kind), get_args(kind)
     if kind is Any:
         return value

@@ -110,18 +110,22 @@ def say_notes(store: Store | None, *, quiet: bool) -> None:
 def result_of(figure: Figure, store: Store | None, *, scale: str) -> FigureResult:
     """What the store has of a figure at a scale, else what the record has, else nothing."""
     from equisep.figures.evidence import gather
+
+    stored = stored_result(figure, store, scale=scale)
+    if stored is not None:
+        return stored
+    recorded = _recorded(figure) if scale == "paper" else None
+    return judged(gather(figure, (), scale=scale)) if recorded is None else recorded
+
+
+def stored_result(figure: Figure, store: Store | None, *, scale: str) -> FigureResult | None:
+    """What the store has of a figure at a scale; None where that is nothing."""
     from equisep.runs.plan import check_scale
     from equisep.runs.run import evidence_of
 
     check_scale(scale)
-    if store is not None:
-        evidence = evidence_of(figure, store, scale)
-        if evidence.done:
-            return judged(evidence)
-    recorded = _recorded(figure) if scale == "paper" else None
-    if recorded is not None:
-        return recorded
-    return judged(gather(figure, (), scale=scale))
+    evidence = None if store is None else evidence_of(figure, store, scale)
+    return judged(evidence) if evidence is not None and evidence.done else None
 
 
 def judged(evidence: Evidence, *, folder: Path | None = None) -> FigureResult:

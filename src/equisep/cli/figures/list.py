@@ -2,38 +2,52 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from equisep.cli.console import out, print_json, reported
 from equisep.cli.figures.common import (
     FigureFile,
-    FigureResult,
     ReadStore,
     known_figures,
     open_store,
     result_of,
     say_notes,
+    stored_result,
 )
 from equisep.cli.options import Json, Quiet
+
+if TYPE_CHECKING:
+    from equisep.figures.figure import Figure
+    from equisep.report.figures.list import ListRow
+    from equisep.report.figures.tally import Tally
+    from equisep.runs.store import Store
 
 
 @reported
 def list_figures(file: FigureFile = None, store: ReadStore = None, json: Json = False, quiet: Quiet = False) -> None:
     """List every figure of the papers, how far it has been run, and how its claims fared."""
-    from equisep.report.figures.list import list_json, list_rows, render_list
+    from equisep.report.figures.list import list_json, render_list
+    from equisep.report.figures.tally import Tally
+    from equisep.runs.record import find_results
 
     held = open_store(store)
-    results = []
-    for figure in known_figures(file, quiet=quiet):
-        paper = result_of(figure, held, scale="paper")
-        smoke = result_of(figure, held, scale="smoke") if held is not None and not paper.evidence.done else None
-        results.append(_better(paper, smoke))
+    tally = Tally.of(find_results())
+    rows = [_row(figure, held, tally) for figure in known_figures(file, quiet=quiet)]
     say_notes(held, quiet=quiet)
-    rows = list_rows((each.evidence, each.verdicts, each.recorded) for each in results)
     if json:
         print_json(list_json(rows))
     else:
         out.print(render_list(rows))
 
 
-def _better(paper: FigureResult, smoke: FigureResult | None) -> FigureResult:
-    """A run at smoke scale is shown only where there is nothing else."""
-    return smoke if smoke is not None and smoke.evidence.done else paper
+def _row(figure: Figure, store: Store | None, tally: Tally) -> ListRow:
+    """Of what the store has at paper scale, else of the record; a run at smoke scale only where there is nothing else."""
+    from equisep.report.figures.list import list_row
+
+    stored = stored_result(figure, store, scale="paper")
+    if stored is None and (kept := tally.row(figure)) is not None:
+        return kept
+    paper = stored or result_of(figure, None, scale="paper")
+    smoke = None if paper.evidence.done else stored_result(figure, store, scale="smoke")
+    shown = smoke or paper
+    return list_row(shown.evidence, shown.verdicts, recorded=shown.recorded)

@@ -46,17 +46,14 @@ class ListRow:
         return self.figure.id.partition("/")[2] or self.figure.id
 
 
-def list_rows(figures: Iterable[tuple[Evidence, Sequence[Verdict], bool]]) -> list[ListRow]:
-    """A row for each figure, of its evidence, its verdicts, and whether it is the record's."""
-    return [
-        ListRow(
-            evidence.figure,
-            state_of(evidence, recorded=recorded),
-            evidence.scale if evidence.done else None,
-            counts_of(verdicts),
-        )
-        for evidence, verdicts, recorded in figures
-    ]
+def list_row(evidence: Evidence, verdicts: Sequence[Verdict], *, recorded: bool = False) -> ListRow:
+    """The row of a figure, of its evidence, its verdicts, and whether it is the record's."""
+    return ListRow(
+        evidence.figure,
+        state_of(evidence, recorded=recorded),
+        evidence.scale if evidence.done else None,
+        counts_of(verdicts),
+    )
 
 
 def list_json(rows: Iterable[ListRow]) -> list[dict[str, Any]]:

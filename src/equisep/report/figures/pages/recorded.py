@@ -11,6 +11,7 @@ from equisep.figures.evidence import gather
 from equisep.figures.figure import Figure
 from equisep.figures.judge import WORDS, ClaimVerdicts, judge_readings
 from equisep.figures.papers import PAPERS
+from equisep.report.figures.list import ListRow, list_row
 from equisep.report.figures.markdown import markdown_table
 from equisep.report.figures.summary import Summary, summarize
 from equisep.runs.record import REMARKS, recorded_evidence, remarks_in
@@ -34,6 +35,13 @@ class Recorded:
     def page(self) -> str:
         """The file of its page."""
         return f"{self.figure.id.replace('/', '-')}.md"
+
+    @property
+    def row(self) -> ListRow:
+        """How it fared, in the list of all figures."""
+        if self.summary is None:
+            return ListRow(self.figure, "not run", None, self.counts)
+        return list_row(self.summary.evidence, self.summary.verdicts, recorded=True)
 
     @property
     def counts(self) -> Mapping[str, int]:
