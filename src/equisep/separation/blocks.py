@@ -39,15 +39,20 @@ class Block:
         return _joined(self.parts)
 
 
-def blocks_of(features: Sequence[Shaped[Tensor, "_ d"]], *, across: int = 0) -> Iterator[tuple[slice, Block]]:
+def blocks_of(
+    features: Sequence[Shaped[Tensor, "_ d"]], *, across: int = 0, as_given: bool = False
+) -> Iterator[tuple[slice, Block]]:
     """Rows in pieces: large tensors divided, small ones taken together; and where each piece stands.
 
-    `across` is how many numbers a row becomes, where these are more than its features.
+    `across` is how many numbers a row becomes, where these are more than its features, or where features are read `as_given`,
+    so that nothing as wide as they are is made of them.
     """
-    size = max(BLOCK_ROWS, _numbers(features[0]) // max(1, features[0].shape[1], across))
+    d = features[0].shape[1]
+    joined = max(BLOCK_ROWS, _numbers(features[0]) // max(1, d, across))
+    size = max(BLOCK_ROWS, _numbers(features[0]) // max(1, across)) if as_given else joined
     begin, group, rows = 0, list[Tensor](), 0
     for part in (piece for tensor in features for piece in with_float64(tensor).split(size)):
-        if group and rows + len(part) > size:
+        if group and rows + len(part) > joined:
             yield slice(begin, begin + rows), Block(group)
             begin, group, rows = begin + rows, [], 0
         group.append(part)

@@ -32,13 +32,15 @@ def mean_cdnv(points: Float64[Tensor, "k r"], variances: Float64[Tensor, " k"], 
     Var_k = (1/n_k) Σ ‖x_ki − m_k‖²; `points` are the class means in any orthonormal coordinates, about any point.
     """
     present = centers.present
-    points, variance = points[present], variances[present]  # p r, p
+    if len(present) < len(points):
+        points, variances = points[present], variances[present]  # p r, p
     nothing = squared_rounding(centers)
     total = 0.0
     for rows, columns, squared in squared_distances(points):
         if not bool((squared > nothing).all()):
             return None
-        total += float(((variance[rows].unsqueeze(1) + variance[columns]) / squared).sum())  # both orders, over 2
+        both = variances[rows].unsqueeze(1) + variances[columns]
+        total += float(both.div_(squared).sum())  # both orders, over 2
     return total / (present.numel() * (present.numel() - 1))
 
 

@@ -17,8 +17,8 @@ from equisep.shapes import Float64
 def class_fuzziness_of(spread: Spread) -> Float64[Tensor, " k"]:
     """D_k = Tr(SSw^k SSb⁺) = Σ_j (1/s_j²) (1/n_k) Σ_i (v_jᵀ(x_ki − m_k))²; 0 for a class without samples."""
     kept, projections = slice(0, spread.subspace.rank), spread.projections
-    variances = projections.squares[:, kept] / projections.counts.clamp(min=1).unsqueeze(1)  # k r
-    return (variances / spread.subspace.singular_values[kept].square()).sum(dim=1)
+    weights = spread.subspace.singular_values[kept].square().reciprocal()  # r
+    return projections.squares[:, kept] @ weights / projections.counts.clamp(min=1)
 
 
 def fuzziness_of(spread: Spread, convention: Convention) -> float | None:

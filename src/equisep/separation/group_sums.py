@@ -13,6 +13,7 @@ from torch.nn.functional import one_hot
 from equisep.errors import InputError
 from equisep.separation.assignments import Assignments
 from equisep.separation.blocks import Block, blocks_of, column_pieces
+from equisep.separation.gpu import LEAST_ROWS, SUMMED_ROWS, GroupRuns, add_rows, kernels_fit
 from equisep.shapes import Bool, Float64, Int, Shaped
 
 MATMUL_GROUPS = 256  # up to here a one-hot product is faster than scattered adds, and bit-reproducible on a GPU
@@ -117,14 +118,15 @@ class GroupSums:
 
     def add(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
         """Add rows, which may come in several tensors."""
-        for span, block in blocks_of(features):
+        on_gpu = all(map(kernels_fit, features)) and len(rows) >= LEAST_ROWS * self.folds * self.classes
+        for span, block in blocks_of(features, as_given=on_gpu):
             if block.rows:
                 part = rows.part(span).to(block.parts[0].device)
                 if self._shift is None:
                     self._begin(block.parts[0])
                 if not self._narrow:
                     self._see(block, part.labels)
-                self._add(block, part)
+                self._add(block, part, on_gpu=on_gpu)
         self.eps = max([self.eps, *(rounding_unit(part.dtype) for part in features)])
 
     def _begin(self, x: Shaped[Tensor, "n d"]) -> None:
@@ -171,7 +173,7 @@ class GroupSums:
                 self._origin[new, columns] = x[first[new]].to(torch.float64)
             self._known |= new
 
-    def _add(self, block: Block, rows: Assignments) -> None:
+    def _add(self, block: Block, rows: Assignments, *, on_gpu: bool) -> None:
         assert self._shift is not None
         k, y, groups = self.classes, rows.labels, self.folds * self.classes
         keys = y if self.folds == 1 or rows.folds is None else rows.folds * k + y
@@ -179,9 +181,11 @@ class GroupSums:
         relabeled = [] if rows.relabeled is None else list(rows.relabeled[: self.relabelings])
         for number, each in enumerate(relabeled):
             self._relabeled_counts[number] += torch.bincount(each, minlength=k)
-        add_own, adders = row_adder(keys, groups), [row_adder(each, k) for each in relabeled]
+        adder = gpu_adder if on_gpu else row_adder
+        add_own, adders = adder(keys, groups), [adder(each, k) for each in relabeled]
         for columns, sums in self._pieces:
-            x = block.at(columns).to(torch.float64)
+            x = block.at(columns)
+            x = x if on_gpu else x.to(torch.float64)
             own = x if self._origin is None else x - self._origin[:, columns].index_select(0, y)
             add_own(sums[:groups], own)
             around = x - self._shift[columns] if adders and not self._narrow else x
@@ -237,13 +241,14 @@ class GroupSums:
     def centers(self) -> ClassCenters:
         """The class means, once all rows are there."""
         assert self._shift is not None
-        own, n = self.folds * self.classes, self.counts.clamp(min=1).unsqueeze(1)
-        parts = [sums[:own].view(self.folds, self.classes, -1).sum(dim=0) for _, sums in self._pieces]
-        whole = torch.cat(parts, dim=1)
-        present = (self.counts > 0).unsqueeze(1)
+        n, absent, whole = self.counts.clamp(min=1).unsqueeze(1), self.counts == 0, self._whole()
+        present = ~absent.unsqueeze(1)
         if self._origin is None:  # the sums are exact, and so are these differences
-            about = torch.where(present, (whole - n * self._shift) / n, 0)
-            means = torch.where(present, whole / n, self._shift)
+            # in place, since classes may be a million: beside the sums there are two matrices of K × d, and never more
+            about = torch.addcmul(whole, n.to(torch.float64), self._shift, value=-1).div_(n)
+            means = whole / n
+            if bool(absent.any()):
+                about[absent], means[absent] = 0, self._shift
             return ClassCenters(self.counts, self._shift, about, means, self.eps, narrow=True)
         inside = whole / n
         about = torch.where(present, inside + (self._origin - self._shift), 0)
@@ -251,6 +256,13 @@ class GroupSums:
         return ClassCenters(
             self.counts, self._shift, about, means, self.eps, narrow=False, origins=origins, inside=inside
         )
+
+    def _whole(self) -> Float64[Tensor, "k d"]:
+        """The sums of every class over all folds; no copy where one piece holds them."""
+        own = self.folds * self.classes
+        parts = [sums[:own].view(self.folds, self.classes, sums.shape[1]) for _, sums in self._pieces]
+        joined = [part[0] if self.folds == 1 else part.sum(dim=0) for part in parts]
+        return joined[0] if len(joined) == 1 else torch.cat(joined, dim=1)
 
     @cached_property
     def middle(self) -> Float64[Tensor, " d"]:
@@ -282,6 +294,12 @@ def _few_groups(values: Tensor, groups: int, *, dim: int) -> Tensor:
     """Groups beyond the first ones joined to these, in turn: as many random classes as there are classes."""
     index = torch.arange(values.shape[dim], device=values.device) % max(groups, 1)
     return torch.zeros_like(values).index_add_(dim, index, values)
+
+
+def gpu_adder(keys: Int[Tensor, " n"], groups: int) -> Callable[[Tensor, Tensor], None]:
+    """A function that adds rows as they came to the sums of their groups, by kernels of our own."""
+    runs = GroupRuns.of(keys, groups, rows=SUMMED_ROWS)
+    return lambda sums, rows: add_rows(sums, rows, runs)
 
 
 def row_adder(keys: Int[Tensor, " n"], groups: int) -> Callable[[Tensor, Tensor], Tensor]:

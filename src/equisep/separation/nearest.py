@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from equisep.separation.blocks import Block, exact_products
+from equisep.separation.blocks import Block, blocks_of, exact_products
 from equisep.separation.group_sums import as_float64
 from equisep.separation.pairs.confusion import Confusion
 from equisep.separation.subspace import ClassSubspace
@@ -50,7 +50,8 @@ class Points:
     """Points to be near to, made ready once for many rows: squared norms, and their float32 twins where these are asked first."""
 
     def __init__(self, points: Float64[Tensor, "k r"], counts: Int[Tensor, " k"]) -> None:
-        self.points, self.absent = points, counts == 0
+        absent = counts == 0
+        self.points, self.absent = points, absent if bool(absent.any()) else None  # asked once: a GPU is waited for
         self.squares = points.square().sum(dim=1)  # k
         self.scale = _scale(self.squares) if _worthwhile(points) else None
         self.short: tuple[Tensor, Tensor] | None = None
@@ -74,10 +75,10 @@ class Points:
         return guesses
 
 
-def _distances(z: Tensor, points: Tensor, squares: Tensor, absent: Bool[Tensor, " k"]) -> Tensor:
+def _distances(z: Tensor, points: Tensor, squares: Tensor, absent: Bool[Tensor, " k"] | None) -> Tensor:
     """‖z − c_k‖² − ‖z‖², infinite where a class has no samples."""
     distances = torch.addmm(squares, z, points.T, alpha=-2)  # n k
-    if bool(absent.any()):
+    if absent is not None:
         distances[:, absent] = torch.inf
     return distances
 
@@ -101,7 +102,7 @@ def _screened(
     z: Float64[Tensor, "n r"],
     points: Float[Tensor, "k r"],
     squares: Float[Tensor, " k"],
-    absent: Bool[Tensor, " k"],
+    absent: Bool[Tensor, " k"] | None,
     *,
     scale: float,
 ) -> tuple[Int[Tensor, " n"], Bool[Tensor, " n"]]:
@@ -159,8 +160,8 @@ class NearestCounts:
         else:
             self.hits.index_add_(0, y, (guesses == y).to(self.hits.dtype))
         if self.layer is not None:
-            scored = _scores(self.layer, block.whole()).argmax(dim=1)
-            self.disagreements += (scored.to(guesses.device) != guesses).sum()
+            scored = [_scores(self.layer, part.whole()).argmax(dim=1) for _, part in blocks_of(block.parts)]
+            self.disagreements += (torch.cat(scored).to(guesses.device) != guesses).sum()
 
     def counts(self) -> CenterCounts:
         """What was counted."""

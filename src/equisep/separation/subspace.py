@@ -17,7 +17,7 @@ AVERAGED = 1000  # samples up to which rounding is trusted to average out of a m
 AS_GIVEN, COMPUTED, HALF = 0.5, 64.0, 2.0
 TALL = 4  # times as many rows as columns, from where on QR saves more than it costs
 MANY = 2  # times as many classes as features, from where on their means are made triangular first
-BLOCK_WIDTHS = 8  # rows made triangular together, in widths
+BLOCK_WIDTHS, GPU_WIDTHS = 8, 256  # rows made triangular together, in widths; a GPU wants few and large blocks
 COARSE = 1e-5  # eps of half precision is above it
 
 
@@ -120,8 +120,9 @@ def of_many_rows(
     2012): d × d numbers are all that is left, with the singular values of the whole to eps·s_max.
     """
     d = rows.shape[1]
+    size = d * (BLOCK_WIDTHS if rows.device.type == "cpu" else GPU_WIDTHS)
     triangle = rows.new_zeros(0, d)
-    for block, factor in zip(rows.split(BLOCK_WIDTHS * d), factors.split(BLOCK_WIDTHS * d), strict=True):
+    for block, factor in zip(rows.split(size), factors.split(size), strict=True):
         _, triangle = torch.linalg.qr(torch.cat([triangle, block * factor]), mode="r")
     _, s, v = torch.linalg.svd(triangle.cpu(), full_matrices=False)
     return v.T, s

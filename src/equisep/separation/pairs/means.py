@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isqrt
 
 import torch
 from torch import Tensor
@@ -13,7 +14,8 @@ from equisep.separation.pairs.confusion import MOST_PAIRS
 from equisep.separation.subspace import ClassSubspace
 from equisep.shapes import Float64, Int
 
-TILE_ROWS, TILE_NUMBERS = 256, 2**22  # classes whose distances to all later ones are held at once, and distances
+TILE_ROWS, TILE_NUMBERS = 256, 2**22  # classes whose distances to others are held at once, and distances
+GPU_ROWS, GPU_NUMBERS = 4096, 2**24  # … on a GPU, which wants few and large tiles
 FEW_CLASSES = 1024  # up to here distances are taken by differences, which costs little
 NEAR = 1 / 16  # of the squared norms of both: points no nearer keep their digits in a product
 MANY_NEAR = 1 / 16  # of a tile: where more pairs are near, all are taken by differences
@@ -22,20 +24,21 @@ EPS64 = torch.finfo(torch.float64).eps
 
 
 def squared_distances(points: Float64[Tensor, "k r"]) -> Iterator[tuple[slice, slice, Float64[Tensor, "b c"]]]:
-    """‖c_i − c_j‖² of all pairs i < j, some rows i with all columns j from the first of them on; infinite where j ≤ i.
+    """‖c_i − c_j‖² of all pairs i < j, some rows i with some columns j from the first of them on; infinite where j ≤ i.
 
     By differences; of many points by a product, ‖c_i‖² + ‖c_j‖² − 2 c_i·c_j, which errs by at most γ_{r+3} (‖c_i‖ + ‖c_j‖)²
     (Higham 2002, § 3.1), 2⁻⁵³·32 (r + 3) of a distance that is no smaller than 1/16 of ‖c_i‖² + ‖c_j‖²: twelve digits and more.
     Of nearer points it would keep fewer: these are taken by differences.
     """
     about = points - points.mean(dim=0) if len(points) > FEW_CLASSES else None
-    for rows, columns in _tiles(len(points)):
+    squares = None if about is None else about.square().sum(dim=1)
+    for rows, columns in _tiles(len(points), points.device):
         tile = (
             _by_differences(points[rows], points[columns])
-            if about is None
-            else _by_products(points, about, rows, columns)
+            if about is None or squares is None
+            else _by_products(points, about, squares, rows, columns)
         )
-        yield rows, columns, tile.masked_fill_(_not_later(tile), torch.inf)
+        yield rows, columns, _later(tile, rows, columns, torch.inf)
 
 
 def _by_differences(a: Float64[Tensor, "b r"], c: Float64[Tensor, "c r"]) -> Float64[Tensor, "b c"]:
@@ -43,12 +46,15 @@ def _by_differences(a: Float64[Tensor, "b r"], c: Float64[Tensor, "c r"]) -> Flo
 
 
 def _by_products(
-    points: Float64[Tensor, "k r"], about: Float64[Tensor, "k r"], rows: slice, columns: slice
+    points: Float64[Tensor, "k r"],
+    about: Float64[Tensor, "k r"],
+    squares: Float64[Tensor, " k"],
+    rows: slice,
+    columns: slice,
 ) -> Float64[Tensor, "b c"]:
     """Of points about their mean, which makes the products small; near pairs by the points themselves."""
-    a, c = about[rows], about[columns]
-    sizes = a.square().sum(dim=1).unsqueeze(1) + c.square().sum(dim=1)  # b c
-    tile = torch.addmm(sizes, a, c.T, alpha=-2)
+    sizes = squares[rows].unsqueeze(1) + squares[columns]  # b c
+    tile = torch.addmm(sizes, about[rows], about[columns].T, alpha=-2)
     near = (tile < sizes.mul_(NEAR)).nonzero()
     if len(near) > MANY_NEAR * tile.numel():
         return _by_differences(points[rows], points[columns])
@@ -63,15 +69,21 @@ def squared_rounding(centers: ClassCenters) -> float:
     return float(EPS64**2 * centers.n * centers.distances.max())
 
 
-def _tiles(classes: int) -> Iterator[tuple[slice, slice]]:
-    size = min(TILE_ROWS, max(1, TILE_NUMBERS // max(1, classes)))
+def _tiles(classes: int, device: torch.device) -> Iterator[tuple[slice, slice]]:
+    """Rows, and of the columns from the first of them on so many at once that their tile has room."""
+    size, numbers = (TILE_ROWS, TILE_NUMBERS) if device.type == "cpu" else (GPU_ROWS, GPU_NUMBERS)
+    size = max(1, min(size, isqrt(numbers)))
+    width = numbers // size
     for start in range(0, classes, size):
-        yield slice(start, min(start + size, classes)), slice(start, classes)
+        rows = slice(start, min(start + size, classes))
+        yield from ((rows, slice(begin, min(begin + width, classes))) for begin in range(start, classes, width))
 
 
-def _not_later(tile: Float64[Tensor, "b c"]) -> Tensor:
-    """Where a pair is a class with itself, or has been seen the other way round."""
-    return torch.ones_like(tile, dtype=torch.bool).tril_()
+def _later(tile: Float64[Tensor, "b c"], rows: slice, columns: slice, value: float) -> Float64[Tensor, "b c"]:
+    """The tile with `value` where a pair is a class with itself, or has been seen the other way round."""
+    if columns.start >= rows.stop:
+        return tile
+    return tile.masked_fill_(torch.ones_like(tile, dtype=torch.bool).tril_(rows.start - columns.start), value)
 
 
 def nearest_pairs(subspace: ClassSubspace, *, most: int = MOST_PAIRS) -> tuple[ClassPair, ...]:
@@ -102,11 +114,10 @@ def cosines_of(subspace: ClassSubspace, *, most: int = MOST_PAIRS) -> ClassCosin
     if len(subspace.counts) <= ALL_CLASSES:
         return ClassCosines(mean=mean, rows=_rows((unit @ unit.T).clamp(-1, 1), classes, len(subspace.counts)))
     least, greatest = _Least(most), _Least(most)
-    for rows, columns in _tiles(count):
+    for rows, columns in _tiles(count, unit.device):
         tile = (unit[rows] @ unit[columns].T).clamp_(-1, 1)
-        earlier = _not_later(tile)
-        least.add(tile.masked_fill(earlier, torch.inf), rows, columns)
-        greatest.add((-tile).masked_fill_(earlier, torch.inf), rows, columns)
+        greatest.add(_later(-tile, rows, columns, torch.inf), rows, columns)
+        least.add(_later(tile, rows, columns, torch.inf), rows, columns)
     return ClassCosines(
         mean=mean,
         least=tuple(ClassPair(i, j, value) for i, j, value in least.pairs(classes)),

@@ -12,6 +12,7 @@ from equisep.separation.assignments import Assignments
 from equisep.separation.blocks import Block, blocks_of
 from equisep.separation.convention import PHD20, Convention
 from equisep.separation.few import read_few
+from equisep.separation.gpu import FEW_DIRECTIONS, kernels_fit, residual_products, residuals_of
 from equisep.separation.group_sums import ClassCenters
 from equisep.separation.projections import Projections
 from equisep.separation.site.records import SiteTask, Spread
@@ -46,7 +47,9 @@ class SecondPass:
         directions: Shaped[Tensor, "m d"] | None = None,
     ) -> Iterator[Seen]:
         """Add rows as they are drawn from this: piece by piece, with their residuals on the subspace and on `directions`."""
-        for span, block in blocks_of(features, across=0 if directions is None else len(directions)):
+        r, others = self.subspace.directions.shape[1], 0 if directions is None else len(directions)
+        few = directions is None and r <= FEW_DIRECTIONS and self.centers.narrow and all(map(kernels_fit, features))
+        for span, block in blocks_of(features, across=max(r, FEW_DIRECTIONS) if few else others, as_given=few):
             part = rows.part(span).to(self.centers.about.device)
             norms, along, other = projected(block, part.labels, self.centers, self.subspace.directions, directions)
             self.add(along, norms, part.labels)
@@ -55,7 +58,8 @@ class SecondPass:
     def add(self, along: Float64[Tensor, "n r"], norms: Float64[Tensor, " n"], labels: Int[Tensor, " n"]) -> None:
         """Add rows by their residuals on the subspace and the squared norms of these."""
         k = self.centers.classes
-        if k > TOUCHED_CLASSES:
+        # what a GPU is told depends on which classes a batch holds, and has to be waited for
+        if k > (max(TOUCHED_CLASSES, len(labels)) if labels.is_cuda else TOUCHED_CLASSES):
             if self.projections is None:
                 self.projections = Projections.none(self.subspace.directions, classes=k)
             self.projections.add(along, norms, labels)
@@ -96,6 +100,8 @@ def projected(
     others: Shaped[Tensor, "m d"] | None = None,
 ) -> tuple[Float64[Tensor, " n"], Float64[Tensor, "n r"], Shaped[Tensor, "n m"] | None]:
     """‖r_i‖², Vᵀr_i and W r_i of the residuals r_i = x_i − m_{y_i}, W in its own precision; columns in blocks."""
+    if centers.narrow and all(map(kernels_fit, block.parts)) and block.rows:
+        return _projected_on_gpu(block, y, centers, directions, others)
     norms = directions.new_zeros(block.rows)
     along = directions.new_zeros(directions.shape[1], block.rows)  # this way round the thin product is the quicker
     other = None if others is None else others.new_zeros(others.shape[0], block.rows)
@@ -106,6 +112,28 @@ def projected(
         if other is not None and others is not None:
             other.addmm_(others[:, columns], r.to(others.dtype).T)
     return norms, along.T, None if other is None else other.T
+
+
+def _projected_on_gpu(
+    block: Block,
+    y: Int[Tensor, " n"],
+    centers: ClassCenters,
+    directions: Float64[Tensor, "d r"],
+    others: Shaped[Tensor, "m d"] | None,
+) -> tuple[Float64[Tensor, " n"], Float64[Tensor, "n r"], Shaped[Tensor, "n m"] | None]:
+    """The same by kernels that read features as they came: few products while they are read, many from residuals."""
+    if others is None and directions.shape[1] <= FEW_DIRECTIONS:
+        norms, along = residual_products(block.whole(), y, centers.means, directions)
+        return norms, along, None
+    norms, along = directions.new_zeros(block.rows), directions.new_zeros(block.rows, directions.shape[1])
+    other = None if others is None else others.new_zeros(block.rows, others.shape[0])
+    for columns, x in block.columns():
+        r, squares = residuals_of(x, y, centers.means[:, columns])
+        norms += squares
+        along.addmm_(r, directions[columns])
+        if other is not None and others is not None:
+            other.addmm_(r.to(others.dtype), others[:, columns].T)
+    return norms, along, other
 
 
 def both_at_once(

@@ -1,0 +1,22 @@
+"""Passes over features that lie on a GPU: each reads them once, as they came, and adds in float64."""
+
+from equisep.separation.gpu.passes import (
+    FEW_DIRECTIONS,
+    LEAST_ROWS,
+    SUMMED_ROWS,
+    add_rows,
+    residual_products,
+    residuals_of,
+)
+from equisep.separation.gpu.runs import GroupRuns, kernels_fit
+
+__all__ = [
+    "FEW_DIRECTIONS",
+    "LEAST_ROWS",
+    "SUMMED_ROWS",
+    "GroupRuns",
+    "add_rows",
+    "kernels_fit",
+    "residual_products",
+    "residuals_of",
+]

@@ -1,0 +1,58 @@
+"""GroupRuns: the rows of a tensor listed group by group and cut into runs of one group, without waiting for the GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+import torch
+from torch import Tensor
+
+from equisep.shapes import Int, Shaped
+
+KINDS = (
+    torch.float32,
+    torch.float16,
+    torch.bfloat16,
+)  # of which float64 sums are exact, so that nothing is subtracted before
+DEVICE = "cuda"
+SHORT = 2**15  # groups up to which keys of 16 bits sort in half the time
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRuns:
+    """Run i: rows `order[starts[i]]` … of group `groups[i]`, `lengths[i]` of them, none beyond the last run.
+
+    The runs of group g are those from `firsts[g]` to `firsts[g + 1]`.
+    """
+
+    order: Int[Tensor, " n"]
+    starts: Int[Tensor, " m"]
+    lengths: Int[Tensor, " m"]
+    groups: Int[Tensor, " m"]
+    firsts: Int[Tensor, " g1"]
+
+    @staticmethod
+    def of(keys: Int[Tensor, " n"], groups: int, *, rows: int) -> GroupRuns:
+        """Runs of at most so many rows; as many runs as there can be, so that their number need not be fetched."""
+        n, device = keys.numel(), keys.device
+        ordered, order = keys.to(torch.int16 if groups < SHORT else torch.int64).sort(stable=True)
+        numbers = torch.arange(groups, device=device, dtype=ordered.dtype)
+        ends = torch.searchsorted(ordered, numbers, right=True)  # g
+        begins = torch.cat([ends.new_zeros(1), ends[:-1]])
+        pieces = (ends - begins + rows - 1) // rows
+        firsts = torch.cat([ends.new_zeros(1), pieces.cumsum(0)])  # g+1
+        each = torch.arange(-(-n // rows) + groups, device=device)
+        group = torch.searchsorted(firsts, each, right=True).sub_(1).clamp_(max=groups - 1)
+        starts = begins[group] + (each - firsts[group]) * rows
+        lengths = (ends[group] - starts).clamp_(min=0, max=rows)
+        return GroupRuns(order, starts, lengths, group, firsts)
+
+
+def kernels_fit(features: Shaped[Tensor, "n d"]) -> bool:
+    """Whether the kernels can read these features: on a CUDA device, of 24 bits or fewer, rows in one piece, Triton at hand."""
+    return features.device.type == DEVICE and features.dtype in KINDS and features.stride(1) == 1 and _installed()
+
+
+def _installed() -> bool:
+    return find_spec("triton") is not None
