@@ -23,8 +23,8 @@ from reference import plain
 def as_if_many(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """60 classes are many: every rule for many classes is in force, with tiles of a few numbers."""
     for name, value in (
-        ("site.second_pass.TOUCHED_CLASSES", 8), ("group_sums.MATMUL_GROUPS", 8), ("subspace.BLOCK_WIDTHS", 2), ("nearest.SCREENED", 1),
-        ("nearest.TILE_NUMBERS", 300), ("collapse.TILE_NUMBERS", 300), ("pairs.means.TILE_NUMBERS", 300),
+        ("site.second_pass.TOUCHED_CLASSES", 8), ("group_sums.MATMUL_GROUPS", 8), ("subspace.BLOCK_WIDTHS", 2),
+        ("nearest.SCREENED", 1), ("nearest.TILE_NUMBERS", 300), ("collapse.TILE_NUMBERS", 300), ("pairs.means.TILE_NUMBERS", 300),
         ("pairs.means.FEW_CLASSES", 8), ("pairs.confusion.DENSE_CLASSES", 8),
     ):  # fmt: skip
         monkeypatch.setattr(f"equisep.separation.{name}", value)
