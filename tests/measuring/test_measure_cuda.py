@@ -55,6 +55,28 @@ def test_shared_and_streamed_and_kept_agree() -> None:
     assert all(site.coordinates is not None for site in (*shared.sites, *streamed.sites))
 
 
+@pytest.mark.parametrize("few", ["training", "test"])
+def test_few_rows_of_one_data_set_and_many_of_the_other_agree(few: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few rows have their coordinates on the CPU, many on the GPU; nearest training centers need both."""
+    x, y = pictures(300)
+    parts = (Batches(x[:100], y[:100], batch_size=50), Batches(x[100:], y[100:], batch_size=50))
+    train, test = parts if few == "training" else parts[::-1]
+    cpu = measure(network(), train, test, sites="blocks", metrics=("fuzziness", "ncc"), intervals="none", coordinates=0)
+    monkeypatch.setattr("equisep.separation.few.SMALL", 150 * 10**2)  # products of 150 rows: 100 are few, 200 many
+    gpu = measure(
+        network(),
+        train,
+        test,
+        sites="blocks",
+        metrics=("fuzziness", "ncc"),
+        intervals="none",
+        coordinates=0,
+        device="cuda",
+    )
+    for name in ("fuzziness", "fuzziness_test", "ncc_train", "ncc_test"):
+        assert cpu.curve(name) == pytest.approx(gpu.curve(name), rel=1e-4, abs=0.011), name
+
+
 def test_the_model_comes_back_and_wrappers_agree() -> None:
     plain = measure(network(), DATA, device="cuda")
     model = network()

@@ -153,7 +153,9 @@ class NearestCounts:
         self.points = Points(self.space.coordinates, self.space.counts)
 
     def look(self, residuals: Float64[Tensor, "n r"], block: Block, y: Int[Tensor, " n"]) -> None:
-        """Count rows by their residuals on the subspace."""
+        """Count rows by their residuals on the subspace, where its coordinates are: those of few rows are on the CPU."""
+        home = self.space.coordinates.device
+        residuals, y = residuals.to(home), y.to(home)
         guesses = self.points.nearest(residuals + self.space.coordinates.index_select(0, y))
         if self.confusion is not None:
             self.confusion.add(y, guesses)

@@ -162,7 +162,7 @@ class TestSite:
             main, seen = both_at_once(features, rows, task)
             self.own = SampledSpread(task, main)
             _, along, _ = projected(seen.block, rows.labels, self.centers, self.nearest.space.directions)
-            self.nearest.look(along.to(seen.along.device), seen.block, seen.rows.labels)
+            self.nearest.look(along, seen.block, rows.labels)
         else:
             _both(self, features, rows)
         return self.statistics()
