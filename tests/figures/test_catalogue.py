@@ -25,7 +25,7 @@ HE = (
 )  # fmt: skip
 FANG = ("balanced", "qnorm", "minority", "networks", "fnn", "oversampling")
 GALANTI = (*(f"fig{n}" for n in range(1, 7)), "bound")
-OURS = ("rare", "stopping")
+OURS = ("rare", "stopping", "imbalance", "minority")
 
 USERS = """
 from equisep.figures.cell import Cell
@@ -53,7 +53,7 @@ def test_every_figure_of_the_papers_is_there() -> None:
     wanted = {f"{paper}/{name}" for paper, own in papers.items() for name in own}
     ids = [figure.id for figure in all_figures()]
     assert set(ids) == wanted
-    assert len(ids) == len(set(ids)) == 41
+    assert len(ids) == len(set(ids)) == 43
 
 
 @pytest.mark.parametrize("figure", all_figures(), ids=lambda figure: figure.id)
@@ -98,7 +98,7 @@ def test_an_unknown_id_is_refused_with_near_matches() -> None:
     with pytest.raises(InputError) as caught:
         figure_of("he2023/fg1")
     assert str(caught.value).startswith("No figure `he2023/fg1`. Did you mean `he2023/fig1`")
-    assert str(caught.value).endswith("`equisep figures list` names all 41.")
+    assert str(caught.value).endswith("`equisep figures list` names all 43.")
 
 
 def test_a_name_without_its_paper_finds_those_that_have_it() -> None:
@@ -109,10 +109,10 @@ def test_a_name_without_its_paper_finds_those_that_have_it() -> None:
 
 
 def test_a_file_of_the_users_adds_figures(mine: Path) -> None:
-    assert len(all_figures(mine)) == 42
+    assert len(all_figures(mine)) == 44
     assert figure_of("mine/depths", mine).title == "Depths"
     assert figure_of("he2023/fig1", mine).id == "he2023/fig1"
-    assert len(all_figures()) == 41
+    assert len(all_figures()) == 43
 
 
 def test_one_figure_alone_need_be_no_tuple(mine: Path) -> None:

@@ -8,6 +8,7 @@ import math
 import pickle
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -89,6 +90,21 @@ def test_every_field_makes_another_key(base: Cell) -> None:
         assert changed != base and changed.key != base.key, name
 
 
+# series that came after version 0.1, by figure
+LATER = {
+    "he2023/fig9": "he-*",
+    "he2023/figS10": "he-*",
+    "he2023/prop1": "he",
+    "he2023/transfer": "wide-*",
+    "fang2021/oversampling": "copies-*",
+    "fang2021/networks": "vgg11-part-*",
+}
+
+
+def _later(figure: str, series: str) -> bool:
+    return fnmatchcase(series, LATER.get(figure, ""))
+
+
 def test_the_keys_of_every_figure_stay_what_they_were() -> None:
     """Series and keys of all cells of the papers' figures, as version 0.1 planned them, but for the reading `drawn`.
 
@@ -99,7 +115,8 @@ def test_the_keys_of_every_figure_stay_what_they_were() -> None:
     assert {name.rpartition(".")[0] for name in frozen} == {figure.id for figure in of_papers}
     for figure in of_papers:
         for scale in ("paper", "smoke"):
-            keys = [[each.series, _without_drawn(each.cell).key] for each in asked_cells(figure, Asked(scale=scale))]
+            planned = (each for each in asked_cells(figure, Asked(scale=scale)) if not _later(figure.id, each.series))
+            keys = [[each.series, _without_drawn(each.cell).key] for each in planned]
             digest = hashlib.sha256(json.dumps(keys, separators=(",", ":")).encode()).hexdigest()
             assert {"cells": len(keys), "sha256": digest} == frozen[f"{figure.id}.{scale}"], figure.id
 

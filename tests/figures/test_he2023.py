@@ -144,15 +144,26 @@ def test_stages_are_those_of_the_paper() -> None:
     grafted = cells(FIGS11)["grafted"]
     assert (grafted.first_depth, grafted.depth, grafted.keep, grafted.renew) == (20, 15, 10, True)
     assert grafted.first_schedule == grafted.first_epochs == 600
-    for series in TRANSFER.series:
+    for series in TRANSFER.named("t-*"):
         cell = TRANSFER.cell(series)
         assert (cell.first_classes, cell.classes, cell.keep, cell.renew) == ((0, 1, 2, 3, 4), (5, 6, 7, 8, 9), 5, True)
         assert series.x == cell.first_epochs
-    assert [series.x for series in TRANSFER.series] == [0, 10, 30, 100, 300, 600]
+    assert [series.x for series in TRANSFER.named("t-*")] == [0, 10, 30, 100, 300, 600]
+    for series in TRANSFER.named("wide-*"):  # ours
+        cell = TRANSFER.cell(series)
+        assert (cell.first_depth, cell.depth, cell.keep, cell.renew) == (
+            4,
+            12,
+            3,
+            True,
+        ) and series.x == cell.first_epochs
+        assert (cell.first_classes, cell.classes) == (tuple(range(10)), (5, 6, 7, 8, 9))
 
 
 def test_networks_without_parts() -> None:
-    assert [cell.norm for cell in cells(FIGS10).values()] == [False]
+    assert {name: (cell.norm, cell.init, cell.depth) for name, cell in cells(FIGS10).items()} == {
+        "no-norm": (False, "", 20), "he-20": (False, "he", 20), "he-12": (False, "he", 12), "he-8": (False, "he", 8),
+    }  # fmt: skip
     assert [cell.activation for cell in cells(LINEAR).values()] == [False]
     (bert,) = cells(FIGS9).values()
     assert (bert.data, bert.per_class, bert.reductions, bert.readings) == ("sst2", 500, ("first", "mean"), ("eval",))

@@ -9,7 +9,7 @@ import pytest
 
 from equisep.figures.catalogue import figure_of
 from equisep.figures.cell import Training
-from equisep.figures.course import COLUMNS, Course, Reached, course_arrays, course_epochs, course_of
+from equisep.figures.course import COLUMNS, LATER, Course, Reached, course_arrays, course_epochs, course_of
 from equisep.figures.outcome import Curves, Outcome
 from equisep.figures.quantities import quantity
 from equisep.figures.rules import check_claims
@@ -61,7 +61,7 @@ def test_a_course_is_kept_as_arrays_and_comes_back() -> None:
     known = course()
     assert (known.classes, known.sites) == (10, 5) and known.epoch == tuple(range(1, EPOCHS + 1))
     assert known.rho[-1] is not None and known.rho[-1] < 0.53 and known.last[-1] == pytest.approx(0.5**4)
-    assert len(outcome().arrays) == len(COLUMNS) + 2 and course_arrays([], classes=10) == {}
+    assert len(outcome().arrays) == len(COLUMNS) - len(LATER) + 2 and course_arrays([], classes=10) == {}
     assert course_of(Outcome()) is None
     assert course_of(Outcome(arrays=outcome().arrays, diverged=3)) is None
 

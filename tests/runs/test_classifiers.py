@@ -11,8 +11,14 @@ import torch
 from torch import Tensor, nn
 
 from equisep.compare import compare_network
+from equisep.figures.cell import Training
+from equisep.figures.course import course_of
+from equisep.figures.quantities import quantity
+from equisep.measuring import measure
 from equisep.models import Fnn
+from equisep.runs.run import run_group
 from equisep.runs.runners.classifiers import classifier_numbers, minority_of, shares_of
+from equisep.training import Member, Recipe, Shape, Watch, train_ensemble
 
 CLASSES = 5
 
@@ -123,3 +129,57 @@ def test_balancedness_is_the_distance_of_shares_from_uniform(answers: list[int],
     """More samples than are read at a time."""
     x = torch.tensor(answers, dtype=torch.float64)[:, None]
     assert shares_of(Answers(), x, classes=CLASSES) == pytest.approx(distance)
+
+
+def test_what_is_answered_to_the_minority_by_a_plain_computation() -> None:
+    model, train, test = network(3), clouds([12, 12, 3, 2, 1]), clouds([4, 5, 6, 7, 8], seed=1)
+    numbers, arrays = classifier_numbers(model, model.head, train, test, classes=CLASSES)
+    with torch.no_grad():
+        scores = model.eval()(test[0]).numpy()
+    y = test[1].numpy()
+    small = [row for row, label in zip(scores, y, strict=True) if label >= 2]
+    own = [label for label in y if label >= 2]
+    answers = [int(np.argmax(row)) for row in small]
+    among = [2 + int(np.argmax(row[2:])) for row in small]
+    assert numbers["minority_lost_test"] == pytest.approx(np.mean([answer < 2 for answer in answers]))
+    assert numbers["minority_told_apart_test"] == pytest.approx(np.mean(np.equal(among, own)))
+    assert numbers["minority_one_answer_test"] == pytest.approx(max(among.count(k) for k in (2, 3, 4)) / len(among))
+    assert arrays["minority_answers_test"] == pytest.approx([answers.count(k) / len(answers) for k in range(CLASSES)])
+    shares = arrays["class_accuracy_test"]
+    assert numbers["accuracy_gap_test"] == pytest.approx(max(shares) - min(shares))
+    none = classifier_numbers(model, model.head, train, clouds([4, 4, 0, 0, 0]), classes=CLASSES)
+    assert none[0]["minority_lost_test"] is None and none[1]["minority_answers_test"] == (None,) * CLASSES
+
+
+def test_a_course_knows_collapse_of_classes_of_unequal_size() -> None:
+    """NC1 and the cosines of the last reading are those of the trained network, as `measure` and the classifier have them."""
+    cell = Training(
+        data="embedded-10x10", per_class=None, sizes=(12,) * 5 + (4,) * 5, test_per_class=3, depth=4, width=12, epochs=4,
+        rate=1e-2, readings=("eval",), classifier=True, course=2, dtype="float64",
+    )  # fmt: skip
+    outcome = run_group([cell])[0][1]
+    known = course_of(outcome)
+    assert known is not None and known.epoch == (2, 4) and len(known.nc1) == len(known.minority_cosine) == 2
+    assert known.minority_cosine[-1] == pytest.approx(outcome.numbers["minority_cosine"], rel=1e-9)
+    assert quantity(outcome, "minority_cosine_gain") == pytest.approx(
+        known.minority_cosine[1] - known.minority_cosine[0]
+    )
+    assert quantity(outcome, "minority_emerged") is None
+    without = run_group([cell.with_(classifier=False)])[0][1]
+    kept = course_of(without)
+    assert kept is not None and kept.nc1 == kept.minority_cosine == () and kept.r == known.r
+
+
+def test_nc1_of_an_ensemble_is_that_of_measure() -> None:
+    sizes, members = (
+        (12, 12, 3, 2, 4),
+        [Member(Recipe(epochs=2, rate=1e-2, seed=s), Shape((7, 7), 6, CLASSES)) for s in (0, 1)],
+    )
+    x, y = clouds(list(sizes))
+    watch = Watch(readings="eval", collapse=True)
+    ensemble = train_ensemble(members, x, y, watch=watch, dtype=torch.float64, device="cpu")
+    for index in (0, 1):
+        profile = measure(
+            ensemble.network(index), (x, y), reading="eval", metrics=["fuzziness", "collapse"], intervals="none"
+        )
+        assert ensemble.reading().nc1[index] == pytest.approx(profile.sites[-1].nc1, rel=1e-9)

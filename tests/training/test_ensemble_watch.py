@@ -174,7 +174,10 @@ def test_reading_changes_nothing_in_training() -> None:
 
 def test_the_groups_that_memory_allows_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = clouds()
-    watch, held = Watch(reading=BOTH, test="sites", chance=True), [(torch.arange(40), y[:40])] * len(mixed())
+    watch, held = (
+        Watch(reading=BOTH, test="sites", chance=True, collapse=True),
+        [(torch.arange(40), y[:40])] * len(mixed()),
+    )
     whole = train_ensemble(mixed(), x, y, test=(x, y), validation=held, watch=watch, dtype=torch.float64)
     numbers = 70 * (6 + 8 + 7 + 3)  # of one member: all sites and the scores
     monkeypatch.setitem(watching.READ_BYTES, "cpu", 2 * numbers * (2 * 8 + 4 * 8))  # two of the five members at once
@@ -204,7 +207,7 @@ def test_epochs_are_counted_over_all_stages() -> None:
 
 def test_readings_of_chunks_are_joined_in_the_order_of_the_members() -> None:
     x, y = clouds()
-    watch = Watch(epochs=(0,), reading=BOTH, test="sites", chance=True)
+    watch = Watch(epochs=(0,), reading=BOTH, test="sites", chance=True, collapse=True)
     held = [(torch.arange(index, index + 40), y[index : index + 40]) for index in range(len(mixed()))]
     whole, parts = (
         train_ensemble(mixed(), x, y, test=(x, y), validation=held, watch=watch, dtype=torch.float64, chunk=chunk)

@@ -18,12 +18,17 @@ PREFIX = "course_"
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """One reading of a course: the curves of training data, and what the validation data gave; `ncc` of the last layer."""
+    """One reading of a course: the curves of training data, and what the validation data gave; `ncc` of the last layer.
+
+    `nc1` is of the last layer, `minority_cosine` the mean between classifier rows of the minority, where they are read.
+    """
 
     curves: Curves
     loss_validation: float | None = None
     accuracy_validation: float | None = None
     ncc_validation: float | None = None
+    nc1: float | None = None
+    minority_cosine: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +36,7 @@ class Course:
     """A training over its epochs, entry by entry; a number that does not exist is None.
 
     `r` and `rho` are of the law of D on training data, `last` is D of the last layer, `loss` and `accuracy` are those of the
-    training data. `classes` and `sites` are how many there are.
+    training data. `classes` and `sites` are how many there are. `nc1` and `minority_cosine`, which came later, may be empty.
     """
 
     classes: int
@@ -46,10 +51,13 @@ class Course:
     loss_validation: Curve
     accuracy_validation: Curve
     ncc_validation: Curve
+    nc1: Curve = ()
+    minority_cosine: Curve = ()
 
 
 COUNTS = ("classes", "sites")  # one number each
 COLUMNS = tuple(entry.name for entry in fields(Course) if entry.name not in COUNTS)
+LATER = ("nc1", "minority_cosine")  # columns that courses have only where they were asked for
 
 
 def course_epochs(cell: Training) -> tuple[int, ...]:
@@ -63,7 +71,8 @@ def course_arrays(readings: Sequence[Reached], *, classes: int) -> dict[str, Cur
         return {}
     rows = [_row(each) for each in readings]
     counts: dict[str, Curve] = {"classes": (float(classes),), "sites": (float(len(readings[0].curves.sites)),)}
-    columns: dict[str, Curve] = {name: tuple(row[name] for row in rows) for name in COLUMNS}
+    kept = (name for name in COLUMNS if name not in LATER or any(row[name] is not None for row in rows))
+    columns: dict[str, Curve] = {name: tuple(row[name] for row in rows) for name in kept}
     return {f"{PREFIX}{name}": values for name, values in {**counts, **columns}.items()}
 
 
@@ -81,6 +90,8 @@ def _row(reached: Reached) -> dict[str, float | None]:
         "loss_validation": reached.loss_validation,
         "accuracy_validation": reached.accuracy_validation,
         "ncc_validation": reached.ncc_validation,
+        "nc1": reached.nc1,
+        "minority_cosine": reached.minority_cosine,
     }
 
 
@@ -88,7 +99,8 @@ def course_of(outcome: Outcome) -> Course | None:
     """The course that an outcome holds; None without one, or where the training diverged."""
     if outcome.diverged is not None or f"{PREFIX}epoch" not in outcome.arrays:
         return None
-    columns = {name: outcome.arrays[f"{PREFIX}{name}"] for name in COLUMNS if name != "epoch"}
+    known = (name for name in COLUMNS if name != "epoch" and (name not in LATER or f"{PREFIX}{name}" in outcome.arrays))
+    columns = {name: outcome.arrays[f"{PREFIX}{name}"] for name in known}
     counts = {name: int(outcome.arrays[f"{PREFIX}{name}"][0] or 0) for name in COUNTS}
     epochs = tuple(int(epoch) for epoch in outcome.arrays[f"{PREFIX}epoch"] if epoch is not None)
     return Course(epoch=epochs, **counts, **columns)  # type: ignore[arg-type]

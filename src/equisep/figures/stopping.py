@@ -19,7 +19,7 @@ from functools import lru_cache
 from equisep.figures.course import Course, course_of
 from equisep.figures.curve_numbers import FITTED
 from equisep.figures.outcome import Curve, Outcome
-from equisep.law.emergence import Standing, collapse_standing, emerged, verdict_standing
+from equisep.law.emergence import Standing, collapse_standing, emerged, minority_standing, verdict_standing
 from equisep.results import law_verdict
 from equisep.tracking.stopping import Stopping, Watched
 
@@ -123,9 +123,9 @@ def _of(outcome: Outcome, rule: str) -> Stop | None:
 
 
 def emergence_epoch(outcome: Outcome, what: str) -> float | None:
-    """The epoch at which the `law` or neural `collapse` emerged, by `equisep.law.emergence`; None where it did not.
+    """The epoch at which the `law`, neural `collapse` or `minority` collapse emerged, by `equisep.law.emergence`, if it did.
 
-    NC1 = Tr(SSw SSb⁺)/K is D of the last layer over K where classes are equally large.
+    Where NC1 = Tr(SSw SSb⁺)/K was not read, classes are equally large, and it is D of the last layer over K.
     """
     course = course_of(outcome)
     if course is None:
@@ -134,8 +134,13 @@ def emergence_epoch(outcome: Outcome, what: str) -> float | None:
     if what == "law":
         verdicts = (law_verdict(*pair, sites=course.sites) for pair in zip(course.r, course.rho, strict=True))
         standings = [verdict_standing(verdict) for verdict in verdicts]
+    elif what == "minority":
+        standings = [minority_standing(value) for value in course.minority_cosine]
     else:
-        standings = [collapse_standing(None if value is None else value / course.classes) for value in course.last]
+        nc1 = course.nc1 or tuple(None if value is None else value / course.classes for value in course.last)
+        standings = [collapse_standing(value) for value in nc1]
+    if not standings:
+        return None
     first = emerged(course.epoch, standings, what=what).first
     return None if first is None else float(first)
 
@@ -150,6 +155,28 @@ def collapse_lag(outcome: Outcome) -> float | None:
     """By how many epochs neural collapse emerged after the law."""
     law, collapse = emergence_epoch(outcome, "law"), emergence_epoch(outcome, "collapse")
     return None if law is None or collapse is None else collapse - law
+
+
+def after_law(outcome: Outcome, what: str) -> float | None:
+    """By how many epochs `what` emerged after the law; where one of them did not emerge, at least (or at most) by so many.
+
+    What did not emerge by the last epoch may do so later: its epoch is then taken to be the last. None where neither did.
+    """
+    course = course_of(outcome)
+    law, other = emergence_epoch(outcome, "law"), emergence_epoch(outcome, what)
+    if course is None or (law is None and other is None):
+        return None
+    last = float(course.epoch[-1])
+    return (last if other is None else other) - (last if law is None else law)
+
+
+def cosine_gain(outcome: Outcome) -> float | None:
+    """By how much the mean cosine between minority classifiers is higher at the end than at the first reading of the course."""
+    course = course_of(outcome)
+    if course is None or not course.minority_cosine:
+        return None
+    first, last = course.minority_cosine[0], course.minority_cosine[-1]
+    return None if first is None or last is None else last - first
 
 
 def fitted_epoch(outcome: Outcome) -> float | None:

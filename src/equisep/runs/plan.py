@@ -245,6 +245,8 @@ def _trained_small(cell: Training, most: int) -> dict[str, Any]:
     changes |= {name: _fewer(getattr(cell, name), shorter) for name in ("first_epochs", "last_epochs")}
     changes["first_schedule"] = _fewer(cell.first_schedule, shorter)
     changes |= _few_samples(cell)
+    if cell.copies is not None:
+        changes["copies"] = tuple(min(times, LARGEST) for times in cell.copies)
     return changes
 
 

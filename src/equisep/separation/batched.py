@@ -1,7 +1,7 @@
 """The two passes over one site of many networks at once: what `GroupSums`, `ClassSubspace` and `Projections` give each alone.
 
 An ensemble reads thousands of sites of a hundred features; one by one, that is launches and little work. Here a site
-of all members is a handful of batched products in float64. The conventions are the papers' (`sample` weighting).
+of all members is a handful of batched products in float64. The convention is the papers' (`sample` weighting) unless told.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from equisep.separation.convention import PAPER
+from equisep.separation.convention import PAPER, Convention
 from equisep.separation.group_sums import as_float64, rounding_unit
 from equisep.separation.subspace import COMPUTED, EPS64, rounding_cut
 from equisep.shapes import Bool, Float64, Int, Shaped
@@ -50,7 +50,7 @@ class StackedReading:
 
 
 def read_stacked(
-    features: Shaped[Tensor, "m n d"], labels: Int[Tensor, "m n"], *, classes: int
+    features: Shaped[Tensor, "m n d"], labels: Int[Tensor, "m n"], *, classes: int, convention: Convention = PAPER
 ) -> tuple[StackedReading, StackedCenters]:
     """All metrics of one site that need no other data; a member with NaN or Inf in its features gets NaN."""
     finite = features.isfinite().flatten(1).all(dim=1)
@@ -59,10 +59,10 @@ def read_stacked(
     x -= shift  # so that no common offset costs digits; x is a copy
     y = labels.to(x.device)
     one_hot = torch.nn.functional.one_hot(y, classes).to(torch.float64)  # m n k
-    centers, residuals = _centers(x, one_hot, finite.to(x.device), shift=shift)
+    centers, residuals = _centers(x, one_hot, finite.to(x.device), shift=shift, convention=convention)
     squares = one_hot.mT @ (residuals @ centers.directions).square()  # m k r
     n = centers.counts.clamp(min=1).to(torch.float64)  # m k
-    weights = PAPER.weights(centers.counts)
+    weights = convention.weights(centers.counts)
     variances = squares / n.unsqueeze(2)  # m k r
     cut = rounding_cut(
         centers.counts,
@@ -113,13 +113,14 @@ def _centers(
     finite: Bool[Tensor, " m"],
     *,
     shift: Float64[Tensor, "m 1 d"],
+    convention: Convention,
 ) -> tuple[StackedCenters, Float64[Tensor, "m n d"]]:
     """Means, traces and directions of features about `shift`, and the residuals x − m_y."""
     counts = one_hot.sum(dim=1).to(torch.int64)  # m k
     about = (one_hot.mT @ x) / counts.clamp(min=1).unsqueeze(2)  # m k d
     residuals = torch.baddbmm(x, one_hot, about, alpha=-1)  # m n d
     traces = (one_hot.mT @ torch.linalg.vecdot(residuals, residuals).unsqueeze(2)).squeeze(2)  # m k
-    weights = PAPER.weights(counts)
+    weights = convention.weights(counts)
     offsets = about - weights.center.unsqueeze(1) @ about
     offsets = offsets - weights.center.unsqueeze(1) @ offsets  # far from the shift the center itself is rounded
     rows = weights.between.sqrt().unsqueeze(2) * offsets  # m k d

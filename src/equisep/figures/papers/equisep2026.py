@@ -7,6 +7,7 @@ from typing import Any
 
 from equisep.figures.cell import Training
 from equisep.figures.figure import Claim, Figure, Panel, Series
+from equisep.figures.papers.equisep2026_imbalance import ANSWERS, LEVELS
 from equisep.figures.papers.equisep2026_stopping import STOPPING
 from equisep.peeled.long_tail import long_tail_sizes
 
@@ -137,4 +138,4 @@ RARE_CLASSES = Figure(
     ),
 )  # fmt: skip
 
-FIGURES: tuple[Figure, ...] = (RARE_CLASSES, STOPPING)
+FIGURES: tuple[Figure, ...] = (RARE_CLASSES, STOPPING, LEVELS, ANSWERS)

@@ -1,4 +1,4 @@
-"""Numbers of a trained classifier: cosines within the minority, accuracy by class, shares of its answers."""
+"""Numbers of a trained classifier: cosines within the minority, accuracy by class, what it answers to the minority."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ def classifier_numbers(
     class means, centered on the mean of all class means; None where a class has no sample. `balanced_accuracy_test` is the
     mean over classes; `minority_margin` the least, over the minority, of the mean own score less the largest other on
     training samples, `minority_margin_test` the same on test samples; `energy` is E_W·E_H as the Layer-Peeled Model has them.
+    `accuracy_gap_test` is the best less the worst class; for `minority_lost_test` and what follows see `_answers`.
     """
     name = next(name for name, module in network.named_modules() if module is head)
     read, tested = (
@@ -61,13 +62,48 @@ def classifier_numbers(
         "minority_margin": _least_margin(read, minority),
         "minority_margin_test": _least_margin(tested, minority),
         "energy": _energy(read) if all(counts) else None,
+        "accuracy_gap_test": _range_of(tested.accuracy),
     }
+    answers, shares = _answers(network, *test, minority=minority, classes=classes)
     arrays: dict[str, Curve] = {
         "class_accuracy_test": tested.accuracy,
         "class_counts": tuple(float(count) for count in counts),
         "classifier_norms": tuple(np.linalg.norm(read.weight, axis=1).tolist()),
+        "minority_answers_test": shares,
     }
-    return numbers, arrays
+    return {**numbers, **answers}, arrays
+
+
+def _answers(
+    network: nn.Module, x: Tensor, y: Tensor, *, minority: Sequence[int], classes: int
+) -> tuple[dict[str, float | None], Curve]:
+    """What the network answers to test samples of the minority, and the share of each class among these answers.
+
+    `minority_lost_test` is the share that goes to majority classes. The other two let the network answer minority classes
+    alone: `minority_told_apart_test` is then the share it has right, 1/k_B where it guesses, and `minority_one_answer_test` the
+    share of the class it names most often, 1/k_B where it names all equally often (Fang, He, Long & Su 2021: with minority
+    collapse "prediction on minority completely at random").
+    """
+    small = torch.tensor(list(minority), dtype=torch.int64, device=y.device)
+    own = torch.isin(y, small)
+    names = ("minority_lost_test", "minority_told_apart_test", "minority_one_answer_test")
+    if not bool(own.any()):
+        return dict.fromkeys(names), (None,) * classes
+    with torch.no_grad(), reading_mode(network, "eval"):
+        scores = torch.cat([network(part) for part in x[own].split(READ)])
+    shares = torch.bincount(scores.argmax(dim=1), minlength=classes).double() / len(scores)
+    among = small[scores[:, small].argmax(dim=1)]  # their answers, of minority classes alone
+    numbers = (
+        1 - float(shares[small].sum()),
+        float((among == y[own]).double().mean()),
+        float(torch.bincount(among, minlength=classes).max()) / len(among),
+    )
+    return dict(zip(names, numbers, strict=True)), tuple(shares.tolist())
+
+
+def _range_of(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return max(known) - min(known) if known else None
 
 
 def _least_margin(read: ClassifierInputs, labels: Sequence[int]) -> float | None:

@@ -19,7 +19,7 @@ from equisep.progress import Progress, silent
 from equisep.results import Reading
 from equisep.runs.cell_data import Material, material_of
 from equisep.runs.runners.cells import coordinates_of, dtype_of, last_epoch, recipe_of, shape_of, weighed
-from equisep.runs.runners.classifiers import classifier_numbers, shares_of
+from equisep.runs.runners.classifiers import classifier_numbers, minority_of, shares_of
 from equisep.runs.runners.losses import loss_terms
 from equisep.training import Ensemble, Member, Shape, Stage, Watch, train_ensemble
 from equisep.training.fixed_classifier import simplex_etf
@@ -70,6 +70,7 @@ def _trained(
         watch=Watch(
             epochs=(*cell.read_epochs, *course_epochs(cell)), readings=cast("tuple[Reading, ...]", cell.readings),
             test="sites" if cell.test_sites else "accuracy", chance=True,
+            collapse=bool(cell.course) and cell.classifier,
         ),
         device=device, dtype=dtype_of(cell), tf32=cell.tf32, progress=progress,
     )  # fmt: skip
@@ -191,7 +192,7 @@ def _outcome(cell: Training, ensemble: Ensemble, index: int, material: Material)
     )
     history = ensemble.loss[index]
     numbers: dict[str, float | None] = {"final_loss": _plain(history[-1]) if len(history) else None}
-    arrays: dict[str, Curve] = _course(cell, ensemble, index)
+    arrays: dict[str, Curve] = _course(cell, ensemble, index, material)
     points: dict[str, tuple[tuple[float, ...], ...]] = {}
     if diverged is None:
         network = ensemble.network(index)
@@ -218,17 +219,28 @@ def _outcome(cell: Training, ensemble: Ensemble, index: int, material: Material)
     return Outcome(readings=readings, numbers=numbers, arrays=arrays, points=points, diverged=diverged)
 
 
-def _course(cell: Training, ensemble: Ensemble, index: int) -> dict[str, Curve]:
+def _course(cell: Training, ensemble: Ensemble, index: int, material: Material) -> dict[str, Curve]:
     """What was read every so many epochs in the cell's first reading, as arrays over epochs."""
+    classes = ensemble.members[index].shape.classes
+    counts = torch.bincount(material.labels[index], minlength=classes).tolist()
+    small = list(cell.rare_classes) if cell.rare_classes is not None else minority_of(counts)
     wanted = set(course_epochs(cell))
     rows = [each for each in ensemble.readings if each.epoch in wanted and each.reading == cell.readings[0]]
     return course_arrays([
         Reached(_curves(cell, each, index), **{
             name: None if (values := getattr(each, name)) is None else _plain(values[index].reshape(-1)[-1])
-            for name in ("loss_validation", "accuracy_validation", "ncc_validation")
-        })
+            for name in ("loss_validation", "accuracy_validation", "ncc_validation", "nc1")
+        }, minority_cosine=_minority_cosine(each.classifier_cosines, index, small))
         for each in sorted(rows, key=lambda each: each.epoch)
-    ], classes=ensemble.members[index].shape.classes)  # fmt: skip
+    ], classes=classes)  # fmt: skip
+
+
+def _minority_cosine(cosines: Any, index: int, small: Sequence[int]) -> float | None:
+    """The mean over two different rows of the minority; None without two, or where they were not read."""
+    if cosines is None or len(small) < 2:
+        return None
+    own = cosines[index][np.ix_(small, small)]
+    return _plain((own.sum() - np.trace(own)) / (len(small) * (len(small) - 1)))
 
 
 def _curves(cell: Training, reading: Any, index: int) -> Curves:

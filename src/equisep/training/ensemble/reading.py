@@ -20,6 +20,7 @@ from equisep.results import Reading, reading_named
 from equisep.results.readings import BY_BATCH, readings_named
 from equisep.separation.assignments import RELABELINGS, Assignments
 from equisep.separation.batched import StackedCenters, read_stacked, stacked_hits
+from equisep.separation.convention import PHD20
 from equisep.shapes import Float, Int
 from equisep.training.ensemble.passes import Vectors, linear, normalize, vectors_of
 from equisep.training.ensemble.samples import Samples
@@ -40,6 +41,7 @@ class Watch:
                  one, and `modes`, the former name, are taken too.
     sites        whether every site is read (D, D_k, CDNV, nearest centers), or loss and accuracy alone.
     test         what is read of test data: `accuracy`, or `sites` as well.
+    collapse     whether NC1 of the last layer and the cosines between the classifier's rows are read too.
     chance       whether D of random labels, dealt out equally as `measure` does it, is read too after the last epoch.
     batch_size, seed      the batches of the reading `mixed`: one fixed class-mixed order, as `equisep.data.Batches`. In
                  `drawn` the training samples come in the order drawn, see `train_ensemble`; test data, which are taken
@@ -53,6 +55,7 @@ class Watch:
     batch_size: int = 100
     seed: int = 0
     chance: bool = False
+    collapse: bool = False
     modes: InitVar[Sequence[str] | None] = None
     reading: InitVar[Reading | Sequence[Reading] | None] = None
 
@@ -69,8 +72,8 @@ class Watch:
             raise InputError(f"Test data are read for `accuracy` or `sites`; found `{self.test}`.{hint}")
         if self.test == "sites" and not self.sites:
             raise InputError("Test sites are read against those of training data. Leave `sites` on.")
-        if self.chance and not self.sites:
-            raise InputError("A chance level is one of sites, which are not read. Leave `sites` on.")
+        if (self.chance or self.collapse) and not self.sites:
+            raise InputError("A chance level, and collapse, are of sites, which are not read. Leave `sites` on.")
         if self.batch_size < 2:
             raise InputError(f"BatchNorm cannot normalize batches of {self.batch_size}. Read batches of 2 or more.")
         if any(epoch < 0 for epoch in self.epochs):
@@ -100,6 +103,8 @@ class EnsembleReading:
     ncc: Array | None = None
     rank: Array | None = None
     chance: Array | None = None
+    nc1: Array | None = None
+    classifier_cosines: Array | None = None
     accuracy_test: Array | None = None
     fuzziness_test: Array | None = None
     cdnv_test: Array | None = None
@@ -177,6 +182,8 @@ def _read_group(
         numbers |= of_sites
         if watch.chance and last:
             numbers["chance"] = _chance(features, y, classes=stack.shape.classes)
+        if watch.collapse:
+            numbers |= _collapse(stack, features[-1], y, members=members)
     if test is not None:
         numbers |= _read_test(stack, test, watch, centers, members=members, reading=reading)
     if samples.held is not None:
@@ -269,6 +276,17 @@ def _statistics(
             columns.setdefault(name, {}).update(zip(sites, value.unflatten(0, (len(sites), -1)), strict=True))
     metrics = {name: torch.stack([column[site] for site in sorted(column)], dim=1) for name, column in columns.items()}
     return metrics, own
+
+
+def _collapse(
+    stack: Stack, features: Float[Tensor, "n m _"], y: Int[Tensor, "m n"], *, members: slice
+) -> dict[str, Tensor]:
+    """NC1 = Tr(SSw SSb⁺)/K of the last layer (PHD20's convention, K classes with samples), and cosines between rows."""
+    read, centers = read_stacked(features.transpose(0, 1), y, classes=stack.shape.classes, convention=PHD20)
+    present = (centers.counts > 0).sum(dim=1)
+    rows = stack.weight(stack.shape.depth - 1)[members].to(torch.float64)  # m k p
+    unit = rows / torch.linalg.vector_norm(rows, dim=2, keepdim=True)  # of a row that vanished there is none
+    return {"nc1": read.fuzziness / present, "classifier_cosines": unit @ unit.mT}
 
 
 def _chance(features: Sequence[Float[Tensor, "n m _"]], y: Int[Tensor, "m n"], *, classes: int) -> Float[Tensor, "m s"]:

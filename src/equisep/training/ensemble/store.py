@@ -91,8 +91,9 @@ def _as_first_named(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings under the names of version 0.1, which keys were made of ever since."""
     watch = dict(settings["watch"])
     watch["modes"] = ["batch" if name == "mixed" else name for name in watch.pop("readings")]
-    if not watch["chance"]:  # it came later
-        del watch["chance"]
+    for name in ("chance", "collapse"):  # they came later
+        if not watch[name]:
+            del watch[name]
     return {**settings, "watch": watch, "equisep": TRAINS_AS}
 
 

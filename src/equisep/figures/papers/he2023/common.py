@@ -34,6 +34,13 @@ SET_NAMES = {"fm": "Fashion-MNIST", "cifar": "CIFAR-10", "mnist": "MNIST"}
 MIXED_CUT = {"layers": 6, "blocks": 2}  # where 3-layer blocks end and 2-layer ones begin
 RESNETS = {"2-layer": "2-layer blocks", "3-layer": "3-layer blocks", "mixed": "mixed blocks"}
 
+# ours: 20 layers without BatchNorm fit their data once weights start as He et al. (2015) draw them
+HE: dict[str, Any] = {"norm": False, "init": "he"}
+HE_NOTE = (
+    "Without BatchNorm, as torch draws weights, no network of 20 layers learned at any rate; series whose names begin with `he` "
+    "start from He et al. (2015), N(0, 2/inputs), and are ours, not the paper's."
+)
+
 WHOLE = "Loss and accuracy are those of the network in eval reading, as the authors' code reads them."
 
 

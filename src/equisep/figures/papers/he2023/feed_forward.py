@@ -13,6 +13,8 @@ from equisep.figures.papers.he2023.common import (
     DEPTHS,
     EPOCHS,
     FM,
+    HE,
+    HE_NOTE,
     OFTEN,
     OPTIMIZERS,
     RATES,
@@ -277,18 +279,38 @@ FIGS8 = Figure(
     **BEST,
 )  # fmt: skip
 
+HE_DEPTHS = (20, 12, 8)
+UNCLEAR = "even when the network is well-optimized, the law is often not clear"
+
 FIGS10 = Figure(
     id="he2023/figS10",
     title="20 layers without BatchNorm",
     source=f"{SOURCE}, SI, Fig. S10",
     base=FM.with_(depth=20, norm=False),
-    series=(Series("no-norm", panel="no-norm"),),
-    panels=(Panel("no-norm", "20 layers, no BatchNorm"),),
-    claims=(
-        Claim("No law even where the network is well optimized", "no law", ("no-norm",),
-              quote="even when the network is well-optimized, the law is often not clear", source="SI, on Fig. S10"),
+    series=(
+        Series("no-norm", panel="no-norm"),
+        *(Series(f"he-{depth}", {**HE, "depth": depth}, f"he-{depth}", f"{depth} layers") for depth in HE_DEPTHS),
     ),
-    columns=1,
+    panels=(
+        Panel("no-norm", "20 layers, no BatchNorm"),
+        *(Panel(f"he-{depth}", f"{depth} layers, no BatchNorm, He initialization") for depth in HE_DEPTHS),
+    ),
+    claims=(
+        Claim("No law even where the network is well optimized", "no law", ("no-norm",), quote=UNCLEAR,
+              source="SI, on Fig. S10"),
+        *(
+            Claim(f"No law even where the network is well optimized: He initialization, {depth} layers", "no law",
+                  (f"he-{depth}",), quote=UNCLEAR, source="SI, on Fig. S10; the initialization is ours")
+            for depth in HE_DEPTHS
+        ),
+        *(
+            Claim(f"The law is clear without BatchNorm too: He initialization, {depth} layers", "law", (f"he-{depth}",),
+                  quote=UNCLEAR, source="ours, against the SI on Fig. S10")
+            for depth in HE_DEPTHS
+        ),
+    ),
+    notes=(HE_NOTE,),
+    columns=2,
     **BEST,
 )  # fmt: skip
 
