@@ -62,7 +62,7 @@ def test_few_rows_of_one_data_set_and_many_of_the_other_agree(few: str, monkeypa
     parts = (Batches(x[:100], y[:100], batch_size=50), Batches(x[100:], y[100:], batch_size=50))
     train, test = parts if few == "training" else parts[::-1]
     cpu = measure(network(), train, test, sites="blocks", metrics=("fuzziness", "ncc"), intervals="none", coordinates=0)
-    monkeypatch.setattr("equisep.separation.few.SMALL", 150 * 10**2)  # products of 150 rows: 100 are few, 200 many
+    monkeypatch.setattr("equisep.separation.site.few.SMALL", 150 * 10**2)  # products of 150 rows: 100 are few, 200 many
     gpu = measure(
         network(),
         train,

@@ -12,7 +12,7 @@ from equisep.separation import Assignments, TestSite, TrainSite
 from equisep.separation.centers import cdnv_of
 from equisep.separation.convention import PAPER
 from equisep.separation.fuzziness import class_fuzziness_of, fuzziness_of
-from equisep.separation.site import SiteStatistics, SiteTask, TestStatistics, train_and_test
+from equisep.separation.site import SiteStatistics, SiteTask, TestStatistics, train_and_test, whole_sites
 
 SCENES: dict[str, dict[str, Any]] = {
     "plain": {"n": 120, "d": 50, "k": 6},
@@ -56,8 +56,9 @@ def test_few_rows_at_once_are_two_passes(name: str, monkeypatch: pytest.MonkeyPa
     parts, rows = list(x.split(37)), Assignments(y)
 
     def both() -> tuple[SiteStatistics, TestStatistics]:
-        train = TrainSite(task).whole(parts, rows)
-        return train, TestSite(train.spread, task).whole([x.flip(0)], Assignments(y.flip(0)))
+        (train,) = whole_sites([TrainSite(task)], [parts], rows)
+        (test,) = whole_sites([TestSite(train.spread, task)], [[x.flip(0)]], Assignments(y.flip(0)))
+        return train, test
 
     plain = both()
     monkeypatch.setattr(train_and_test, "few_on_gpu", lambda features, classes: True)
@@ -77,3 +78,29 @@ def test_few_rows_at_once_are_two_passes(name: str, monkeypatch: pytest.MonkeyPa
     collapse, expected = few[0].collapse, plain[0].collapse
     assert collapse is not None and expected is not None
     assert fuzziness_of(collapse, PAPER) == pytest.approx(fuzziness_of(expected, PAPER), rel=1e-10, abs=1e-20)
+
+
+def test_sites_of_any_width_at_once_are_each_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of one width, one narrower than there are classes, one of half precision; and test rows beside them."""
+    names = ("plain", "plain", "wide", "more classes than features", "half precision")
+    tasks = [SiteTask(classes=9, collapse=True, steps=steps) for steps in (0.5, 64.0, 64.0, 64.0, 64.0)]
+    y = torch.arange(50) % 7  # two classes are absent
+    parts = [[scene(**(SCENES[name] | {"n": 50, "k": 9}))[0] + number] for number, name in enumerate(names)]
+
+    def both(*numbers: int) -> list[tuple[SiteStatistics, TestStatistics]]:
+        sites, mine = [TrainSite(tasks[i]) for i in numbers], [parts[i] for i in numbers]
+        train = whole_sites(sites, mine, Assignments(y))
+        beside = [TestSite(each.spread, tasks[i]) for each, i in zip(train, numbers, strict=True)]
+        test = whole_sites(beside, [[x.flip(0) for x in part] for part in mine], Assignments(y.flip(0)))
+        return list(zip(train, test, strict=True))
+
+    alone = [both(number)[0] for number in range(len(names))]
+    monkeypatch.setattr(train_and_test, "few_on_gpu", lambda features, classes: True)
+    for pair, expected in zip(both(*range(len(names))), alone, strict=True):
+        for one, other in zip(pair, expected, strict=True):
+            assert one.spread.subspace.rank == other.spread.subspace.rank
+            assert one.spread.subspace.cut == pytest.approx(other.spread.subspace.cut, rel=1e-10)
+            assert fuzziness_of(one.spread, PAPER) == pytest.approx(fuzziness_of(other.spread, PAPER), rel=1e-10)
+            assert cdnv_of(one.spread) == pytest.approx(cdnv_of(other.spread), rel=1e-10)
+            assert one.nearest is not None and other.nearest is not None
+            assert torch.equal(one.nearest.hits, other.nearest.hits)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar, runtime_checkable
+from typing import Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -19,29 +19,12 @@ from equisep.errors import DataError
 from equisep.measuring.options import MEMORY
 from equisep.measuring.plan import Plan
 from equisep.separation import Assignments
+from equisep.separation.site import TwoPassSite, at_once
 from equisep.shapes import Int, Shaped
 from equisep.taps import Rows
 
 JOINED_NUMBERS = 4 * 2**20  # small batches are joined up to here: 32 MiB in float64
-R_co = TypeVar("R_co", covariant=True)
 R = TypeVar("R")
-
-
-@runtime_checkable
-class TwoPassSite(Protocol[R_co]):
-    """A site whose statistics take two passes over its features."""
-
-    def first(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
-        """The first pass, some rows."""
-
-    def turn(self) -> None:
-        """Between the passes."""
-
-    def second(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
-        """The second pass, some rows."""
-
-    def statistics(self) -> R_co:
-        """What both passes found."""
 
 
 @dataclass(slots=True)
@@ -160,6 +143,14 @@ class Memory(Generic[R]):
             return ""
         samples = self.feed.batches * max(self.feed.batch_sizes, default=1)  # no fewer than there are
         return f" {math.ceil(samples * sum(map(self.plan.bytes_at, sites))):,} bytes are enough."
+
+    @property
+    def at_once(self) -> bool:
+        """Whether the sites that are kept can be read at once: few rows on a GPU, one per sample."""
+        if not self._kept or self.keeps_only or self.plan.reduction.spreads or self.plan.together.partial:
+            return False
+        parts = [kept.parts for index, kept in sorted(self._kept.items())]
+        return all(parts) and at_once([self.make(index) for index in sorted(self._kept)], parts)
 
     def features(self, index: int) -> tuple[list[Shaped[Tensor, "_ d"]], Assignments, Int[Tensor, " r"] | None]:
         """All features of a kept site in pieces, how their rows are assigned, and the sample of each row.

@@ -87,7 +87,7 @@ class Options:
 
     def wants(self, *names: str) -> bool:
         """Whether any of these metrics was asked for."""
-        return any(name in self.metrics for name in names)
+        return not set(names).isdisjoint(self.metrics)
 
 
 def _check_word(what: str, word: object, known: tuple[str, ...]) -> None:

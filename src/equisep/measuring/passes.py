@@ -13,7 +13,7 @@ from equisep.data.feed import Feed
 from equisep.errors import DataError
 from equisep.labels import check_two_classes
 from equisep.measuring.forward import exact_arithmetic
-from equisep.measuring.memory import Memory, TwoPassSite, assignments, read_once
+from equisep.measuring.memory import Memory, assignments, read_once
 from equisep.measuring.notes import Notes
 from equisep.measuring.options import FOLDS
 from equisep.measuring.plan import STATE_BYTES, Plan
@@ -22,6 +22,7 @@ from equisep.progress import Progress
 from equisep.separation import Assignments, SiteStatistics, TestSite, TestStatistics, TrainSite
 from equisep.separation.noise.bootstrap import bootstrap_weights, reweighted_fuzziness
 from equisep.separation.pca import Components
+from equisep.separation.site import TwoPassSite, whole_sites
 from equisep.shapes import Int, Shaped
 from equisep.taps import random_state_kept
 from equisep.workers import parallel_map
@@ -54,7 +55,7 @@ def training_passes(plan: Plan, feed: Feed, *, notes: Notes, progress: Progress)
                 components[index] = known
                 parts = [known(part) for part in parts]
             local = replace(plan, components=components)
-        statistics = TrainSite(local.task(index)).whole(parts, rows)
+        statistics = whole_sites([TrainSite(local.task(index))], [parts], rows)[0]
         return _bootstrapped(local, statistics, parts, rows, owners)
 
     passes, steady = _all_passes(
@@ -86,7 +87,7 @@ def test_passes(
         return TestSite(train[index].spread, plan.task(index))
 
     def kept(index: int, parts: list[Tensor], rows: Assignments, owners: Tensor | None) -> TestStatistics:
-        return site(index).whole(parts, rows)
+        return whole_sites([site(index)], [parts], rows)[0]
 
     passes, steady = _all_passes(plan, feed, site, kept, checked=False, notes=notes, progress=progress)
     return numbered(passes, steady=steady, plan=plan)
@@ -244,6 +245,13 @@ def _from_memory(plan: Plan, memory: Memory[R], kept: KeptSite[R], progress: Pro
     if plan.together.partial:
         return {index: _in_part(plan, memory, index) for index in held}
     device = memory.labels[0].device
+    if memory.at_once:
+        read = {index: memory.features(index) for index in held}
+        rows = read[held[0]][1]
+        with exact_arithmetic(device):
+            whole = whole_sites([memory.make(index) for index in held], [parts for parts, _, _ in read.values()], rows)
+        progress("statistics", total, total)
+        return dict(zip(held, whole, strict=True))
 
     def work(index: int) -> R:
         parts, rows, owners = memory.features(index)

@@ -19,6 +19,7 @@ from equisep.measuring.options import Options
 from equisep.results import Note
 from equisep.results.readings import BY_BATCH
 from equisep.separation.group_sums import as_float64
+from equisep.shapes import Float64
 from equisep.taps import (
     GRAINS,
     INPUT,
@@ -339,13 +340,23 @@ def check_finite(features: Tensor, *, site: str, where: str) -> None:
     """Raise where a site gives anything but numbers, or numbers whose squares are none."""
     if not features.is_floating_point() or bool(features.sum(dtype=torch.float32).isfinite()):
         return  # any NaN or Inf would have made the sum one
-    bad = int((~torch.isfinite(features)).sum())
+    refuse_extreme(*extremes(features).tolist(), numbers=features.numel(), site=site, where=where)
+
+
+def extremes(features: Tensor) -> Float64[Tensor, " two"]:
+    """How many numbers are NaN or Inf, and the largest size among all, where they are: a GPU is not waited for."""
+    bad = torch.count_nonzero(features - features)  # NaN where a number has no size, else zero
+    most = torch.linalg.vector_norm(features, ord=torch.inf) if features.numel() else bad
+    return torch.stack([bad.double(), most.double()])
+
+
+def refuse_extreme(bad: float, most: float, *, numbers: int, site: str, where: str) -> None:
+    """Raise where a site gives anything but numbers, or numbers whose squares are none."""
     if bad:
         raise FeatureError(
-            f"Site `{site}` gives {bad} NaN or Inf among {features.numel()} numbers at {where}. "
+            f"Site `{site}` gives {bad:.0f} NaN or Inf among {numbers} numbers at {where}. "
             "Check the inputs and the weights."
         )
-    most = float(features.abs().max())
     if most > LARGEST:
         raise FeatureError(
             f"Site `{site}` gives numbers up to {most:.2g} at {where}, beyond {LARGEST:g}: their squares leave float64. "

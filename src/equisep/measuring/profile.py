@@ -163,13 +163,11 @@ def _with_centers(
         apart = cdnv_of(test.spread) if test and several else None
         reading = replace(reading, cdnv=cdnv_of(train.spread), cdnv_test=apart)
     if options.wants("ncc") and train.nearest is not None:
-        hits, counts = train.nearest.hits, train.spread.centers.counts.cpu()
-        share = int(hits.sum()) / int(counts.sum())
-        reading = replace(reading, ncc_train=share, ncc_class_train=shares(hits, counts))
+        by_class = shares(train.nearest.hits, train.spread.centers.counts)
+        reading = replace(reading, ncc_train=by_class.whole, ncc_class_train=by_class.each)
     if options.wants("ncc") and test is not None:
-        hits, counts = test.nearest.hits, test.spread.centers.counts.cpu()
-        share = int(hits.sum()) / int(counts.sum())
-        reading = replace(reading, ncc_test=share, ncc_class_test=shares(hits, counts))
+        by_class = shares(test.nearest.hits, test.spread.centers.counts)
+        reading = replace(reading, ncc_test=by_class.whole, ncc_class_test=by_class.each)
     if train.nearest is not None and train.nearest.confusion is not None:
         reading = replace(reading, confused=train.nearest.confusion.most_confused())
     if test is not None and test.nearest.confusion is not None:
@@ -190,15 +188,16 @@ def _with_collapse(reading: SiteReading, train: SiteStatistics, options: Options
         reading = replace(reading, trace_within=within, trace_between=spread.subspace.trace_between)
     if options.wants("collapse"):
         geometry = geometry_of(centered_means(spread.subspace))
-        reading = replace(reading, nc1=_nc1(train), **({} if geometry is None else asdict(geometry)))
+        reading = replace(reading, nc1=_nc1(train, reading.fuzziness), **({} if geometry is None else asdict(geometry)))
     return reading
 
 
-def _nc1(train: SiteStatistics) -> float | None:
-    """NC1 = Tr(SSw SSb⁺)/K in PHD20's convention, K the classes that have samples."""
+def _nc1(train: SiteStatistics, fuzziness: float | None) -> float | None:
+    """NC1 = Tr(SSw SSb⁺)/K in PHD20's convention, K the classes that have samples; where D is of that convention, D/K."""
     if train.collapse is None:
         return None
-    value = fuzziness_of(train.collapse, PHD20)
+    value = fuzziness if train.collapse is train.spread else None
+    value = fuzziness_of(train.collapse, PHD20) if value is None else value
     return None if value is None else value / int((train.collapse.centers.counts > 0).sum())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -20,7 +20,7 @@ from equisep.measuring.fingerprint import Fingerprint, Run, joined_runs, runs_of
 from equisep.measuring.forward import exact_arithmetic, run_model
 from equisep.measuring.notes import mixing_words
 from equisep.measuring.plan import Plan
-from equisep.measuring.probe import Probe, check_batch, check_finite
+from equisep.measuring.probe import Probe, check_batch, check_finite, extremes, refuse_extreme
 from equisep.measuring.scores import ScoreSums
 from equisep.progress import Progress
 from equisep.results import ClassPair, Reading
@@ -79,12 +79,12 @@ class Read:
     @property
     def accuracy(self) -> float | None:
         """Of the network, where it gives scores."""
-        return None if self.scores is None else int(self.scores.hits.sum()) / self.n
+        return None if self.scores is None else shares(self.scores.hits, self.counts).whole
 
     @property
     def class_accuracy(self) -> tuple[float | None, ...] | None:
         """Per class; None for a class without samples."""
-        return None if self.scores is None else shares(self.scores.hits, self.counts)
+        return None if self.scores is None else shares(self.scores.hits, self.counts).each
 
     @property
     def margins(self) -> tuple[float | None, ...] | None:
@@ -141,9 +141,17 @@ class Tally:
             self.sums.add(scores, labels)
 
 
-def shares(hits: Int[Tensor, " k"], counts: Int[Tensor, " k"]) -> tuple[float | None, ...]:
-    """Hits over samples, per class; None for a class without samples."""
-    return tuple(hit / count if count else None for hit, count in zip(hits.tolist(), counts.tolist(), strict=True))
+class Shares(NamedTuple):
+    """Hits over samples: of all classes together, and of each, None where it has no samples."""
+
+    whole: float
+    each: tuple[float | None, ...]
+
+
+def shares(hits: Int[Tensor, " k"], counts: Int[Tensor, " k"]) -> Shares:
+    """Hits over samples."""
+    hit, count = hits.tolist(), counts.tolist()
+    return Shares(sum(hit) / sum(count), tuple(a / b if b else None for a, b in zip(hit, count, strict=True)))
 
 
 def read(
@@ -276,6 +284,7 @@ class _State:
         self.seen: set[str] = set()
         self.where = ""
         self.counts = True  # whether the batch under way does
+        self.looked_at: list[tuple[str, int, Tensor]] = []  # sites on a GPU, their numbers, and the extremes of these
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -330,10 +339,19 @@ class _State:
                 f"Site `{site}` gives {features.shape[1]} features at {self.where}, {self.probe.dims[index]} before. "
                 "Features of changing width have no class means; of sequences read `mean`, `first`, `last` or `tokens`."
             )
-        check_finite(features, site=site, where=self.where)
+        if features.is_cuda and features.is_floating_point():  # which is waited for once, after the batch
+            self.looked_at.append((site, features.numel(), extremes(features)))
+        else:
+            check_finite(features, site=site, where=self.where)
         return index
 
     def finish(self) -> None:
+        """After a batch: raise where a wanted site was not reached, or gave what is no number."""
+        if self.looked_at:
+            known = torch.stack([pair for _, _, pair in self.looked_at]).tolist()
+            for (site, numbers, _), (bad, most) in zip(self.looked_at, known, strict=True):
+                refuse_extreme(bad, most, numbers=numbers, site=site, where=self.where)
+            self.looked_at = []
         wanted = [site for site, place in self.position.items() if place in self.wanted]
         missing = [site for site in wanted if site not in self.seen]
         if missing:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from equisep.separation.subspace import ClassSubspace
-from equisep.shapes import Float, Float64, Int
+from equisep.shapes import Float, Float64
 
 ROWS, TILE_NUMBERS = 512, 2**22  # rows of a K×K matrix held at once, and numbers
 
@@ -31,19 +31,18 @@ def geometry_of(vectors: Float[Tensor, "k d"]) -> Geometry | None:
     angle_gap     mean |cos + 1/(K−1)|
     etf_distance  ‖G/‖G‖_F − (I − 11ᵀ/K)/√(K−1)‖_F with G the Gram matrix
     """
-    v = vectors.detach().to(torch.float64)
-    k = v.shape[0]
+    k = len(vectors)
+    v = vectors.detach().to("cpu" if k <= ROWS else vectors.device, torch.float64)  # a GPU is waited for once
     norms = v.norm(dim=1)
-    if k < 2 or not bool((norms > k * torch.finfo(torch.float64).eps * norms.max()).all()):
+    if k < 2 or not float(norms.min()) > k * torch.finfo(torch.float64).eps * float(norms.max()):
         return None
     unit = v / norms.unsqueeze(1)
     size = float(torch.linalg.matrix_norm(v.T @ v if v.shape[1] < k else v @ v.T))  # both Gram matrices have one norm
     pairs = k * (k - 1)
     mean = (float(unit.sum(dim=0).square().sum()) - k) / pairs  # ‖Σu‖² = K + the cosines of all pairs
-    blocks = torch.arange(k, device=v.device).split(min(ROWS, max(1, TILE_NUMBERS // k)))
-    spread, gap, residual = (
-        sum(parts) for parts in zip(*(_block_sums(v, unit, rows, mean, size) for rows in blocks), strict=True)
-    )
+    step = min(ROWS, max(1, TILE_NUMBERS // k))
+    blocks = [_block_sums(v, unit, slice(start, start + step), mean, size) for start in range(0, k, step)]
+    spread, gap, residual = (sum(parts) for parts in zip(*blocks, strict=True))
     return Geometry(
         norm_spread=float(norms.std(correction=0) / norms.mean()),
         angle_spread=(spread / pairs) ** 0.5,
@@ -53,19 +52,19 @@ def geometry_of(vectors: Float[Tensor, "k d"]) -> Geometry | None:
 
 
 def _block_sums(
-    v: Float64[Tensor, "k d"], unit: Float64[Tensor, "k d"], rows: Int[Tensor, " b"], mean: float, size: float
+    v: Float64[Tensor, "k d"], unit: Float64[Tensor, "k d"], rows: slice, mean: float, size: float
 ) -> tuple[float, float, float]:
     """Σ (cos − mean)², Σ |cos + 1/(K−1)| and Σ (G/‖G‖ − ETF)² over some rows of the K×K matrices: memory stays O(K·d)."""
     k = len(v)
-    diagonal = torch.arange(len(rows), device=v.device), rows
     cosines = unit[rows] @ unit.T  # b k
     around, gaps = cosines - mean, cosines + 1 / (k - 1)
-    around[diagonal] = 0
-    gaps[diagonal] = 0
-    etf = torch.full_like(cosines, -1 / k)
-    etf[diagonal] += 1
-    residual = v[rows] @ v.T / size - etf / (k - 1) ** 0.5
-    return float(around.square().sum()), float(gaps.abs().sum()), float(residual.square().sum())
+    residual = (v[rows] @ v.T).div_(size).add_(1 / (k * (k - 1) ** 0.5))
+    residual.diagonal(rows.start).sub_((k - 1) ** -0.5)
+    around.diagonal(rows.start).zero_()
+    gaps.diagonal(rows.start).zero_()
+    sums = torch.stack([around.square_().sum(), gaps.abs_().sum(), residual.square_().sum()])
+    one, two, three = sums.tolist()
+    return one, two, three
 
 
 def centered_means(subspace: ClassSubspace) -> Float64[Tensor, "p r"]:

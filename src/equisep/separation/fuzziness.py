@@ -26,6 +26,8 @@ def fuzziness_of(spread: Spread, convention: Convention) -> float | None:
     if spread.subspace.rank == 0:
         return None
     value = float(spread.subspace.within_weights @ class_fuzziness_of(spread))
+    if convention.normalization == "none":
+        return value
     return convention.normalized(value, classes=int((spread.subspace.counts > 0).sum()))
 
 

@@ -144,19 +144,30 @@ class NearestCounts:
     hits: Int[Tensor, " k"] = field(init=False)
     disagreements: Int[Tensor, ""] = field(init=False)
     confusion: Confusion | None = field(init=False)
-    points: Points = field(init=False)
+    points: Points | None = field(init=False, default=None)  # made ready with the first rows
 
     def __post_init__(self) -> None:
         self.hits = torch.zeros_like(self.space.counts)
         self.disagreements = self.hits.new_zeros(())
         self.confusion = Confusion(len(self.hits)) if self.confused else None
-        self.points = Points(self.space.coordinates, self.space.counts)
 
-    def look(self, residuals: Float64[Tensor, "n r"], block: Block, y: Int[Tensor, " n"]) -> None:
-        """Count rows by their residuals on the subspace, where its coordinates are: those of few rows are on the CPU."""
+    def look(
+        self,
+        residuals: Float64[Tensor, "n r"],
+        block: Block,
+        y: Int[Tensor, " n"],
+        guesses: Int[Tensor, " n"] | None = None,
+    ) -> None:
+        """Count rows by their residuals on the subspace, where its coordinates are: those of few rows are on the CPU.
+
+        `guesses` are their nearest centers, where these are known.
+        """
         home = self.space.coordinates.device
         residuals, y = residuals.to(home), y.to(home)
-        guesses = self.points.nearest(residuals + self.space.coordinates.index_select(0, y))
+        if guesses is None:
+            if self.points is None:
+                self.points = Points(self.space.coordinates, self.space.counts)
+            guesses = self.points.nearest(residuals + self.space.coordinates.index_select(0, y))
         if self.confusion is not None:
             self.confusion.add(y, guesses)
         else:

@@ -11,7 +11,7 @@ from torch import Tensor
 from equisep.results import Coordinates
 from equisep.separation.assignments import Assignments
 from equisep.separation.blocks import column_blocks, with_float64
-from equisep.shapes import Float64, Shaped
+from equisep.shapes import Float64, Int, Shaped
 
 EXACT_SIZE = 4096  # min(n, d) up to which all eigenvectors are computed
 THINNED = 1024  # features of a site that a picture needs; of wider ones every so many are taken
@@ -120,9 +120,8 @@ class Picture:
     """
 
     def __init__(self, rows: int, *, dim: int, most: int, seed: int) -> None:
-        generator = torch.Generator("cpu").manual_seed(seed)
         count = min(most, rows) if most >= 3 and rows >= 3 else 0
-        self.chosen = torch.randperm(rows, generator=generator, device="cpu")[:count].sort().values
+        self.chosen = _drawn(rows, count, seed)
         self.step = -(-dim // THINNED)  # of wide rows 1024 evenly spaced features are kept
         self.seen = 0
         self.points = torch.zeros(count, -(-dim // self.step), dtype=torch.float64, device="cpu")  # m e
@@ -150,6 +149,8 @@ class Picture:
 
     def coordinates(self) -> Coordinates | None:
         """The rows on their plane, to five digits; None where there are fewer than three."""
+        if not len(self.chosen):
+            return None
         came = self.found == 1
         points = self.points[came]
         if not len(points):
@@ -163,6 +164,14 @@ class Picture:
             labels=tuple(self.labels[came].tolist()),
             explained=(float(values[0]) / total, float(values[1]) / total),
         )
+
+
+def _drawn(rows: int, count: int, seed: int) -> Int[Tensor, " m"]:
+    """Numbers of rows in order, drawn without return."""
+    if not count:
+        return torch.zeros(0, dtype=torch.int64, device="cpu")
+    generator = torch.Generator("cpu").manual_seed(seed)
+    return torch.randperm(rows, generator=generator, device="cpu")[:count].sort().values
 
 
 def _two_leading(points: Float64[Tensor, "m e"]) -> tuple[Float64[Tensor, " two"], Float64[Tensor, "m two"]]:

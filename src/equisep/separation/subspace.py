@@ -83,10 +83,10 @@ class ClassSubspace:
         return replace(self, rank=int((s > cut).sum()), cut=cut)
 
 
-def centered(means: Float64[Tensor, "k d"], center: Float64[Tensor, " k"]) -> Float64[Tensor, "k d"]:
+def centered(means: Float64[Tensor, "*m k d"], center: Float64[Tensor, " k"]) -> Float64[Tensor, "*m k d"]:
     """m_k − m, twice: far from the shift the center itself is rounded."""
-    offsets = means - center @ means
-    offsets -= center @ offsets
+    offsets = means - (center @ means).unsqueeze(-2)
+    offsets -= (center @ offsets).unsqueeze(-2)
     return offsets
 
 
@@ -135,7 +135,7 @@ def rounding_cut(
     sizes: Float64[Tensor, "*m k"],
     variances: Float64[Tensor, "*m k"],
     eps: float,
-    dim: int,
+    dim: int | Float64[Tensor, "*m"],
     steps: float,
 ) -> Float64[Tensor, "*m"]:
     """Where a singular value of B is indistinguishable from zero, for features known to `steps` times relative eps.

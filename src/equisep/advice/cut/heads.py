@@ -42,7 +42,7 @@ def centers_head(centers: ClassCenters, dtype: torch.dtype) -> AffineHead:
     middle = centers.about[centers.present].mean(dim=0)
     shift = (centers.shift + middle).to(dtype)
     points: Float64[Tensor, "k d"] = centers.about + (centers.shift - shift.double())
-    bias = torch.where(centers.counts > 0, -points.square().sum(dim=1), -torch.inf)
+    bias = torch.where(centers.counts.to(points.device) > 0, -points.square().sum(dim=1), -torch.inf)
     return AffineHead(shift, (2 * points).to(dtype), bias.to(dtype))
 
 

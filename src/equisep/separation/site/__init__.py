@@ -3,7 +3,7 @@
 from equisep.separation.site.records import Sampled, SiteStatistics, SiteTask, Spread, TestStatistics
 from equisep.separation.site.sampled import SampledSpread
 from equisep.separation.site.second_pass import SecondPass, projected, rounding_of, same_for_collapse
-from equisep.separation.site.train_and_test import TestSite, TrainSite
+from equisep.separation.site.train_and_test import TestSite, TrainSite, TwoPassSite, at_once, whole_sites
 
 __all__ = [
     "Sampled",
@@ -15,7 +15,10 @@ __all__ = [
     "TestSite",
     "TestStatistics",
     "TrainSite",
+    "TwoPassSite",
+    "at_once",
     "projected",
     "rounding_of",
     "same_for_collapse",
+    "whole_sites",
 ]

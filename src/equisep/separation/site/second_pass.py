@@ -1,4 +1,4 @@
-"""SecondPass: the spread around class means and along their subspace, piece by piece or of few rows at once."""
+"""SecondPass: the spread around class means and along their subspace, piece by piece."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from torch import Tensor
 from equisep.separation.assignments import Assignments
 from equisep.separation.blocks import Block, blocks_of
 from equisep.separation.convention import PHD20, Convention
-from equisep.separation.few import read_few
 from equisep.separation.gpu import FEW_DIRECTIONS, kernels_fit, residual_products, residuals_of
 from equisep.separation.group_sums import ClassCenters
 from equisep.separation.projections import Projections
-from equisep.separation.site.records import SiteTask, Spread
+from equisep.separation.site.records import Spread
 from equisep.separation.subspace import ClassSubspace, rounding_cut
 from equisep.shapes import Float64, Int, Shaped
 
@@ -134,16 +133,6 @@ def _projected_on_gpu(
         if other is not None and others is not None:
             other.addmm_(r.to(others.dtype), others[:, columns].T)
     return norms, along, other
-
-
-def both_at_once(
-    features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments, task: SiteTask
-) -> tuple[SecondPass, Seen]:
-    """Both passes over few rows on a GPU, and the rows on the CPU: see `equisep.separation.few`."""
-    few = read_few(features, rows.labels, classes=task.classes, convention=task.convention)
-    main = SecondPass(few.centers, task.convention, few.subspace)
-    main.projections = Projections.of(few.along, few.norms, few.labels, classes=task.classes)
-    return main, Seen(Block(features), Assignments(few.labels), few.along)
 
 
 def same_for_collapse(counts: Int[Tensor, " k"], convention: Convention) -> bool:

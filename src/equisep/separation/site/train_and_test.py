@@ -4,29 +4,62 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Protocol, TypeVar, runtime_checkable
 
 import torch
 from torch import Tensor
 
 from equisep.separation.assignments import Assignments
-from equisep.separation.blocks import blocks_of, quick_type
+from equisep.separation.blocks import Block, blocks_of, quick_type
 from equisep.separation.convention import PHD20
-from equisep.separation.few import few_on_gpu
 from equisep.separation.group_sums import ClassCenters, GroupSums
 from equisep.separation.nearest import NearestCounts
 from equisep.separation.pairs.directional import DIRECTED_CLASSES, AxisSums
 from equisep.separation.pca import Picture
-from equisep.separation.site.records import SiteStatistics, SiteTask, Spread, TestStatistics
+from equisep.separation.site.few import FewRows, Sites, few_on_gpu, read_few
+from equisep.separation.site.records import Sampled, SiteStatistics, SiteTask, Spread, TestStatistics
 from equisep.separation.site.sampled import SampledSpread
 from equisep.separation.site.second_pass import (
     SecondPass,
     Seen,
-    both_at_once,
     projected,
     rounding_of,
     same_for_collapse,
 )
-from equisep.shapes import Shaped
+from equisep.separation.subspace import ClassSubspace
+from equisep.shapes import Int, Shaped
+
+R_co = TypeVar("R_co", covariant=True)
+
+
+@runtime_checkable
+class TwoPassSite(Protocol[R_co]):
+    """A site whose statistics take two passes over its features."""
+
+    task: SiteTask
+
+    @property
+    def plain(self) -> bool:
+        """Whether the spread and nearest centers are all that is asked for: no fold, no random label, no picture."""
+
+    @property
+    def training(self) -> tuple[ClassCenters, ClassSubspace] | None:
+        """The training means that rows are near to, and their directions, where these rows are others."""
+
+    def first(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
+        """The first pass, some rows."""
+
+    def turn(self) -> None:
+        """Between the passes."""
+
+    def second(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
+        """The second pass, some rows."""
+
+    def of_few(self, few: FewRows, features: Sequence[Shaped[Tensor, "_ d"]]) -> R_co:
+        """What both passes found, where they were made over all sites at once."""
+
+    def statistics(self) -> R_co:
+        """What both passes found."""
 
 
 class TrainSite:
@@ -40,6 +73,15 @@ class TrainSite:
         self.task = task
         self.kind: torch.dtype | None = None
         self.sums: GroupSums | None = GroupSums(classes=task.classes, folds=task.folds, relabelings=task.relabelings)
+
+    @property
+    def plain(self) -> bool:
+        """Whether the spread and nearest centers are all that is asked for."""
+        return not (self.task.folds or self.task.relabelings or self.task.pictured)
+
+    @property
+    def training(self) -> None:
+        """These rows are the training data."""
 
     def first(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
         """First pass: sums."""
@@ -68,10 +110,10 @@ class TrainSite:
         for seen in self.own.look(features, rows):
             self._see(seen)
 
-    def _see(self, seen: Seen) -> None:
+    def _see(self, seen: Seen, guesses: Int[Tensor, " n"] | None = None) -> None:
         labels = seen.rows.labels
         if self.nearest is not None:
-            self.nearest.look(seen.along, seen.block, labels)
+            self.nearest.look(seen.along, seen.block, labels, guesses)
         if self.axes is not None:
             self.axes.look(seen.along, labels)
         if self.collapse is not None:
@@ -79,20 +121,18 @@ class TrainSite:
             for _ in self.collapse.look([points], seen.rows):
                 pass
 
-    def whole(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> SiteStatistics:
-        """Both passes over features that are all there; of few on a GPU at once."""
-        task = self.task
-        if few_on_gpu(features, task.classes) and not (task.folds or task.relabelings or task.pictured):
-            main, seen = both_at_once(features, rows, task)
-            self._turn(SampledSpread(task, main))
-            self._see(seen)
-        else:
-            _both(self, features, rows)
-        return self.statistics()
+    def of_few(self, few: FewRows, features: Sequence[Shaped[Tensor, "_ d"]]) -> SiteStatistics:
+        """The result, where both passes are done: what else the task asks for."""
+        spread = few.spread
+        self._turn(SampledSpread(self.task, SecondPass(spread.centers, self.task.convention, spread.subspace)))
+        self._see(Seen(Block(features), Assignments(few.labels), few.along), few.guesses)
+        return self._result(Sampled(spread))
 
     def statistics(self) -> SiteStatistics:
         """The result."""
-        sampled = self.own.statistics()
+        return self._result(self.own.statistics())
+
+    def _result(self, sampled: Sampled) -> SiteStatistics:
         collapse = None
         if self.task.collapse:
             collapse = sampled.spread if self.collapse is None else self._collapsed(sampled.spread)
@@ -134,6 +174,16 @@ class TestSite:
         self.centers = train.centers
         self.nearest = NearestCounts(train.subspace, self.task.layer, self.task.confusion)
 
+    @property
+    def plain(self) -> bool:
+        """Whether the spread and nearest centers are all that is asked for."""
+        return not (self.task.folds or self.task.relabelings)
+
+    @property
+    def training(self) -> tuple[ClassCenters, ClassSubspace]:
+        """The training means and their directions."""
+        return self.centers, self.nearest.space
+
     def first(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
         """First pass: sums."""
         assert self.sums is not None
@@ -155,21 +205,17 @@ class TestSite:
             _, along, _ = projected(block, y, self.centers, self.nearest.space.directions)
             self.nearest.look(along, block, y)
 
-    def whole(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> TestStatistics:
-        """Both passes over features that are all there; of few on a GPU at once."""
-        task = self.task
-        if few_on_gpu(features, task.classes) and not (task.folds or task.relabelings):
-            main, seen = both_at_once(features, rows, task)
-            self.own = SampledSpread(task, main)
-            _, along, _ = projected(seen.block, rows.labels, self.centers, self.nearest.space.directions)
-            self.nearest.look(along, seen.block, rows.labels)
-        else:
-            _both(self, features, rows)
-        return self.statistics()
+    def of_few(self, few: FewRows, features: Sequence[Shaped[Tensor, "_ d"]]) -> TestStatistics:
+        """The result, where both passes are done, with the nearest training centers."""
+        assert few.beside is not None
+        self.nearest.look(few.beside, Block(features), few.labels)
+        return self._result(Sampled(few.spread))
 
     def statistics(self) -> TestStatistics:
         """The result."""
-        sampled = self.own.statistics()
+        return self._result(self.own.statistics())
+
+    def _result(self, sampled: Sampled) -> TestStatistics:
         return TestStatistics(
             sampled.spread,
             chance=sampled.chance,
@@ -179,10 +225,23 @@ class TestSite:
         )
 
 
-def _both(site: TrainSite | TestSite, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
-    site.first(features, rows)
-    site.turn()
-    site.second(features, rows)
+def at_once(sites: Sequence[TwoPassSite[R_co]], features: Sites) -> bool:
+    """Whether all sites can be read at once: few rows on a GPU."""
+    pairs = zip(sites, features, strict=True)
+    return all(site.plain and few_on_gpu(parts, site.task.classes) for site, parts in pairs)
+
+
+def whole_sites(sites: Sequence[TwoPassSite[R_co]], features: Sites, rows: Assignments) -> list[R_co]:
+    """Both passes over sites whose features are all there, those of the same rows; at once where they can be."""
+    if at_once(sites, features):
+        training = [site.training for site in sites if site.training is not None]
+        few = read_few(features, rows.labels, [site.task for site in sites], training)
+        return [site.of_few(each, parts) for site, each, parts in zip(sites, few, features, strict=True)]
+    for site, parts in zip(sites, features, strict=True):
+        site.first(parts, rows)
+        site.turn()
+        site.second(parts, rows)
+    return [site.statistics() for site in sites]
 
 
 def _on_coordinates(main: SecondPass) -> ClassCenters:
