@@ -26,7 +26,7 @@ RATES = {"sgd": STEEP, "momentum": STEEP, "adam": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)
 def members(depth: int, seeds: int, epochs: int) -> list[Member]:
     """One depth of the grid."""
     return [
-        Member(Recipe(optimizer=name, rate=rate, seed=seed, epochs=epochs), Shape.deep(depth), data_seed=seed)  # type: ignore[arg-type]
+        Member(Recipe(optimizer=name, rate=rate, seed=seed, epochs=epochs), Shape.deep(depth), data_seed=seed)
         for name, rates in RATES.items()
         for rate in rates
         for seed in range(seeds)

@@ -118,7 +118,7 @@ def trained(
     shape = Shape.deep(depth, inputs=samples.x[0].numel())
     asked = [(rate, seed) for rate in rates for seed in seeds]
     found = train_ensemble(
-        [Member(Recipe(optimizer=optimizer, rate=rate, epochs=epochs, seed=seed), shape, seed) for rate, seed in asked],  # type: ignore[arg-type]
+        [Member(Recipe(optimizer=optimizer, rate=rate, epochs=epochs, seed=seed), shape, seed) for rate, seed in asked],
         samples.x, samples.y, samples=[samples.pairs[seed] for _, seed in asked],
         drawn=[samples.orders[seed] for _, seed in asked], watch=Watch(readings=READINGS), device=device,  # type: ignore[arg-type]
     )  # fmt: skip

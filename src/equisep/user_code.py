@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
+import inspect
 import os
 import re
 import sys
@@ -14,21 +16,24 @@ from typing import Any
 
 from equisep.errors import EquisepError, did_you_mean
 
-_OPTIONS = re.compile(r"(?:,[A-Za-z_]\w*=[^,/]*)+$")
+_VALUE = r"\[[^\[\]]*\]|[^,/]*"
+_OPTION = re.compile(rf",([A-Za-z_]\w*)=({_VALUE})")
+_OPTIONS = re.compile(rf"(?:,[A-Za-z_]\w*=(?:{_VALUE}))+$")
 _WORDS = {"true": True, "false": False, "none": None}
 
 
 def split_options(text: str) -> tuple[str, dict[str, Any]]:
-    """`name,colors=3,flag=true` as the name and its options: numbers, true, false, none, or words."""
+    """`name,colors=3,flag=true` as the name and its options: numbers, true, false, none, words, or several as `[0.9,0.99]`."""
     match = _OPTIONS.search(text)
     if match is None:
         return text, {}
-    pairs = [part.partition("=") for part in match.group()[1:].split(",")]
-    return text[: match.start()], {key: _value(value) for key, _, value in pairs}
+    return text[: match.start()], {key: _value(value) for key, value in _OPTION.findall(match.group())}
 
 
 def _value(text: str) -> Any:
     word = text.strip()
+    if word.startswith("[") and word.endswith("]"):
+        return tuple(_value(part) for part in word[1:-1].split(",") if part.strip())
     if word.lower() in _WORDS:
         return _WORDS[word.lower()]
     for number in (int, float):
@@ -53,11 +58,7 @@ def made_by(
     A module is searched for in the working folder first, as `python -m` would; a file finds the modules beside it.
     `kind` and `returns` are the words of the sentences, `error` their type.
     """
-    source, _, attribute = spec.rpartition(":")
-    file = file_named(source)
-    with _importable(Path.cwd() if file is None else file.parent.absolute()):
-        module = _module(source, error) if file is None else _file(file, error)
-        value = _attribute(module, source, attribute, error)
+    with _named(spec, error) as value:
         if ready(value):
             if options:
                 raise error(f"`{spec}` is a {kind} already: nothing is made that could take `{next(iter(options))}`.")
@@ -72,6 +73,34 @@ def made_by(
     if not ready(result):
         raise error(f"`{call}` should return {returns}; it returned {type(result).__name__}.")
     return result
+
+
+def code_checksum(spec: str) -> str:
+    """SHA-256 of the file that a `spec` of `made_by` names, which was loaded before; nothing where there is no such file."""
+    source = spec.rpartition(":")[0]
+    file = file_named(source)
+    if file is None:
+        file = Path(getattr(sys.modules.get(source), "__file__", None) or "")
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+
+
+def option_names(spec: str, *, error: type[EquisepError]) -> tuple[str, ...]:
+    """The options that what `spec` of `made_by` names declares; **its code is imported and run**."""
+    with _named(spec, error) as value:
+        try:
+            return tuple(inspect.signature(value).parameters)
+        except (TypeError, ValueError):  # no function, or one that does not say
+            return ()
+
+
+@contextmanager
+def _named(spec: str, error: type[EquisepError]) -> Iterator[Any]:
+    """What `spec` names, while its folder can be imported from."""
+    source, _, attribute = spec.rpartition(":")
+    file = file_named(source)
+    with _importable(Path.cwd() if file is None else file.parent.absolute()):
+        module = _module(source, error) if file is None else _file(file, error)
+        yield _attribute(module, source, attribute, error)
 
 
 def file_named(source: str) -> Path | None:

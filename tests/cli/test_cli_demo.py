@@ -139,7 +139,8 @@ def test_quiet_says_nothing_but_the_result(tmp_path: Path) -> None:
         (("--device", "cuda:77"), "`--device cuda:77` cannot be used here"),
         (("--reading", "mxed"), "No reading `mxed`. Did you mean `mixed`? Known: eval, mixed, drawn."),
         (("--epochs", "-1"), "Training needs epochs ≥ 0"),
-        (("--optimizer", "adan"), "No optimizer `adan`. Did you mean `adam`?"),
+        (("--optimizer", "adan"), "No optimizer `adan`. Did you mean `adam`"),
+        (("--optimizer", "adamw"), "side by side with sgd, momentum, adam; found `adamw`."),
         (("--depth", "9" * 20), f"`--depth` takes 1 to 1000 layers; found {'9' * 20}."),
     ],
 )

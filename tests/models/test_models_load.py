@@ -70,6 +70,7 @@ def test_a_family_with_a_state_dict_file(tmp_path: Path) -> None:
     [
         ("resnet56", "network", "resnet56", {}),
         ("vgg13,colors=3,width_multiplier=0.5", "network", "vgg13", {"colors": 3, "width_multiplier": 0.5}),
+        ("fnn,widths=[30,20],norm=false", "network", "fnn", {"widths": (30, 20), "norm": False}),
         ("a.b:c.d,flag=True,other=none,word=gelu", "factory", "a.b:c.d", {"flag": True, "other": None, "word": "gelu"}),
         ("timm:resnet18.a1_in1k,pretrained=false", "timm", "resnet18.a1_in1k", {"pretrained": False}),
         ("torchvision:resnet18", "torchvision", "resnet18", {}),

@@ -19,9 +19,10 @@ from equisep.runs.cell_data import material_of
 from equisep.runs.plan import scaled
 from equisep.runs.run import run_group
 from equisep.runs.runners import ensembles
+from equisep.runs.runners.architecture import network_of
 from equisep.runs.runners.cells import recipe_of, shape_of
 from equisep.runs.runners.ensembles import _first_milestones
-from equisep.runs.runners.networks import head_of, network_of
+from equisep.runs.runners.networks import head_of
 from equisep.training import Ensemble, Member, train, train_ensemble
 
 SMALL = Cell(
@@ -309,7 +310,6 @@ def test_a_network_that_diverges_is_kept_without_numbers_and_harms_no_other() ->
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"optimizer": "adamw"}, "`fnn` trains with sgd, momentum or adam; the cell asks for `adamw`."),
         ({"dtype": "float16"}, "A cell trains in float32 or float64; found `float16`."),
         (
             {"augment": True, "kind": "staged"},
@@ -321,7 +321,7 @@ def test_a_network_that_diverges_is_kept_without_numbers_and_harms_no_other() ->
         ),
         (
             {"augment": True, "second": 2, "second_read": True},
-            "where `second_read` cannot be had. Use `fnn` without augmentation.",
+            "where `second_read` cannot be had. Use `fnn` with its own activation and sgd, momentum or adam, without ",
         ),
         ({"network": "vgg12", "depth": None, "width": None}, "No network `vgg12`. Did you mean"),
         ({"read_epochs": (7,)}, "A reading is asked at epoch 7, but training ends at 2."),

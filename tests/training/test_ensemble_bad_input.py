@@ -286,7 +286,7 @@ from equisep.errors import EquisepError
 from equisep.training import Member, Recipe, Shape, Stage, Watch, train_ensemble
 told = []
 for make in (
-    lambda: Recipe(optimizer="adm"),
+    lambda: Member(Recipe(optimizer="adamw")),
     lambda: Stage(frozen_norm="holds"),
     lambda: Watch(reading=("mixed", "evil")),
     lambda: Watch(test="site"),
@@ -304,7 +304,8 @@ print(json.dumps(told))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == [
-        "No optimizer `adm`. Did you mean `adam`? Known: sgd, momentum, adam.",
+        "Networks train side by side with sgd, momentum, adam; found `adamw`. Use one of these, or `train`, which takes any of "
+        "torch.optim.",
         "No rule `holds` for frozen BatchNorm. Did you mean `hold`? Known: follow, hold.",
         "No reading `evil`. Did you mean `eval`? Known: eval, mixed, drawn.",
         "Test data are read for `accuracy` or `sites`; found `site`. Did you mean `sites`?",

@@ -111,7 +111,8 @@ def demo(
 
     how = reading_named(asked_reading(reading, mode) or "eval")
     # what cannot be trained is refused, also where --smoke asks for less
-    recipe = Recipe(epochs=epochs, seed=seed, optimizer=optimizer)  # type: ignore[arg-type]
+    recipe = Recipe(epochs=epochs, seed=seed, optimizer=optimizer)
+    recipe.check_side_by_side()
     recipes = [replace(recipe, rate=each) for each in (RATES[optimizer] if rate is None else (rate,))]
     if smoke:
         recipes = [replace(each, epochs=SMOKE_EPOCHS) for each in recipes]

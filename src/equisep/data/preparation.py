@@ -82,13 +82,14 @@ class Preparation:
         return ", ".join([*steps, f"(x − {mean})/{std}"])
 
 
-# He & Su 2023, with the numbers its authors' code uses
+# He & Su 2023, with the numbers its authors' code uses; `none`: samples as they are stored
 PREPARATIONS: Mapping[str, Preparation] = MappingProxyType(
     {
         "he2023-10x10": Preparation(resize=10, normalize=(0.5, 0.5)),
         "he2023-10x10-cifar": Preparation(channels="green", resize=10, normalize=(0.4822, 0.243)),
         "he2023-32x32": Preparation(resize=32, normalize=(0.2860, 0.3530)),
         "he2023-32x32-cifar": Preparation(resize=32, normalize=((0.4914, 0.4822, 0.4465), (0.247, 0.243, 0.261))),
+        "none": Preparation(),
     }
 )
 

@@ -95,7 +95,7 @@ class Training(Cell):
 
     data            a name of `equisep.data.DATA_NAMES`, an npz of a data folder, or a table of sentences.
     stands_for      the paper's data set, where `data` stands in for it.
-    preparation     a name of `equisep.data.PREPARATIONS`.
+    preparation     a name of `equisep.data.PREPARATIONS`; `none`: as stored, bytes divided by 255.
     per_class, sizes      samples drawn of each class by `data_seed`; neither: all. `classes`: of these alone, numbered anew.
     test_per_class  of the test set; None is the whole one.
     validation      samples per class held out of training: drawn by `data_seed` beyond those that are trained on, with as
@@ -104,7 +104,10 @@ class Training(Cell):
                     its labels replaced; `second_read` only shows it to the trained network (GG22, the comparative bound).
     copies          how many times the samples of each class stand in an epoch (oversampling by resampling); None: once each.
                     What is read of training data is read of the copies too. `rare_classes` then says which are the minority.
-    network, …      a name of `equisep.models.MODELS`, or `bert` or `hf:…`; an option that is None is the network's own.
+    network, …      a name of `equisep.models.MODELS`, `bert`, or any model of `equisep.models.load_model`, as `./mine.py:net`,
+                    a function that hears of `inputs`, `colors`, `size` and `classes` if it asks for them; an option that is
+                    None is the network's own. `activation`: whether there are ReLUs, or one of `torch.nn` in their place: `gelu`.
+    optimizer       sgd, momentum or adam, or any of `torch.optim`: `AdamW`, `rmsprop,alpha=0.9`.
     init            of weights: empty, as torch draws them; `he`: N(0, 2/inputs) for every matrix, biases 0 (He et al. 2015).
     network_for     the paper's network, where `network` stands in for it.
     class_weights   factors of the loss by class, the sum over a batch divided by its size. `loss`: a rule that makes them of
@@ -146,7 +149,7 @@ class Training(Cell):
     width: int | None = 100
     widths: tuple[int, ...] | None = None
     norm: bool = True
-    activation: bool = True
+    activation: bool | str = True
     channels: int | None = None
     kernel: int | None = None
     pooling: bool | None = None

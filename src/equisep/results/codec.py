@@ -35,8 +35,11 @@ def decode(kind: Any, value: Any, *, where: str) -> Any:
     if origin in (Union, types.UnionType):
         if value is None and types.NoneType in args:
             return None
-        (inner,) = (arg for arg in args if arg is not types.NoneType)
-        return decode(inner, value, where=where)
+        inner = [arg for arg in args if arg is not types.NoneType]
+        if len(inner) > 1:  # of plain types
+            _expect(type(value) in inner, where, f"of type {' or '.join(arg.__name__ for arg in inner)}", value)
+            return value
+        return decode(inner[0], value, where=where)
     if origin is Literal:
         if value not in args:
             raise ProfileError(f"`{where}` is {value!r}; expected one of {', '.join(map(str, args))}.")

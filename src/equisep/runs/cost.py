@@ -11,13 +11,14 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from equisep.data import named_preparation
 from equisep.data.official.sources import SOURCES
+from equisep.errors import InputError
 from equisep.figures.cell import Cell, Training
 from equisep.figures.course import course_epochs
 from equisep.figures.figure import Figure
 from equisep.runs.plan import Asked, asked_cells, groups_of, runner_of
+from equisep.runs.runners.architecture import network_of
 from equisep.runs.runners.cells import shape_of
 from equisep.runs.runners.encoders import CLASSES as TEXT_CLASSES
-from equisep.runs.runners.networks import network_of
 
 MOMENTS = {"adam": 2, "adamw": 2, "momentum": 1, "sgd": 0}
 CLASSES, PER_CLASS = 10, 500  # of a data set that is nobody's official one
@@ -117,6 +118,20 @@ def _shape_cost(cell: Training) -> tuple[float, int, int, int]:
         width, tokens, layers = 768 * cell.width_multiplier, 30, 12
         parameters = int(layers * 12 * width**2)
         return 2.0 * parameters * tokens, parameters, int(layers * tokens * 20 * width), 16 * layers
+    try:
+        return _meta_cost(cell, side, colors)
+    except Exception as error:  # of code that is not ours: it may want other images, or numbers
+        if ":" not in cell.network:
+            raise
+        reason = str(error).strip().partition("\n")[0].rstrip(".")
+        raise InputError(
+            f"What `{cell.network}` costs cannot be told without running it, on images of {colors} × {side} × {side} that hold "
+            f"no numbers ({type(error).__name__}: {reason}). Run it without `--plan`."
+        ) from error
+
+
+def _meta_cost(cell: Training, side: int, colors: int) -> tuple[float, int, int, int]:
+    """What one forward pass of a network costs, counted without computing it."""
     with torch.device("meta"):
         images = torch.zeros(2, colors, side, side)
         network = network_of(cell, images, classes=CLASSES).to("meta").eval()
@@ -153,4 +168,4 @@ def _image(cell: Training) -> tuple[int, int]:
     preparation = named_preparation(cell.preparation)
     side = 28 if preparation.size is None else preparation.size[0]
     mean = () if preparation.normalize is None else preparation.normalize[0]
-    return side, len(mean) if isinstance(mean, tuple) else 1
+    return side, max(1, len(mean)) if isinstance(mean, tuple) else 1

@@ -13,6 +13,7 @@ from equisep.figures.figure import Figure, Series
 
 Runner = Literal["peeled", "encoders", "ensembles", "networks"]
 FEED_FORWARD = ("fnn", "fnn-linear", "fnn-no-batchnorm")
+SIDE_BY_SIDE = ("sgd", "momentum", "adam")  # the optimizers of ensembles
 # what members of one ensemble may differ in
 OWN = (
     "optimizer", "rate", "weight_decay", "momentum", "milestones", "factor", "class_weights", "loss", "seed", "data_seed",
@@ -161,12 +162,16 @@ def groups_of(cells: Sequence[Cell]) -> tuple[tuple[Cell, ...], ...]:
 
 
 def runner_of(cell: Cell) -> Runner:
-    """The file of `runs/runners` that runs a cell. Feed-forward networks on images as they are share ensembles."""
+    """The file of `runs/runners` that runs a cell.
+
+    Feed-forward networks on images as they are, with ReLU or without and one of the papers' optimizers, share ensembles.
+    """
     if not isinstance(cell, Training):
         return "peeled"
     if cell.network == "bert" or cell.network.startswith("hf:"):
         return "encoders"
-    return "ensembles" if cell.network in FEED_FORWARD and not cell.augment else "networks"
+    usual = isinstance(cell.activation, bool) and cell.optimizer in SIDE_BY_SIDE
+    return "ensembles" if cell.network in FEED_FORWARD and usual and not cell.augment else "networks"
 
 
 def _together(cell: Cell) -> Any:
@@ -258,7 +263,8 @@ def _narrow(cell: Training) -> float:
     if cell.network.startswith("fnn"):
         widest = max(cell.widths or (cell.width or WIDEST,))
         return min(1.0, WIDEST / widest)
-    return NARROW
+    foreign = ":" in cell.network and runner_of(cell) == "networks"  # code that is not ours knows no such option
+    return cell.width_multiplier if foreign else NARROW
 
 
 def _few_samples(cell: Training) -> Mapping[str, Any]:

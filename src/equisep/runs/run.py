@@ -104,6 +104,7 @@ def _execute(
 ) -> None:
     """Train the groups of which a cell is missing; a group is trained whole, since company decides the last digits."""
     cells = [plan.cell for plan in planned]
+    _check_names(cells)
     _check_data(cells, data_dir)
     settings = {"seeds": asked.seeds, "data": dict(asked.data or {}), "changes": dict(asked.changes or {})}
     settings |= {"networks": dict(asked.networks)} if asked.networks else {}
@@ -210,6 +211,14 @@ def substitutes(data_dir: str | None) -> Callable[[Training], str | None]:
         return substitute_for(cell)
 
     return find
+
+
+def _check_names(cells: Sequence[Cell]) -> None:
+    """Refuse an unknown network, activation or optimizer before anything is trained."""
+    from equisep.runs.runners.architecture import check_names
+
+    for cell in dict.fromkeys(each.with_(seed=0, data_seed=0) for each in trainings(cells)):
+        check_names(cell)
 
 
 def _check_data(cells: Sequence[Cell], data_dir: str | None) -> None:

@@ -80,6 +80,8 @@ def train(
     recipe = recipe or Recipe()
     _check(model, x, y, recipe)
     obstacle = "batches are augmented on the host" if augment is not None else hooked(model)
+    if not recipe.of_papers:
+        obstacle = f"`{recipe.optimizer}` counts its steps on the host"
     replayed = replays(engine, x.device, obstacle=obstacle)
     loss = _MeanLoss(x, class_weights=class_weights, weighted_mean=weighted_mean, logit_adjustment=logit_adjustment)
     step = _Step(model, x, y, recipe, loss=loss, augment=augment, capturable=replayed)

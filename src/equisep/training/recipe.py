@@ -10,15 +10,17 @@ from typing import Literal, get_args
 import torch
 from torch import nn
 
-from equisep.errors import InputError, did_you_mean
+from equisep.errors import InputError
+from equisep.training.torch_optimizers import TorchOptimizer
 
-OptimizerName = Literal["sgd", "momentum", "adam"]
+OptimizerName = Literal["sgd", "momentum", "adam"]  # of the papers; networks side by side train with these
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """The papers' training (He & Su 2023): cross-entropy, batches of 128, 600 epochs, coupled weight decay.
 
+    `optimizer` is `sgd`, `momentum` or `adam`, or any of `torch.optim` with its options: `AdamW`, `rmsprop,alpha=0.9`.
     The rate is divided by 1/`factor` at each of `milestones`, given as shares of the epochs.
     `seed` orders the batches (and, by convention, made the weights).
 
@@ -27,7 +29,7 @@ class Recipe:
     128
     """
 
-    optimizer: OptimizerName = "adam"
+    optimizer: str = "adam"
     rate: float = 3e-3
     epochs: int = 600
     batch_size: int = 128
@@ -38,9 +40,8 @@ class Recipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.optimizer not in get_args(OptimizerName):
-            hint = did_you_mean(str(self.optimizer), get_args(OptimizerName))
-            raise InputError(f"No optimizer `{self.optimizer}`.{hint} Known: {', '.join(get_args(OptimizerName))}.")
+        if not self.of_papers:
+            TorchOptimizer.of(self.optimizer, beside=get_args(OptimizerName))
         if not isinstance(self.seed, int) or not 0 <= self.seed < 2**32:
             raise InputError(f"`seed` is a whole number, 0 ≤ seed < 2³²; found {self.seed!r}.")
         for name in ("rate", "factor"):
@@ -54,6 +55,21 @@ class Recipe:
         if self.epochs < 0 or self.batch_size < 1:
             raise InputError(
                 f"Training needs epochs ≥ 0 and batch_size ≥ 1; found epochs={self.epochs}, batch_size={self.batch_size}."
+            )
+        if not self.of_papers:
+            TorchOptimizer.of(self.optimizer).check(rate=self.rate, weight_decay=self.weight_decay)
+
+    @property
+    def of_papers(self) -> bool:
+        """Whether the optimizer is one of the papers', with which networks can train side by side."""
+        return self.optimizer in get_args(OptimizerName)
+
+    def check_side_by_side(self) -> None:
+        """Refuse an optimizer that ensembles do not have."""
+        if not self.of_papers:
+            raise InputError(
+                f"Networks train side by side with {', '.join(get_args(OptimizerName))}; found `{self.optimizer}`. Use one of "
+                "these, or `train`, which takes any of torch.optim."
             )
 
     def rate_at(self, epoch: int) -> float:
@@ -72,6 +88,8 @@ class Recipe:
     def make_optimizer(self, parameters: Iterable[nn.Parameter], *, capturable: bool = False) -> torch.optim.Optimizer:
         """Torch's own optimizer, with weight decay on every parameter; `capturable` if its steps become a CUDA graph."""
         decay = self.weight_decay
+        if not self.of_papers:
+            return TorchOptimizer.of(self.optimizer).make(parameters, rate=self.rate, weight_decay=decay)
         if self.optimizer == "adam":
             return torch.optim.Adam(parameters, lr=self.rate, weight_decay=decay, fused=True, capturable=capturable)
         momentum = self.momentum if self.optimizer == "momentum" else 0.0

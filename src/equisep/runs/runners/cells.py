@@ -35,15 +35,13 @@ def shape_of(cell: Training, *, inputs: int, classes: int, depth: int | None = N
     widths = cell.widths if cell.widths is not None and depth is None else (cell.width or 100,) * (layers - 1)
     scaled = tuple(max(1, round(width * cell.width_multiplier)) for width in widths)
     norm = cell.norm and cell.network != "fnn-no-batchnorm"
-    return Shape(scaled, inputs, classes, norm, cell.activation and cell.network != "fnn-linear")
+    return Shape(scaled, inputs, classes, norm, bool(cell.activation) and cell.network != "fnn-linear")
 
 
 def recipe_of(cell: Training) -> Recipe:
     """How the cell is trained."""
-    if cell.optimizer not in ("sgd", "momentum", "adam"):
-        raise InputError(f"`{cell.network}` trains with sgd, momentum or adam; the cell asks for `{cell.optimizer}`.")
     return Recipe(
-        optimizer=cast("Any", cell.optimizer), rate=cell.rate, epochs=cell.epochs, batch_size=cell.batch_size,
+        optimizer=cell.optimizer, rate=cell.rate, epochs=cell.epochs, batch_size=cell.batch_size,
         weight_decay=cell.weight_decay, momentum=cell.momentum, milestones=cell.milestones, factor=cell.factor,
         seed=cell.seed,
     )  # fmt: skip

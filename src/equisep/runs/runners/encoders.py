@@ -22,7 +22,7 @@ from equisep.measuring import measure
 from equisep.models import load_model
 from equisep.progress import Progress, silent
 from equisep.results import Reading
-from equisep.runs.runners.cells import dtype_of
+from equisep.runs.runners.cells import dtype_of, recipe_of
 from equisep.runs.runners.networks import METRICS, curves_of
 
 SEEDED = "seeded-tokens"
@@ -171,8 +171,8 @@ def _seeded_rows(per_class: int, *, seed: int) -> tuple[Tensor, Tensor]:
 def _fine_tuned(
     model: nn.Module, texts: Texts, cell: Training, torch_device: torch.device, progress: Progress
 ) -> float:
-    """AdamW with a linear decay of the rate, all weights; the mean loss of the last epoch."""
-    optimizer = torch.optim.AdamW(model.parameters(), lr=cell.rate, weight_decay=cell.weight_decay)
+    """The cell's optimizer with a linear decay of the rate, all weights; the mean loss of the last epoch."""
+    optimizer = recipe_of(cell).make_optimizer(model.parameters())
     steps = cell.epochs * len(texts.shuffled(0))
     schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, total_iters=max(1, steps))
     model.train()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,27 +19,19 @@ from equisep.figures.cell import Training
 from equisep.figures.outcome import Curve, Curves, Outcome
 from equisep.files import json_text, parse_json
 from equisep.measuring import measure
-from equisep.models.networks import build, option_names
 from equisep.progress import Progress, silent
 from equisep.results import Profile, Reading
 from equisep.runs.cell_data import material_of
 from equisep.runs.cell_files import checkpoint_path
-from equisep.runs.plan import FEED_FORWARD
-from equisep.runs.runners.cells import coordinates_of, dtype_of, recipe_of, shape_of, weighed
+from equisep.runs.runners.architecture import code_of, network_of
+from equisep.runs.runners.cells import coordinates_of, dtype_of, recipe_of, weighed
 from equisep.runs.runners.classifiers import classifier_numbers
 from equisep.runs.runners.losses import loss_terms
 from equisep.taps import reading_mode
 from equisep.training import train
 from equisep.training.augment import augment
 from equisep.training.checkpoint import Checkpoint
-from equisep.training.initialization import he_start
 
-# options of networks, and the fields of a cell that ask for them
-OPTIONS = {
-    **{name: name for name in ("depth", "width", "channels", "kernel", "width_multiplier")},
-    "pool": "pooling",
-    "hidden": "widths",
-}
 METRICS = ("fuzziness", "cdnv", "ncc")
 DIVERGED = "Training diverged at epoch {}."
 
@@ -63,7 +56,7 @@ def run_cells(
         dtype = dtype_of(cell)
         network = network_of(cell, x, classes=material.classes).to(torch_device, dtype)
         reader = _Reader(cell, network, (x.to(dtype), y), (x_test.to(dtype), y_test), material.drawn[0])
-        with precision(tf32=cell.tf32):
+        with precision(tf32=cell.tf32), _own_chance(cell, torch_device):
             kept = _checkpoint(cell, reader, checkpoints, torch_device)
             loss, diverged = _trained(cell, network, x.to(dtype), y, reader, progress, kept, classes=material.classes)
             if diverged is None:
@@ -72,7 +65,15 @@ def run_cells(
             outcomes.append(_outcome(cell, reader, loss, diverged, classes=material.classes))
         checksum = material.checksum
     made = {**provenance(torch_device, dtype_of(cells[0])), "data": checksum, "engine": "single", "tf32": cells[0].tf32}
-    return outcomes, made
+    return outcomes, made | code_of(cells[0])
+
+
+@contextmanager
+def _own_chance(cell: Training, device: torch.device) -> Iterator[None]:
+    """What a network draws from torch while it trains, as for dropout, comes from the cell's seed."""
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(cell.seed)
+        yield
 
 
 def _refuse_side_by_side_only(cell: Training) -> None:
@@ -83,31 +84,9 @@ def _refuse_side_by_side_only(cell: Training) -> None:
     if refused:
         what = f"`{cell.network}`{' on augmented images' if cell.augment else ''}"
         raise InputError(
-            f"{what} trains by itself, where {' and '.join(refused)} cannot be had. Use `fnn` without augmentation."
+            f"{what} trains by itself, where {' and '.join(refused)} cannot be had. Use `fnn` with its own activation and "
+            "sgd, momentum or adam, without augmentation."
         )
-
-
-def network_of(cell: Training, x: Tensor, *, classes: int) -> nn.Module:
-    """The cell's network with the weights of its seed, for images like `x`."""
-    network = _drawn_network(cell, x, classes=classes)
-    if cell.init:
-        network.load_state_dict(he_start(network, seed=cell.seed))
-    return network
-
-
-def _drawn_network(cell: Training, x: Tensor, *, classes: int) -> nn.Module:
-    """The network as torch draws its weights."""
-    if cell.network in FEED_FORWARD:
-        return shape_of(cell, inputs=x[0].numel(), classes=classes).build(cell.seed)
-    known = option_names(cell.network)
-    given = {"inputs": x[0].numel(), "colors": x.shape[1], "size": x.shape[2], "classes": classes}
-    asked = {name: getattr(cell, field) for name, field in OPTIONS.items()}
-    # the cell's defaults are the feed-forward network's, and are nothing to refuse in another
-    usual = {name: getattr(Training(), field) for name, field in OPTIONS.items()}
-    options = {name: value for name, value in given.items() if name in known} | {
-        name: value for name, value in asked.items() if value is not None and (name in known or value != usual[name])
-    }
-    return build(cell.network, seed=cell.seed, **options)
 
 
 def _trained(
@@ -245,6 +224,11 @@ def _outcome(cell: Training, reader: _Reader, loss: float | None, diverged: int 
 
 def head_of(network: nn.Module) -> nn.Linear:
     """The classifier of the papers' networks, under the name its family gives it."""
-    head = getattr(network, "head", None) or network.get_submodule("linear")
-    assert isinstance(head, nn.Linear)
+    parts = dict(network.named_children())
+    head = parts.get("head", parts.get("linear"))
+    if not isinstance(head, nn.Linear):
+        raise InputError(
+            f"`classifier` reads the last layer of a network, an `nn.Linear` called `head` or `linear`; "
+            f"`{type(network).__name__}` has none. Give it that name, or leave `classifier` out."
+        )
     return head

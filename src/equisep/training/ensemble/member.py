@@ -139,6 +139,7 @@ class Member:
     logit_adjustment: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
+        self.recipe.check_side_by_side()
         if isinstance(self.data_seed, bool) or not isinstance(self.data_seed, int) or self.data_seed < 0:
             raise InputError(f"`data_seed` is a whole number from 0 on; found {self.data_seed!r}.")
         if not 0 <= self.label_noise <= 1:
