@@ -2,6 +2,7 @@
 
     python scripts/pack_record.py runs
     python scripts/pack_record.py runs --results results --only he2023/fig1 he2023/fig2
+    python scripts/pack_record.py runs --keep                 # series that the store has not stay as they are recorded
     python scripts/pack_record.py --redraw                    # the pictures alone, from the record as it is
 
 Every record is read back and judged again; that its verdicts are those of the store is checked, not hoped. A figure of which
@@ -46,7 +47,8 @@ def main() -> None:
     store = None if asked.redraw else Store.open(asked.store, create=False)
     known = [id for id, scale in store.figures() if scale == SCALE] if store else recorded_ids(asked.results)
     for id in asked.only or known:
-        found = pack_figure(figure_of(id), store, asked.results) if store else redraw(figure_of(id), asked.results)
+        figure = figure_of(id)
+        found = pack_figure(figure, store, asked.results, keep=asked.keep) if store else redraw(figure, asked.results)
         print(f"{size(bytes_of(asked.results, id)):>10}  {id}: {state_of(found, recorded=True)}", flush=True)
     whole = sum(path.stat().st_size for path in asked.results.rglob("*") if path.is_file())
     print(f"{size(whole):>10}  in {asked.results}")
@@ -54,17 +56,24 @@ def main() -> None:
         raise SystemExit(f"The record is larger than {size(MOST_BYTES)}. Draw with fewer dots an inch, or keep less.")
 
 
-def pack_figure(figure: Figure, store: Store, results: Path) -> Evidence:
+def pack_figure(figure: Figure, store: Store, results: Path, *, keep: bool = False) -> Evidence:
     """Write the record of one figure, read it back, check its verdicts, and draw the figure from it alone.
 
-    Where nothing was run, nothing is written.
+    Where nothing was run, nothing is written. With `keep` series of which the store has nothing stay as the record has them.
     """
     entries = [entry for found in evidence_of(figure, store, SCALE).series.values() for entry in found.entries]
     plan = plan_of(figure, store)
+    path = results / f"{figure.id}.json"
+    if keep and entries and path.is_file():
+        run = {entry.series for entry in entries}
+        known = [each for found in recorded_evidence(figure, path).series.values() for each in found.entries]
+        kept_on = [entry for entry in known if entry.series not in run]
+        entries += kept_on
+        former = {entry.series for entry in kept_on}
+        plan = [each for each in plan if each[0] not in former] + [(entry.series, entry.cell) for entry in kept_on]
     stored = gather(figure, entries, scale=SCALE, plan=plan)
     if not stored.done:
         return stored
-    path = results / f"{figure.id}.json"
     write_record(path, entries, figure, SCALE, plan=plan)
     kept = recorded_evidence(figure, path)
     if difference := differences(stored, kept):
@@ -135,6 +144,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--redraw", action="store_true", help="draw the pictures anew from the record, and pack nothing"
     )
+    parser.add_argument("--keep", action="store_true", help="leave recorded what the store has nothing of")
     parser.add_argument("--results", type=Path, default=REPO / "results", help="where the record goes")
     parser.add_argument("--only", nargs="+", metavar="ID", help="these figures alone")
     asked = parser.parse_args(given)

@@ -314,6 +314,22 @@ def test_series_that_no_run_asked_for_make_a_figure_partly_run(stored: tuple[Evi
     assert state_of(kept, recorded=True) == "partly run (12 of 18 cells)"  # two rates, three seeds
 
 
+def test_series_that_the_store_has_not_stay_as_recorded(stored: tuple[Evidence, Store], tmp_path: Path) -> None:
+    found, store = stored
+    pack, results = script("pack_record.py")["pack_figure"], tmp_path / "results"
+    pack(found.figure, store, results)
+    first, second = found.figure.series[0].name, found.figure.series[1].name
+    part = Store.open(tmp_path / "part")
+    entries = found.series[first].entries
+    part.add_manifest(found.figure.id, "paper", [(entry.series, entry.cell) for entry in entries], {})
+    for entry in entries:
+        part.put(entry.cell, entry.outcome, entry.provenance)
+    kept = pack(found.figure, part, results, keep=True)
+    assert kept.done == found.done and len(kept.series[second].entries) == len(found.series[second].entries)
+    assert [verdict.verdict for verdict in judge(kept)] == [verdict.verdict for verdict in judge(found)]
+    assert not pack(found.figure, part, results).series[second].entries
+
+
 def test_what_a_record_says_otherwise_is_found(stored: tuple[Evidence, Store]) -> None:
     found, _ = stored
     differences = script("pack_record.py")["differences"]

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from equisep.figures.outcome import Curve, Curves, Outcome
 from equisep.law import fit_law
+from equisep.law.emergence import emerged, law_standing
 from equisep.results import LawFit
 
 SETTLED = 0.1
@@ -85,16 +86,28 @@ def prediction_gain(reading: Curves, site: int) -> float | None:
     return None if share is None or fit is None or whole is None else abs(fit - whole) - abs(share - whole)
 
 
+def _epoch_by_epoch(outcome: Outcome, reading: str | None) -> list[Curves]:
+    """What was read one way, in the order of epochs."""
+    if outcome.reading(reading=reading) is None:
+        return []
+    every = sorted(outcome.readings, key=lambda each: each.epoch)
+    return [curves for curves in every if curves == outcome.reading(epoch=curves.epoch, reading=reading)]
+
+
+def law_epoch(outcome: Outcome, reading: str | None = None) -> float | None:
+    """The epoch, of those read, at which the law emerged by `equisep.law.emergence`; None where it did not."""
+    along = _epoch_by_epoch(outcome, reading)
+    standings = [law_standing(law_of(curves.fuzziness)) for curves in along]
+    first = emerged([curves.epoch for curves in along], standings, what="law").first
+    return None if first is None else float(first)
+
+
 def settled(outcome: Outcome, site: int, reading: str | None = None) -> float | None:
     """The first epoch from which a site's D over that of the site before stays within 10 % of its last value."""
-    if outcome.reading(reading=reading) is None:
-        return None
     along = [
         (curves.epoch, after / before)
-        for curves in sorted(outcome.readings, key=lambda each: each.epoch)
-        if curves == outcome.reading(epoch=curves.epoch, reading=reading)
-        and (after := at_site(curves.fuzziness, site)) is not None
-        and (before := at_site(curves.fuzziness, site - 1))
+        for curves in _epoch_by_epoch(outcome, reading)
+        if (after := at_site(curves.fuzziness, site)) is not None and (before := at_site(curves.fuzziness, site - 1))
     ]
     first = None
     for epoch, ratio in reversed(along):

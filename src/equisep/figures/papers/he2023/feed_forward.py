@@ -24,7 +24,7 @@ from equisep.figures.papers.he2023.common import (
     SOURCE,
     at_epoch,
 )
-from equisep.results.records import LAW_R
+from equisep.results.records import COLLAPSED, LAW_R
 
 FIG1 = Figure(
     id="he2023/fig1",
@@ -105,6 +105,9 @@ FIG2 = Figure(
         Claim("No law before training", "no law", ("adam-20",), f"r@{at_epoch(0)}", source=f"{AFTER} the main text on Fig. 2"),
         Claim("The law holds at epoch 100", "law", ("adam-20",), f"r@{at_epoch(100)}",
               quote="manifests at epoch 100 … −0.996", source="main text, on Fig. 2"),
+        Claim(f"The law emerges while the network trains: r ≤ {LAW_R:g}, and so it stays".replace("-", "−"), "at most",
+              ("adam-20",), "law_epoch", 600.0, quote="manifests at epoch 100 … −0.996",
+              source="main text, on Fig. 2; the rule of emergence is ours"),
         Claim("r at epoch 100 as printed", "as printed", ("adam-20",), f"r@{at_epoch(100)}", quote="−0.996", source="Fig. 2"),
         Claim(
             "Then ρ falls until the network converges: its slope over all epochs read from 100 on", "falling", ("adam-20",),
@@ -136,6 +139,14 @@ FIGS1 = Figure(
         Claim(
             "Neural collapse is not there at epoch 400: D of the last layer still falls", "above", ("adam-20",),
             f"last@{at_epoch(400)};last@{at_epoch(600)}", quote="not until after 400 epochs", source="SI, on Fig. S1",
+        ),
+        *(
+            Claim(
+                f"There is no neural collapse at epoch {epoch}: NC1 = D/10 of the last layer is above {COLLAPSED:g}",
+                "at least", ("adam-20",), f"last@{at_epoch(epoch)}", 10 * COLLAPSED, quote="not until after 400 epochs",
+                source="SI, on Fig. S1; what counts as collapsed is ours",
+            )
+            for epoch in (100, 400)
         ),
     ),
     printed=(Printed("adam-20", "last", 0.8, "SI, Fig. S1 (its axis ends at about 0.8)"),),

@@ -137,8 +137,8 @@ def _upright(found: SeriesEvidence, panel: Panel) -> tuple[tuple[float, str], ..
 
 
 def _group(series: Series) -> str:
-    head, _, _ = series.name.rpartition("-")
-    return head or series.name
+    """What stands before the last `-`; series whose names have none are one group."""
+    return series.name.rpartition("-")[0]
 
 
 def _number_of(name: str) -> float | None:
