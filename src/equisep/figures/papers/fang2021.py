@@ -226,6 +226,7 @@ FNN = Figure(
     columns=2,
     notes=(
         f"Fashion-MNIST at 10×10 as it comes with the package: n_A = {LARGE_EMBEDDED}, so that R ends there and at ∞.",
+        "What is answered to minority samples, class by class, and when minority collapse emerges: `equisep2026/minority`.",
     ),
 )
 

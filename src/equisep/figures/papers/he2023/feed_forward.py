@@ -200,6 +200,7 @@ FIG3 = Figure(
             for depth in DEPTHS
         ),
     ),
+    notes=("Other levels of imbalance, up to classes that are absent: `equisep2026/imbalance`.",),
     **BEST,
 )  # fmt: skip
 
