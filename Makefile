@@ -8,7 +8,7 @@ SPEC   := pyproject.toml constraints.txt
 SHARED := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-fast smoke check docs docs-serve bench clean
+.PHONY: help demo install test test-fast smoke check lint types docs docs-serve bench clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -50,13 +50,19 @@ smoke: $(VENV)/.dev  ## every figure of the papers at smoke scale, which the tes
 	@echo "equisep: running all figures at smoke scale"
 	@$(BIN)/python -m pytest tests/runs/test_smoke_figures.py -m "smoke or not smoke" $(ARGS)
 
+# side by side, each with its words together; mypy alone takes half a minute
 check: $(VENV)/.dev  ## ruff, mypy strict, import direction, the documentation site
-	@echo "equisep: ruff, mypy, import direction"
+	@$(MAKE) --no-print-directory -j2 --output-sync=target types docs lint
+
+lint types: $(VENV)/.dev
+lint:
+	@echo "equisep: ruff, import direction"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy
 	@$(BIN)/python -m pytest -q tests/test_house.py -k import
-	@$(MAKE) --no-print-directory docs
+types:
+	@echo "equisep: mypy"
+	@$(BIN)/mypy
 
 # without a word about the makers' next product, which would stand above every build
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs

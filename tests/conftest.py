@@ -1,10 +1,18 @@
 """Shapes are checked while the tests run: jaxtyping's annotations, enforced by beartype."""
 
 import random
+from collections.abc import Callable
+from functools import wraps
 from importlib.util import find_spec
+from inspect import isfunction, isgeneratorfunction
+from itertools import count
+from typing import Any
 
 # where tensors have shapes; the command line is typer's to check, and records are checked by their reader
 SHAPED = ("compare", "data", "labels", "law", "measuring", "models", "peeled", "separation", "taps", "training")
+CHECKED = 100  # calls of a function in each test
+TEST = [0]  # the number of the test that runs
+_numbers = count(1)
 if find_spec("beartype") is not None:  # machines with accelerators may lack it
     # it looks at entries of lists drawn by Python's random numbers, which tests of untouched random states look at too:
     # it takes the function when it first checks a list, and shall have one of its own
@@ -17,8 +25,30 @@ if find_spec("beartype") is not None:  # machines with accelerators may lack it
 
     _checked([1])
     random.getrandbits = shared
-    from jaxtyping import install_import_hook
+    import jaxtyping
+    from jaxtyping import install_import_hook, jaxtyped
 
+    def first_calls(*, typechecker: Any) -> Callable[[Any], Any]:
+        """`jaxtyped`, but for functions that one test calls again and again: there the checks would take most of the time."""
+        whole = jaxtyped(typechecker=typechecker)
+
+        def decorate(function: Any) -> Any:
+            checked = whole(function)
+            if not isfunction(function) or isgeneratorfunction(function):
+                return checked
+            test, calls = -1, 0
+
+            @wraps(function)
+            def call(*args: Any, **kwargs: Any) -> Any:
+                nonlocal test, calls
+                test, calls = TEST[0], 1 if test != TEST[0] else calls + 1
+                return (checked if calls <= CHECKED else function)(*args, **kwargs)
+
+            return call
+
+        return decorate
+
+    jaxtyping.jaxtyped = first_calls  # what the hook puts before every function
     hook = install_import_hook([f"equisep.{name}" for name in SHAPED], "beartype.beartype")
 
 import os  # noqa: E402
@@ -32,6 +62,11 @@ torch.set_num_threads(1)  # the tensors are small; threads would only wait for e
 # no deadline: timing never decides a test; in CI the same examples every time, so that a red run can be repeated
 settings.register_profile("house", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("house")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Functions are checked anew in every test."""
+    TEST[0] = next(_numbers)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

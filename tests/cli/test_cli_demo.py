@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from cli.running import equisep, equisep_process
+from cli.running import Done, equisep, equisep_process
+from documents import wide
 from equisep import Profile
 from equisep.cli.demo import _paper_words
 from equisep.findings.wording import MEANING
@@ -26,6 +27,12 @@ def smoke(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
     done = equisep_process("demo", "--smoke", "--json", folder=folder)
     assert done.returncode == 0, done.stderr
     return folder, done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def again(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """The same in this process, and quiet."""
+    return equisep("demo", "--smoke", "--quiet", "--json", folder=tmp_path_factory.mktemp("again"))
 
 
 def test_json_is_one_object_with_the_promised_fields(smoke: tuple[Path, str, str]) -> None:
@@ -52,18 +59,13 @@ def test_all_rates_of_the_paper_are_tried_and_the_most_negative_r_is_shown(smoke
     assert training["rate_chosen_by"] == "most negative r after the last epoch"
 
 
-def test_the_demo_can_be_read_as_drawn(tmp_path: Path) -> None:
+def test_a_given_rate_is_the_only_one_tried_and_read_as_asked(tmp_path: Path) -> None:
     words = ("demo", "--smoke", "--json", "--quiet", "--rate", "1e-3", "--reading", "drawn")
     content = json.loads(equisep(*words, folder=tmp_path).stdout)
-    (tried,) = content["settings"]["training"]["rates_tried"]
+    training = content["settings"]["training"]
+    (tried,) = training["rates_tried"]
+    assert tried["rate"] == training["rate"] == 1e-3 and training["rate_chosen_by"] == "given"
     assert content["reading"] == "drawn" and content["law"]["r"] == pytest.approx(tried["r"], abs=1e-9)
-
-
-def test_a_given_rate_is_the_only_one_tried(tmp_path: Path) -> None:
-    done = equisep("demo", "--smoke", "--json", "--quiet", "--rate", "1e-3", folder=tmp_path)
-    training = json.loads(done.stdout)["settings"]["training"]
-    assert [row["rate"] for row in training["rates_tried"]] == [1e-3] == [training["rate"]]
-    assert training["rate_chosen_by"] == "given"
 
 
 def test_profile_plots_and_weights_are_saved(smoke: tuple[Path, str, str]) -> None:
@@ -78,16 +80,17 @@ def test_profile_plots_and_weights_are_saved(smoke: tuple[Path, str, str]) -> No
     network.load_state_dict(torch.load(folder / "model.pt", weights_only=True))
 
 
-def test_the_same_seed_gives_the_same_numbers(smoke: tuple[Path, str, str], tmp_path: Path) -> None:
-    again = json.loads(equisep("demo", "--smoke", "--json", "--quiet", folder=tmp_path).stdout)
-    assert again["law"] == json.loads(smoke[1])["law"]
-    words = ("demo", "--smoke", "--json", "--quiet", "--seed", "1", "--force")
-    other = json.loads(equisep(*words, folder=tmp_path).stdout)
-    assert other["law"] != again["law"]
+def test_the_same_seed_gives_the_same_numbers(smoke: tuple[Path, str, str], again: Done, tmp_path: Path) -> None:
+    first = json.loads(smoke[1])
+    assert json.loads(again.stdout)["law"] == first["law"]
+    rate = first["settings"]["training"]["rate"]
+    words = ("demo", "--smoke", "--json", "--quiet", "--seed", "1", "--rate", str(rate))
+    assert json.loads(equisep(*words, folder=tmp_path).stdout)["law"] != first["law"]
 
 
 def test_one_screen_says_what_was_found(tmp_path: Path) -> None:
-    done = equisep_process("demo", "--smoke", folder=tmp_path, COLUMNS="80")
+    with wide(80):
+        done = equisep("demo", "--smoke", folder=tmp_path)
     assert done.returncode == 0
     profile = Profile.load(tmp_path / "equisep-demo" / "profile.json")
     shown = " ".join(done.stdout.split())
@@ -125,10 +128,9 @@ def test_other_networks_have_a_screen_too(words: tuple[str, ...], tmp_path: Path
     assert ascii_text(profile.findings[0].text.removesuffix(MEANING)) in first
 
 
-def test_quiet_says_nothing_but_the_result(tmp_path: Path) -> None:
-    done = equisep("demo", "--smoke", "--quiet", "--json", folder=tmp_path)
-    assert done.stderr == ""
-    json.loads(done.stdout)
+def test_quiet_says_nothing_but_the_result(again: Done) -> None:
+    assert again.stderr == ""
+    json.loads(again.stdout)
 
 
 @pytest.mark.parametrize(

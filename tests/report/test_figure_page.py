@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import runpy
@@ -11,19 +10,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from PIL import Image
 
 from equisep.errors import InputError
-from equisep.figures.catalogue import all_figures, figure_of
+from equisep.figures.catalogue import figure_of
 from equisep.figures.changes import Change
 from equisep.figures.evidence import Entry, Evidence, gather
 from equisep.figures.figure import Claim, Figure, Series
 from equisep.figures.judge import judge
 from equisep.figures.outcome import Curves, Outcome
 from equisep.figures.papers.he2023 import FIG1
-from equisep.report.figures.drawing.fingerprint import fingerprint
 from equisep.report.figures.pages.authors_rates import rate_parts
 from equisep.report.figures.pages.changes import changes_page
 from equisep.report.figures.pages.figure_page import figure_page
@@ -31,7 +28,7 @@ from equisep.report.figures.pages.index import index_page
 from equisep.report.figures.pages.recorded import recorded_figures, summary_table
 from equisep.report.figures.summary import state_of
 from equisep.runs.cost import Prediction
-from equisep.runs.record import read_record, recorded_evidence, write_record
+from equisep.runs.record import read_record, write_record
 from equisep.runs.run import run_figure
 from equisep.runs.store import Store
 from figures.synthetic_figures import asked_for, evidence, figure, law_curve, outcome, shown_evidence
@@ -232,51 +229,6 @@ def test_fig1_is_judged_again_at_the_rates_of_the_authors_code() -> None:
     )
     assert "| The law holds in all nine panels | held | contradicted | sgd-" in text
     assert not list(rate_parts(shown_evidence()))
-
-
-needs_record = pytest.mark.skipif(not (REPO / "results").is_dir(), reason="there is no record in this copy of the code")
-
-
-@needs_record
-def test_the_committed_pages_thumbnails_and_readme_are_what_the_script_makes() -> None:
-    made = script("make_figures_page.py")
-    advice = "run: python scripts/make_figures_page.py"
-    expected = made["page_bytes"]()
-    for path, data in expected.items():
-        assert path.read_bytes() == data, f"{path.name}: {advice}"
-    others = {made["README"], REPO / "results" / "tally.json"}
-    assert {*made["PAGES"].glob("*.md")} == set(expected) - others, advice
-    small = made["thumbnails"]()
-    assert {path.name for path in made["THUMBNAILS"].iterdir()} == set(small), advice
-    for name, data in small.items():
-        with Image.open(made["THUMBNAILS"] / name) as kept, Image.open(io.BytesIO(data)) as new:
-            assert np.abs(np.asarray(kept.convert("RGB"), int) - np.asarray(new.convert("RGB"), int)).mean() < 2, (
-                f"{name}: {advice}"
-            )
-    assert max(len(data.decode().splitlines()) for path, data in expected.items() if path not in others) < 200
-
-
-@needs_record
-def test_the_committed_record_is_small_and_has_its_pictures() -> None:
-    files = [path for path in (REPO / "results").rglob("*") if path.is_file()]
-    assert sum(path.stat().st_size for path in files) < 12 * 2**20
-    for path in (REPO / "results").glob("*/*"):
-        assert path.suffix in (".json", ".png") and path.with_suffix(".png").is_file()
-
-
-@needs_record
-def test_the_committed_pictures_show_what_the_record_and_its_verdicts_give() -> None:
-    """By the fingerprint that each carries: every panel, line and word is made anew, nothing is rendered."""
-    name = script("pack_record.py")["FINGERPRINT"]
-    for each in all_figures():
-        path = REPO / "results" / f"{each.id}.json"
-        if path.is_file():
-            found = recorded_evidence(each, path)
-            with Image.open(path.with_suffix(".png")) as picture:
-                drawn = picture.info.get(name)
-            made = fingerprint(found, judge(found))
-            assert drawn == made, f"run: python scripts/pack_record.py --redraw --only {each.id}"
-            assert made != fingerprint(replace(found, figure=replace(each, title="Another")), judge(found))
 
 
 @pytest.fixture

@@ -7,12 +7,10 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.console import Console, RenderableType
 
-from equisep.figures.catalogue import figure_of
 from equisep.figures.cell import Cell
 from equisep.figures.evidence import Evidence, gather
 from equisep.figures.figure import Claim
@@ -24,7 +22,6 @@ from equisep.report.figures.markdown import figure_markdown
 from equisep.report.figures.summary import figure_json, state_of
 from equisep.report.figures.tables import VERDICT_STYLES, render_figure
 from equisep.report.formatting import duration, size
-from equisep.runs.record import recorded_evidence
 from figures.synthetic_figures import asked_for, evidence, figure, law_curve, numbers, outcome, shown_evidence
 
 REPO = Path(__file__).resolve().parents[2]
@@ -248,40 +245,3 @@ def test_sizes_and_plans() -> None:
     row = CostRow("a/b", "paper", 10, 4, cells_to_run=6, groups=2, seconds=90.0, bytes=2**30, device="a machine")
     text = printed(render_plans([row] * 2))
     assert "12 cells in 4 groups that train together; predicted for a machine: 3 min, at most 1 GiB at once" in text
-
-
-def test_the_json_of_the_committed_record_is_what_it_was() -> None:
-    """`recorded_json.json` is what `equisep figures show ID --json` printed of version 0.1, of each figure four series.
-
-    Its words for readings and its bend are today's. Claims are judged by other rules since, and rates chosen among networks
-    that fit: series at another rate are other numbers. Titles name the subject, and series have labels for readers.
-    """
-    before = json.loads((Path(__file__).parent / "recorded_json.json").read_text(encoding="utf-8"))
-    for id, content in before.items():
-        found = recorded_evidence(figure_of(id), REPO / "results" / f"{id}.json")
-        now = json.loads(json.dumps(figure_json(found, judge(found), recorded=True)))
-        assert list(now) == list(content), id
-        same = [
-            tuple({name: each[name] for name in row if name in now_row} for each in (now_row, row))
-            for now_row, row in zip(now["series"], content["series"], strict=False)
-            if now_row["rate"] == row["rate"]
-        ]
-        assert len(same) >= len(content["series"]) - 1, id
-        assert {row["series"] for row, _ in same} <= {row["series"] for row in content["series"]}
-        now["series"], content["series"] = map(list, zip(*same, strict=True))
-        for each in (now, content):
-            for name in ("claims", "counts", "printed", "notes", "title"):
-                each.pop(name)
-        assert all(len(row) >= 18 for row in now["series"]), id
-        leaves, wanted = _flat(now), _flat(content)
-        real = [path for path, leaf in wanted.items() if isinstance(leaf, float)]
-        assert [leaves.pop(path) for path in real] == pytest.approx([wanted.pop(path) for path in real], rel=1e-9), id
-        assert leaves == wanted, id
-
-
-def _flat(content: Any, path: str = "") -> dict[str, Any]:
-    """Every number and word by its path."""
-    if isinstance(content, dict | list):
-        pairs = content.items() if isinstance(content, dict) else enumerate(content)
-        return {key: leaf for name, value in pairs for key, leaf in _flat(value, f"{path}/{name}").items()}
-    return {path: content}

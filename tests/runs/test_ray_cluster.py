@@ -27,7 +27,9 @@ from equisep.results import Profile
 from equisep.runs.ray import finished, run_groups_on_ray, run_text
 from equisep.runs.ray_measure import measure_on_ray
 from equisep.runs.ray_tasks import Work, collect
-from equisep.runs.run import run_group
+from equisep.runs.run import run_figure, run_group
+from equisep.runs.store import Store
+from runs.company import CELLS, EXACT, FIGURE, KINDS, alone, farthest
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install equisep[ray]", exc_type=ImportError)
 
@@ -52,6 +54,7 @@ def quiet_ray(one_ray: None) -> Iterator[Path]:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S", "60")
         patch.setenv("PYTHONPATH", path)
+        patch.setenv("OMP_NUM_THREADS", "1")  # as the tests train
         patch.delenv("RAY_ADDRESS", raising=False)
         yield place
     shutil.rmtree(place, ignore_errors=True)
@@ -450,3 +453,22 @@ def test_an_error_of_a_shard_is_the_commands_own(connected: str, measured: Path)
     gone = measured / "gone"
     with pytest.raises(InputError, match=r"No folder `.*gone` on the machine of a worker"):
         measure_on_ray([], address=connected, shards=1, folder=gone)
+
+
+def test_a_cell_on_ray_is_the_same_in_float64(connected: str, tmp_path: Path) -> None:
+    single = alone(CELLS)
+    store = Store.open(tmp_path / "runs")
+    told: list[tuple[int, int | None]] = []
+    evidence = run_figure(
+        FIGURE, store=store, on=connected, progress=lambda what, done, total: told.append((done, total))
+    )
+    assert told[-1] == (len(KINDS), len(KINDS))
+    assert evidence.done == evidence.planned == len(CELLS)
+    for name in KINDS:
+        for entry in evidence.series[name].entries:
+            assert farthest(single[entry.cell.key], entry.outcome) <= EXACT
+            assert entry.provenance["together"] == 4
+    # from here on the store has them: no cluster is asked, and none is started
+    again = run_figure(FIGURE, store=store, on="ray://127.0.0.1:1")
+    assert again.done == len(CELLS)
+    assert not any(name.startswith("RAY_ADDRESS") for name in os.environ)

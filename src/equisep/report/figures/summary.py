@@ -108,8 +108,14 @@ class Summary:
         return tuple(dict.fromkeys(text for claim in self.figure.claims for text in quantities_of(claim)))
 
 
-def summarize(evidence: Evidence, verdicts: Sequence[Verdict], *, recorded: bool = False) -> Summary:
-    """Sum up what was run."""
+def summarize(
+    evidence: Evidence,
+    verdicts: Sequence[Verdict],
+    *,
+    recorded: bool = False,
+    claims: tuple[ClaimVerdicts, ...] | None = None,
+) -> Summary:
+    """Sum up what was run; `claims` are the verdicts in every reading, which are judged where they are not given."""
     chosen = [entry for found in evidence.series.values() for entry in found.chosen.values()]
     own_notes = dict.fromkeys(note for entry in chosen for note in entry.outcome.notes)  # seeds may say the same
     notes = (*evidence.figure.notes, *own_notes)
@@ -117,7 +123,7 @@ def summarize(evidence: Evidence, verdicts: Sequence[Verdict], *, recorded: bool
     names = tuple(dict.fromkeys((*(entry.name for entry in standard_quantities()), *claimed)))
     return Summary(
         evidence=evidence,
-        claims=_claims(evidence, verdicts),
+        claims=_claims(evidence, verdicts) if claims is None else claims,
         recorded=recorded,
         series=tuple(_series(found, names) for found in evidence.series.values()),
         printed=tuple(_printed(evidence, printed) for printed in evidence.figure.printed),

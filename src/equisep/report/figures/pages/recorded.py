@@ -86,4 +86,5 @@ def _recorded(figure: Figure, results: Path, remarks: tuple[str, ...]) -> Record
         return Recorded(figure, judge_readings(gather(figure, (), scale="paper")), remarks=remarks)
     evidence = recorded_evidence(figure, path)
     claims = judge_readings(evidence)
-    return Recorded(figure, claims, summarize(evidence, [each.main for each in claims], recorded=True), remarks)
+    summary = summarize(evidence, [each.main for each in claims], recorded=True, claims=claims)
+    return Recorded(figure, claims, summary, remarks)

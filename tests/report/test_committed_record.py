@@ -1,0 +1,185 @@
+"""The committed record: its pages, pictures and tally are what it gives, and what its verdicts rest on. Judged once for all."""
+
+from __future__ import annotations
+
+import io
+import json
+import runpy
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jaxtyping
+import numpy as np
+import pytest
+from PIL import Image
+
+from equisep.figures.catalogue import all_figures
+from equisep.figures.judge import FEW
+from equisep.figures.quantities import quantity
+from equisep.figures.rules import series_of
+from equisep.report.figures.drawing.fingerprint import fingerprint
+from equisep.report.figures.summary import Summary, figure_json
+
+REPO = Path(__file__).resolve().parents[2]
+RESULTS = REPO / "results"
+# our own experiments ask for no fit, and have ten seeds each
+OF_PAPERS = [figure for figure in all_figures() if not figure.id.startswith("equisep2026/")]
+IDS = [figure.id for figure in OF_PAPERS if (RESULTS / f"{figure.id}.json").is_file()]
+pytestmark = pytest.mark.skipif(not IDS, reason="there is no record in this copy of the code")
+ADVICE = "run: python scripts/make_figures_page.py"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def shapes_are_checked_elsewhere() -> Iterator[None]:
+    """Thousands of laws are fitted, each through a dozen functions whose own tests check their shapes."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture(scope="module")
+def script() -> dict[str, Any]:
+    """The script that writes all that is made of the record; it judges every figure once."""
+    return runpy.run_path(str(REPO / "scripts" / "make_figures_page.py"))
+
+
+@pytest.fixture(scope="module")
+def recorded(script: dict[str, Any]) -> dict[str, Summary]:
+    """Every figure that is recorded, by its id."""
+    return {each.figure.id: each.summary for each in script["judged"]() if each.summary is not None}
+
+
+def test_the_committed_pages_tally_and_readme_are_what_the_script_makes(script: dict[str, Any]) -> None:
+    expected = script["page_bytes"]()
+    for path, data in expected.items():
+        assert path.read_bytes() == data, f"{path.name}: {ADVICE}"
+    others = {script["README"], RESULTS / "tally.json"}
+    assert {*script["PAGES"].glob("*.md")} == set(expected) - others, ADVICE
+    assert max(len(data.decode().splitlines()) for path, data in expected.items() if path not in others) < 200
+
+
+def test_the_committed_thumbnails_are_what_the_script_makes(script: dict[str, Any]) -> None:
+    small = script["thumbnails"]()
+    assert {path.name for path in script["THUMBNAILS"].iterdir()} == set(small), ADVICE
+    for name, data in small.items():
+        with Image.open(script["THUMBNAILS"] / name) as kept, Image.open(io.BytesIO(data)) as new:
+            away = np.abs(np.asarray(kept.convert("RGB"), np.int16) - np.asarray(new.convert("RGB"), np.int16))
+            assert away.mean() < 2, f"{name}: {ADVICE}"
+
+
+def test_the_committed_record_is_small_and_has_its_pictures() -> None:
+    files = [path for path in RESULTS.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 12 * 2**20
+    for path in RESULTS.glob("*/*"):
+        assert path.suffix in (".json", ".png") and path.with_suffix(".png").is_file()
+
+
+def test_the_committed_pictures_show_what_the_record_and_its_verdicts_give(recorded: dict[str, Summary]) -> None:
+    """By the fingerprint that each carries: every panel, line and word is made anew, nothing is rendered."""
+    name = runpy.run_path(str(REPO / "scripts" / "pack_record.py"))["FINGERPRINT"]
+    for id, summary in recorded.items():
+        with Image.open(RESULTS / f"{id}.png") as picture:
+            drawn = picture.info.get(name)
+        assert drawn == fingerprint(summary.evidence, summary.verdicts), (
+            f"run: python scripts/pack_record.py --redraw --only {id}"
+        )
+    other = replace(summary.evidence, figure=replace(summary.figure, title="Another"))
+    assert drawn != fingerprint(other, summary.verdicts)
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_nothing_is_decided_by_networks_that_do_not_fit_or_by_few_seeds(id: str, recorded: dict[str, Summary]) -> None:
+    evidence, judged = recorded[id].evidence, recorded[id].claims
+    for verdict in (verdict for each in judged for verdict in each.verdicts):
+        claim = verdict.claim
+        if verdict.verdict not in ("held", "contradicted") or claim.exact:
+            continue
+        deciding = [part for part in verdict.parts if part.verdict == verdict.verdict]
+        assert deciding and all(part.n >= FEW for part in deciding), claim.text
+        assert not any(part.other_data or part.other_network for part in deciding), claim.text
+        own = evidence.beside if verdict.beside else evidence
+        if own is None or not claim.fit or evidence.figure.fit is None:
+            continue
+        fitting = {}  # counted here anew, from the accuracies themselves
+        for name in series_of(evidence.figure, claim):
+            found = own.series[name]
+            networks = found.best if claim.rule == "as printed" else found.chosen
+            shares = [quantity(entry.outcome, "accuracy") for entry in networks.values()]
+            fitting[name] = sum(share is not None and round(share, 6) >= evidence.figure.fit for share in shares)
+        for part in deciding:
+            assert part.n <= fitting.get(part.name, max(fitting.values())), claim.text
+
+
+def words(summary: Summary, start: str) -> dict[str, str]:
+    (each,) = (each for each in summary.claims if each.claim.text.startswith(start))
+    return {reading: verdict.verdict for reading, verdict in each.by_reading.items()}
+
+
+def test_three_claims_of_the_paper_are_properties_of_its_reading(recorded: dict[str, Summary]) -> None:
+    """A higher final D at 20 layers, a longer half-life of unequal classes, and ρ as printed hold in `drawn` alone."""
+    for optimizer in ("SGD)", "SGD with momentum)"):
+        assert words(recorded["he2023/fig1"], f"The 20-layer final D is higher than the 8-layer one ({optimizer}") == {
+            "drawn": "held", "mixed": "contradicted", "eval": "contradicted",
+        }  # fmt: skip
+    assert (
+        words(recorded["he2023/fig1"], "The 20-layer final D is higher than the 8-layer one (Adam)")["eval"]
+        == "contradicted"
+    )
+    for layers in (8, 20):
+        assert words(recorded["he2023/fig3"], f"Unequal classes have a longer half-life ({layers} layers, both") == {
+            "drawn": "held", "mixed": "contradicted", "eval": "contradicted",
+        }  # fmt: skip
+    assert words(recorded["he2023/fig1"], "Adam, 20 layers: ρ and half-life") == {
+        "drawn": "held", "mixed": "contradicted", "eval": "contradicted",
+    }  # fmt: skip
+
+
+def test_readings_of_other_trainings_are_taken_only_where_they_cover_a_claim(recorded: dict[str, Summary]) -> None:
+    evidence, judged = recorded["he2023/fig3"].evidence, recorded["he2023/fig3"].claims
+    assert evidence.beside is not None
+    assert set(evidence.beside.series["cifar-8"].chosen) == set(range(10))
+    assert not evidence.beside.series["imbalanced-8"].entries  # one rate of five, which nobody chose
+    assert not evidence.beside.series["sgd-0.1"].entries
+    beside = {each.claim.text: each.main.beside for each in judged}
+    assert beside["The law holds on CIFAR-10"] and not beside["The law holds for unequal classes"]
+    fig1 = recorded["he2023/fig1"].evidence
+    assert fig1.beside is not None and fig1.beside.series["sgd-20"].rate == fig1.figure.code_rates["sgd-20"]
+    assert fig1.beside.series["adam-8"].rate == 1e-3
+
+
+def test_the_json_of_the_committed_record_is_what_it_was(recorded: dict[str, Summary]) -> None:
+    """`recorded_json.json` is what `equisep figures show ID --json` printed of version 0.1, of each figure four series.
+
+    Its words for readings and its bend are today's. Claims are judged by other rules since, and rates chosen among networks
+    that fit: series at another rate are other numbers. Titles name the subject, and series have labels for readers.
+    """
+    before = json.loads((Path(__file__).parent / "recorded_json.json").read_text(encoding="utf-8"))
+    for id, content in before.items():
+        now = json.loads(json.dumps(figure_json(recorded[id].evidence, recorded[id].verdicts, recorded=True)))
+        assert list(now) == list(content), id
+        same = [
+            tuple({name: each[name] for name in row if name in now_row} for each in (now_row, row))
+            for now_row, row in zip(now["series"], content["series"], strict=False)
+            if now_row["rate"] == row["rate"]
+        ]
+        assert len(same) >= len(content["series"]) - 1, id
+        assert {row["series"] for row, _ in same} <= {row["series"] for row in content["series"]}
+        now["series"], content["series"] = map(list, zip(*same, strict=True))
+        for each in (now, content):
+            for name in ("claims", "counts", "printed", "notes", "title"):
+                each.pop(name)
+        assert all(len(row) >= 18 for row in now["series"]), id
+        leaves, wanted = _flat(now), _flat(content)
+        real = [path for path, leaf in wanted.items() if isinstance(leaf, float)]
+        assert [leaves.pop(path) for path in real] == pytest.approx([wanted.pop(path) for path in real], rel=1e-9), id
+        assert leaves == wanted, id
+
+
+def _flat(content: Any, path: str = "") -> dict[str, Any]:
+    """Every number and word by its path."""
+    if isinstance(content, dict | list):
+        pairs = content.items() if isinstance(content, dict) else enumerate(content)
+        return {key: leaf for name, value in pairs for key, leaf in _flat(value, f"{path}/{name}").items()}
+    return {path: content}
