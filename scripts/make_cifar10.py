@@ -41,21 +41,22 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("package", type=Path, help="the folder that the package was unpacked into")
     parser.add_argument("--out", type=Path, default=Path(), metavar="DIR", help="where `cifar10.npz` goes")
     asked = parser.parse_args(words)
-    arrays = {**split(asked.package, "train", TRAIN), **split(asked.package, "test", TEST)}
+    x_train, y_train = split(asked.package, LABELS["train"], TRAIN)
+    x_test, y_test = split(asked.package, LABELS["test"], TEST)
     asked.out.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(asked.out / "cifar10.npz", **arrays)
-    print(f"{asked.out / 'cifar10.npz'}: {len(arrays['y_train']):,} + {len(arrays['y_test']):,} images")
+    np.savez_compressed(asked.out / "cifar10.npz", x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test)
+    print(f"{asked.out / 'cifar10.npz'}: {len(y_train):,} + {len(y_test):,} images")
 
 
-def split(package: Path, name: str, batches: tuple[str, ...]) -> dict[str, Array]:
+def split(package: Path, listed: str, batches: tuple[str, ...]) -> tuple[Array, Array]:
     """Images and labels of one split, each batch checked."""
-    labels = np.array(json.loads((package / LABELS[name]).read_text()), dtype=np.int64)
+    labels = np.array(json.loads((package / listed).read_text()), dtype=np.int64)
     images = [sheet(package / f"{batch}.png") for batch in batches]
     start = 0
     for batch, own in zip(batches, images, strict=True):
         check(batch, own, labels[start : start + len(own)])
         start += len(own)
-    return {f"x_{name}": np.concatenate(images), f"y_{name}": labels}
+    return np.concatenate(images), labels
 
 
 def sheet(path: Path) -> Array:
