@@ -99,7 +99,7 @@ def drawn(evidence: Evidence, path: Path) -> Drawing:
 
 
 def test_there_are_as_many_as_the_catalogue_has() -> None:
-    assert len(FIGURES) == 41
+    assert len(FIGURES) == 43
 
 
 def test_one_figure_for_each_runner_is_run_without_being_asked_for() -> None:
