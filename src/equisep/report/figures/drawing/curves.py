@@ -170,7 +170,8 @@ _MAKERS: Mapping[str, Callable[[Evidence, Panel], Iterable[Line]]] = {
 
 def _epochs(found: SeriesEvidence, panel: Panel) -> list[int]:
     read = sorted({reading.epoch for entry in found.chosen.values() for reading in entry.outcome.readings})
-    return [epoch for epoch in read if panel.start is None or epoch >= panel.start]
+    late = [epoch for epoch in read if panel.start is None or epoch >= panel.start]
+    return late or read  # a trial of few epochs never gets there
 
 
 def _epoch(text: str, last: int) -> float:
