@@ -1,4 +1,4 @@
-"""Numbers of trained classifiers against plain computations: cosines, accuracy by class, balancedness."""
+"""Numbers of trained classifiers against plain computations: cosines, accuracy by class."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from equisep.compare import compare_network
 from equisep.figures.cell import Training
@@ -17,7 +17,7 @@ from equisep.figures.quantities import quantity
 from equisep.measuring import measure
 from equisep.models import Fnn
 from equisep.runs.run import run_group
-from equisep.runs.runners.classifiers import classifier_numbers, minority_of, shares_of
+from equisep.runs.runners.classifiers import classifier_numbers, minority_of
 from equisep.training import Member, Recipe, Shape, Watch, train_ensemble
 
 CLASSES = 5
@@ -108,27 +108,6 @@ def test_absent_classes_have_no_mean_and_no_accuracy() -> None:
 def test_the_minority_is_who_has_less_and_the_upper_half_where_all_have_as_many() -> None:
     assert minority_of([9, 9, 3, 3]) == [2, 3] and minority_of([3, 9, 3, 8]) == [0, 2, 3]
     assert minority_of([5, 5, 5, 5]) == [2, 3] and minority_of([5, 5, 5]) == [1, 2]
-
-
-class Answers(nn.Module):
-    """Scores that name the class each sample carries."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return nn.functional.one_hot(x[:, 0].long(), CLASSES).double()
-
-
-@pytest.mark.parametrize(
-    ("answers", "distance"),
-    [
-        ([0, 1, 2, 3, 4] * 200, 0.0),
-        ([0] * 1000, 2 * (1 - 1 / CLASSES)),
-        ([0, 1] * 500, 2 * (0.5 - 0.2) + 3 * 0.2),
-    ],
-)
-def test_balancedness_is_the_distance_of_shares_from_uniform(answers: list[int], distance: float) -> None:
-    """More samples than are read at a time."""
-    x = torch.tensor(answers, dtype=torch.float64)[:, None]
-    assert shares_of(Answers(), x, classes=CLASSES) == pytest.approx(distance)
 
 
 def test_what_is_answered_to_the_minority_by_a_plain_computation() -> None:

@@ -135,12 +135,13 @@ class Printed:
 class ComparativeBound:
     """The series that a comparative bound is estimated from: see `equisep.figures.papers.galanti2022_bound`.
 
-    first       trained on the first sample alone. `joined`: for each share p of changed labels, by depth, those trained on
-                both samples.
+    first       by depth, those trained on the first sample alone. `joined`: for each share p of changed labels, by depth,
+                those trained on both samples. `epsilon`: how far from equal the class shares of balanced answers may be.
     """
 
-    first: str
+    first: Mapping[int, str]
     joined: Mapping[float, Mapping[int, str]]
+    epsilon: float
 
 
 @dataclass(frozen=True, slots=True)

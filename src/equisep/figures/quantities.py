@@ -320,6 +320,12 @@ _BUILT_IN: Mapping[str, Quantity] = {entry.name: entry for entry in (
     Quantity("minority_one_answer_test", "share of the minority class named most often among minority classes", style="share",
              span=_SHARE, log=False),
     Quantity("accuracy_gap_test", "best less worst test accuracy of a class", style="share", span=_SHARE, log=False),
+    # of a second sample: see `equisep.runs.runners.second_sample`
+    Quantity("second_error", "error on the second sample", span=_SHARE, log=False),
+    Quantity("own_error", "share of own labels that are not the true ones", span=_SHARE, log=False),
+    Quantity("own_balance", "distance of own class shares from equal ones", log=False),
+    Quantity("own_separated", "share separated under own labels", span=_SHARE, log=False),
+    *map(Quantity, ("own_depth", "relabeled", "relabeled_balance")),
     *map(Quantity, (
         "balance", "minority_cosine", "majority_cosine", "minority_mean_cosine", "minority_margin", "minority_margin_test",
         "energy",

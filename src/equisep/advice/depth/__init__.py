@@ -11,6 +11,11 @@ from equisep.faces import on_demand
 
 if TYPE_CHECKING:
     from equisep.advice.depth.choice import choose_depth as choose_depth
+    from equisep.advice.depth.generalization_bound import Balancedness as Balancedness
+    from equisep.advice.depth.generalization_bound import ComparativeEstimate as ComparativeEstimate
+    from equisep.advice.depth.generalization_bound import balancedness as balancedness
+    from equisep.advice.depth.generalization_bound import class_share_distance as class_share_distance
+    from equisep.advice.depth.generalization_bound import comparative_bound as comparative_bound
     from equisep.advice.depth.minimal_ncc import MinimalNccDepth as MinimalNccDepth
     from equisep.advice.depth.minimal_ncc import minimal_ncc_depth as minimal_ncc_depth
     from equisep.advice.depth.recommend import recommend_depth as recommend_depth
@@ -19,21 +24,31 @@ if TYPE_CHECKING:
     from equisep.advice.depth.records import Trial as Trial
 
 _HOMES = {
+    "Balancedness": "equisep.advice.depth.generalization_bound",
+    "ComparativeEstimate": "equisep.advice.depth.generalization_bound",
     "DepthAdvice": "equisep.advice.depth.records",
     "DepthSettings": "equisep.advice.depth.records",
     "MinimalNccDepth": "equisep.advice.depth.minimal_ncc",
     "Trial": "equisep.advice.depth.records",
+    "balancedness": "equisep.advice.depth.generalization_bound",
     "choose_depth": "equisep.advice.depth.choice",
+    "class_share_distance": "equisep.advice.depth.generalization_bound",
+    "comparative_bound": "equisep.advice.depth.generalization_bound",
     "minimal_ncc_depth": "equisep.advice.depth.minimal_ncc",
     "recommend_depth": "equisep.advice.depth.recommend",
 }
 
 __all__ = [
+    "Balancedness",
+    "ComparativeEstimate",
     "DepthAdvice",
     "DepthSettings",
     "MinimalNccDepth",
     "Trial",
+    "balancedness",
     "choose_depth",
+    "class_share_distance",
+    "comparative_bound",
     "minimal_ncc_depth",
     "recommend_depth",
 ]

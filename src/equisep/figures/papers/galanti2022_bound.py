@@ -1,56 +1,102 @@
 """The comparative bound of Galanti & Galanti 2022 (Prop. 1), estimated from what was run of a figure that declares it.
 
-E[err] ≤ P[d_S1 ≥ d_min(S1 ∪ S̃2)] + p + δ, where d_S1 is the effective depth of the network trained on S1 and d_min the
-least depth of a network that separates S1 and S2 relabeled in a share p. Trained networks give an upper estimate of d_min,
-and so too small a probability: this is an estimate, never a bound.
+`equisep.advice.depth.generalization_bound` has the proposition. Labels of S2 are drawn at random, as in the paper; where the
+networks of S1 were asked, beside them stand the labels that these give S2 themselves, which Prop. 1 admits as well.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from equisep.figures.evidence import Evidence
+from equisep.advice.depth.generalization_bound import ComparativeEstimate, balancedness, comparative_bound
+from equisep.figures.evidence import Evidence, SeriesEvidence
 from equisep.figures.quantities import FITTED
+
+_OWN = ("own_depth", "own_separated", "own_error", "own_balance")
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What is found at one share p of changed labels.
+    """What is found at one share p of changed labels, for networks of `depth` hidden layers on S1.
 
-    probability     the share of the n seeds whose effective depth on S1 is at least the least depth that separates both
-    value           probability + p, without δ
-    least_depth     the mean over those seeds for which a depth that was tried separates both; None if there is none
+    drawn       with labels of S2 drawn at random. `own`: with those and the ones that the networks of S1 give S2 themselves;
+                None where they were not asked
+    error       the mean test error of the networks of S1, which the bound is of
     """
 
-    p: float
-    n: int
-    probability: float
-    value: float
-    least_depth: float | None
+    depth: int
+    drawn: ComparativeEstimate
+    own: ComparativeEstimate | None
+    error: float | None
+
+    @property
+    def value(self) -> float:
+        """P + p + δ, with all labels that were tried."""
+        return (self.own or self.drawn).value
 
 
 def estimates(evidence: Evidence) -> tuple[Estimate, ...]:
-    """One estimate for each p of which some seed was run at every depth; the least `value` of them is the estimate of E[err].
+    """One estimate for each depth of the networks of S1 and each p of which some seed was run at every depth of the joined ones.
 
     None for a figure that is not about it.
     """
     bound = evidence.figure.bound
     if bound is None:
         return ()
-    first = evidence.series[bound.first]
+    return tuple(
+        estimate
+        for depth, name in bound.first.items()
+        for p, joined in bound.joined.items()
+        if (estimate := _estimate(evidence, depth, evidence.series[name], p, joined)) is not None
+    )
+
+
+def least_estimates(rows: Sequence[Estimate]) -> tuple[Estimate, ...]:
+    """For each depth of the networks of S1 the least value over p, which is what the bound comes to."""
+    depths = dict.fromkeys(row.depth for row in rows)
+    return tuple(min((row for row in rows if row.depth == depth), key=lambda row: row.value) for depth in depths)
+
+
+def _estimate(
+    evidence: Evidence, depth: int, first: SeriesEvidence, p: float, joined: Mapping[int, str]
+) -> Estimate | None:
+    bound = evidence.figure.bound
+    assert bound is not None
+    tops = {d: evidence.series[name].values("ncc") for d, name in joined.items()}
+    seeds = [seed for seed in first.chosen if all(seed in own for own in tops.values())]
+    if not seeds:
+        return None
+    distances = first.values("balance")
+    balanced = balancedness([*distances.values()], epsilon=bound.epsilon) if distances else None
     depths = first.values("effective_depth")
-    found: list[Estimate] = []
-    for p, joined in bound.joined.items():
-        tops = {depth: evidence.series[name].values("ncc") for depth, name in joined.items()}
-        seeds = [seed for seed in first.chosen if all(seed in own for own in tops.values())]
-        if not seeds:
-            continue
-        least = {seed: min((d for d in joined if tops[d][seed] > FITTED), default=math.inf) for seed in seeds}
-        # a network that separates S1 at no layer is counted against the estimate
-        beyond = float(np.mean([depths.get(seed, math.inf) >= least[seed] for seed in seeds]))
-        known = [depth for depth in least.values() if math.isfinite(depth)]
-        found.append(Estimate(p, len(seeds), beyond, beyond + p, float(np.mean(known)) if known else None))
-    return tuple(found)
+    effective = [depths.get(seed) for seed in seeds]
+    least = [min((d for d in joined if tops[d][seed] > FITTED), default=None) for seed in seeds]
+    witnessed = _witnessed(first, p, bound.epsilon)
+    both = [_less(one, witnessed.get(seed)) for seed, one in zip(seeds, least, strict=True)]
+    asked = any(first.values(name) for name in _OWN)
+    errors = [1 - share for share in first.values("accuracy_test").values()]
+    return Estimate(
+        depth=depth,
+        drawn=comparative_bound(effective, least, p=p, balanced=balanced),
+        own=comparative_bound(effective, both, p=p, balanced=balanced) if asked else None,
+        error=float(np.mean(errors)) if errors else None,
+    )
+
+
+def _witnessed(first: SeriesEvidence, p: float, epsilon: float) -> dict[int, float]:
+    """By seed the depth at which a network of S1 separates S1 and S2 under its own labels, where Prop. 1 admits these."""
+    depths, separated, errors, distances = (first.values(name) for name in _OWN)
+    return {
+        seed: depth
+        for seed, depth in depths.items()
+        if separated[seed] > FITTED and errors[seed] >= p and distances[seed] <= epsilon
+    }
+
+
+def _less(one: float | None, other: float | None) -> float | None:
+    least = min(math.inf if depth is None else depth for depth in (one, other))
+    return least if math.isfinite(least) else None

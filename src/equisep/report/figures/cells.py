@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from equisep.figures.figure import Claim, Figure
 from equisep.figures.judge import Verdict
 from equisep.figures.papers import NETWORK_STAND_INS, STAND_INS
-from equisep.figures.papers.galanti2022_bound import Estimate
+from equisep.figures.papers.galanti2022_bound import Estimate, least_estimates
 from equisep.figures.quantities import CLAIMED, NEVER, Column, entry_of, quantity_words, standard_quantities
 from equisep.figures.rules import LAWS
 from equisep.report.figures.summary import PrintedSummary, SeriesSummary, Summary
@@ -143,14 +143,20 @@ def _printed_row(row: PrintedSummary) -> tuple[str, ...]:
 
 
 def estimates_table(rows: Sequence[Estimate]) -> TextTable:
-    """The comparative bound at each share p."""
-    return TextTable(
-        ("p", "n", "P", "P + p", "least depth"),
-        tuple(
-            (f"{row.p:g}", str(row.n), number(row.probability, 3), number(row.value, 3), number(row.least_depth, 3))
-            for row in rows
-        ),
-    )
+    """The comparative bound at each share p; of networks of several depths on S1 at the p where it is least."""
+    shown = rows if len({row.depth for row in rows}) == 1 else least_estimates(rows)
+    asked = any(row.own is not None for row in rows)
+    titles = ("d", "p", "draws", "P", "δ", "P + p + δ", *(("P, own labels too", "P + p + δ") if asked else ()))
+    return TextTable((*titles, "at 95 %", "test error"), tuple(_estimate_row(row, asked=asked) for row in shown))
+
+
+def _estimate_row(row: Estimate, *, asked: bool) -> tuple[str, ...]:
+    drawn, own = row.drawn, row.own or row.drawn
+    more = (number(own.probability, 3), number(own.value, 3)) if asked else ()
+    return (
+        str(row.depth), f"{drawn.p:g}", str(drawn.n), number(drawn.probability, 3), number(drawn.delta, 3),
+        number(drawn.value, 3), *more, f"up to {number(own.upper, 3)}", number(row.error, 3),
+    )  # fmt: skip
 
 
 def state_line(summary: Summary) -> str:

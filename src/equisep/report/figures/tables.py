@@ -72,7 +72,10 @@ def _blocks(
         yield Text("\nThe paper's numbers beside ours", style="bold")
         yield from _fitting(_spelled(printed_table(summary.printed), said), glyphs, width)
     if summary.estimates:
-        yield Text("\nThe comparative bound, estimated at each share p of changed labels", style="bold")
+        yield Text(
+            "\nThe comparative bound, estimated for networks of d hidden layers on S1 and a share p of changed labels",
+            style="bold",
+        )
         yield _table(_spelled(estimates_table(summary.estimates), said), glyphs)
     for note in summary.notes:
         yield Text.assemble(("Note  ", "yellow"), one_line(said(note)))

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 
 from equisep.compare.classifier import ClassifierInputs, read_classifier
 from equisep.data import Batches
 from equisep.figures.outcome import Curve
 from equisep.peeled.minority import measured_cosines
-from equisep.taps import reading_mode
 
 READ = 500  # samples at a time
 
@@ -115,14 +113,6 @@ def _least_margin(read: ClassifierInputs, labels: Sequence[int]) -> float | None
 def _energy(read: ClassifierInputs) -> float:
     """E_W·E_H = (1/K) Σ_k ‖w_k‖² · (1/K) Σ_k (1/n_k) Σ_i ‖h_ki‖²."""
     return float(np.square(read.weight).sum(axis=1).mean() * (read.squares / read.counts).mean())
-
-
-def shares_of(network: nn.Module, x: Tensor, *, classes: int) -> float:
-    """‖(shares of the classes among the network's answers) − (1/C, …, 1/C)‖₁ (Galanti & Galanti 2022, (ε, δ)-balanced)."""
-    with torch.no_grad(), reading_mode(network, "eval"):
-        answers = torch.cat([network(part).argmax(dim=1) for part in x.split(READ)])
-    shares = torch.bincount(answers, minlength=classes).double() / len(answers)
-    return float((shares - 1 / classes).abs().sum())
 
 
 def _mean_of(values: list[float | None]) -> float | None:

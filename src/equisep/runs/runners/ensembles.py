@@ -19,8 +19,9 @@ from equisep.progress import Progress, silent
 from equisep.results import Reading
 from equisep.runs.cell_data import Material, material_of
 from equisep.runs.runners.cells import coordinates_of, dtype_of, last_epoch, recipe_of, shape_of, weighed
-from equisep.runs.runners.classifiers import classifier_numbers, minority_of, shares_of
+from equisep.runs.runners.classifiers import classifier_numbers, minority_of
 from equisep.runs.runners.losses import loss_terms
+from equisep.runs.runners.second_sample import relabeled_numbers, second_numbers
 from equisep.training import Ensemble, Member, Shape, Stage, Watch, train_ensemble
 from equisep.training.fixed_classifier import simplex_etf
 from equisep.training.initialization import he_start
@@ -212,8 +213,12 @@ def _outcome(cell: Training, ensemble: Ensemble, index: int, material: Material)
             arrays |= more
             weights = ensemble.members[index].class_weights
             numbers["rarest_weight"] = None if weights is None else max(weights)
+        first = material.firsts[index]
         if cell.second_read:
-            numbers["balance"] = shares_of(network, x[material.firsts[index] :], classes=material.classes)
+            numbers |= second_numbers(network, (x[:first], y[:first]), (x[first:], y[first:]), classes=material.classes)
+        elif cell.second:
+            truth = material.pool_labels[material.rows[index][first:]]
+            numbers |= relabeled_numbers(y[first:], truth, classes=material.classes)
         if cell.coordinates:
             points = coordinates_of(cell, network, x, y, material.drawn[index])
     return Outcome(readings=readings, numbers=numbers, arrays=arrays, points=points, diverged=diverged)

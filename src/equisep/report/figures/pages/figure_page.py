@@ -59,7 +59,11 @@ def _how_it_was_run(each: Recorded, summary: Summary) -> Iterator[str]:
     printed = printed_markdown(summary)
     yield f"The paper's numbers beside ours:\n\n{printed}" if printed else ""
     estimates = estimates_markdown(summary)
-    yield f"The comparative bound, estimated at each share p of changed labels:\n\n{estimates}" if estimates else ""
+    yield (
+        f"The comparative bound, estimated for networks of d hidden layers on S1 and a share p of changed labels:\n\n{estimates}"
+        if estimates
+        else ""
+    )
     yield from rate_parts(summary.evidence)
     state = "" if summary.state == "recorded" else f" {summary.state.capitalize()}."
     yield f"{escaped(provenance_line(summary))}{state} Run it again: `equisep figures run {each.figure.id}`."
