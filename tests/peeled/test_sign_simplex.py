@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from equisep.errors import InputError
-from equisep.peeled import Problem, sign_simplex, sign_simplex_exists, solve_nonconvex
+from equisep.peeled import Problem, qnorm_counterexamples, sign_simplex, sign_simplex_exists, solve_nonconvex
 
 KNOWN = [(k, times) for k in range(2, 31) for times in (1, 2, 3, 4)]
 
@@ -28,8 +28,8 @@ def test_where_they_exist() -> None:
     exist = {k for k, times in KNOWN if times == 1 and sign_simplex_exists(k, k - 1) == "exists"}
     assert exist == {2, 4, 8, 12, 16, 20, 24, 28}  # one for each Hadamard matrix
     twice = {k for k, times in KNOWN if times == 2 and sign_simplex_exists(k, 2 * (k - 1)) == "exists"}
-    assert twice == exist | {6, 10, 14, 18, 26, 30}
-    assert sign_simplex_exists(22, 42) == "not known"
+    assert twice == exist | {6, 10, 14, 18, 22, 26, 30}  # 22 by a Legendre pair
+    assert sign_simplex_exists(34, 66) == "not known"
     assert sign_simplex_exists(36, 35) == "exists"  # by a field of 17 elements, doubled
 
 
@@ -60,13 +60,35 @@ def test_six_classes_collapse_in_ten_dimensions_for_q_above_2() -> None:
     six = Problem.of_sizes([1] * 6, feature_energy=5, weight_energy=1)
     solution = solve_nonconvex(six, dimension=10, q=4, starts=32)
     assert solution.certificate.relative_gap < 1e-6
+    (entry,) = (each for each in qnorm_counterexamples(most_classes=6, most_dimension=10, q=4) if each.classes == 6)
+    assert solution.value == pytest.approx(entry.value, rel=1e-6)  # found without knowing of signs
     cosines = solution.geometry.feature_cosines[0][0]
     assert cosines == pytest.approx(-1 / 5, abs=1e-4)
     signs = sign_simplex(6, 10)
     assert signs is not None and np.allclose(np.abs(solution.H), np.abs(solution.H).mean(), rtol=1e-3)
 
 
+@pytest.mark.parametrize("q", [2.5, 3.0, 8.0])
+def test_every_entry_of_the_table_is_feasible_collapsed_and_proven(q: float) -> None:
+    found = qnorm_counterexamples(most_classes=30, most_dimension=60, q=q, feature_energy=2.0, weight_energy=1.5)
+    assert {(each.classes, each.dimension) for each in found} == {
+        (k, p) for k in range(3, 31) for p in range(k, 61) if sign_simplex_exists(k, p) == "exists"
+    }
+    for each in found:
+        H, W, K = each.factors.H, each.factors.W, each.classes
+        assert (np.abs(H) ** q).sum() / K == pytest.approx(2.0, rel=1e-12)
+        assert (W**2).sum() / K == pytest.approx(1.5, rel=1e-12)
+        cosines = (H @ H.T) / (H**2).sum(axis=1, keepdims=True)
+        assert np.allclose(cosines, (K * np.eye(K) - 1) / (K - 1), atol=1e-12)
+        assert each.certificate.feasibility < 1e-12 and each.certificate.relative_gap < 1e-12
+        logits = H @ W.T
+        loss = np.log(np.exp(logits - np.diag(logits)[:, None]).sum(axis=1)).mean()
+        assert each.value == pytest.approx(loss, rel=1e-12)
+
+
 def test_bad_numbers() -> None:
+    with pytest.raises(InputError, match=r"optimal for q above 2; found q = 1.5"):
+        qnorm_counterexamples(q=1.5)
     with pytest.raises(InputError, match=r"`classes` must be 2 or more, so that two of them have an angle; found 1"):
         sign_simplex(1, 3)
     with pytest.raises(InputError, match=r"`dimension` must be a whole number"):

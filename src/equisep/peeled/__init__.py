@@ -53,14 +53,18 @@ from equisep.peeled.weight_decay import weight_decay_rescue as weight_decay_resc
 from equisep.peeled.weight_decay import weight_decay_threshold as weight_decay_threshold
 
 if TYPE_CHECKING:
+    from equisep.peeled.solvers.counterexamples import Counterexample as Counterexample
+    from equisep.peeled.solvers.counterexamples import qnorm_counterexamples as qnorm_counterexamples
     from equisep.peeled.solvers.etf import EtfComparison as EtfComparison
     from equisep.peeled.solvers.etf import compare_with_etf as compare_with_etf
     from equisep.peeled.solvers.nonconvex import solve_nonconvex as solve_nonconvex
 
 # name → module; loaded on first use (PEP 562), since they import torch
 _HOMES = {
+    "Counterexample": "equisep.peeled.solvers.counterexamples",
     "EtfComparison": "equisep.peeled.solvers.etf",
     "compare_with_etf": "equisep.peeled.solvers.etf",
+    "qnorm_counterexamples": "equisep.peeled.solvers.counterexamples",
     "solve_nonconvex": "equisep.peeled.solvers.nonconvex",
 }
 

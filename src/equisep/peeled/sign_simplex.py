@@ -8,6 +8,7 @@ of ±1, 4 divides mK. Where they exist, every minimizer of the q-norm problem is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import product
 from typing import Literal
 
@@ -19,6 +20,8 @@ from equisep.shapes import Int
 
 Existence = Literal["exists", "cannot exist", "not known"]
 Signs = Int[np.ndarray, "_ _"]
+# where there is no field of K − 1 elements: found among all sequences of this length, the first pair there is
+LEGENDRE_PAIRS = {21: ("+------++-+++-+-+++-+", "+++-+--+-++-+---+++--")}
 
 
 def sign_simplex(classes: Whole, dimension: Whole) -> Signs | None:
@@ -26,7 +29,8 @@ def sign_simplex(classes: Whole, dimension: Whole) -> Signs | None:
 
     By a Hadamard matrix of order K (Sylvester 1867, Paley 1933: its rows without the first column), or, where K ≡ 2 (mod 4), by
     two coordinates for each element a of a field of K − 1 elements: a point x is χ(x − a) in both, a itself is 1 and −1, and the
-    point at infinity −1 and 1; as Σ_a χ(x − a) χ(y − a) = −1, all inner products are −2. Repeated for larger p.
+    point at infinity −1 and 1; as Σ_a χ(x − a) χ(y − a) = −1, all inner products are −2. Or by a Legendre pair of length K − 1:
+    two sequences of ±1 with sum ±1 whose periodic autocorrelations add up to −2, in all their shifts. Repeated for larger p.
     """
     known, p = _sizes(classes, dimension)
     if sign_simplex_exists(known, p) != "exists":
@@ -53,13 +57,14 @@ def _sizes(classes: Whole, dimension: Whole) -> tuple[int, int]:
     return known, checked_count(dimension, "`dimension`", "Pass p, the width of the features.")
 
 
+@cache
 def _base(classes: int) -> Signs | None:
     """The vectors of the least dimension that is constructed: K − 1, or twice that."""
     if classes == 2:
         return np.array([[1], [-1]], dtype=np.int64)
     if classes % 4 == 2:
         field = _field(classes - 1)
-        return None if field is None else _two_for_each(field)
+        return _of_legendre_pair(classes - 1) if field is None else _two_for_each(field)
     hadamard = _hadamard(classes)
     return None if hadamard is None else (hadamard * hadamard[:, :1])[:, 1:]
 
@@ -110,6 +115,18 @@ def _two_for_each(jacobsthal: Signs) -> Signs:
     finite = np.hstack([jacobsthal + one, jacobsthal - one])
     infinity = np.hstack([-np.ones((1, size), dtype=np.int64), np.ones((1, size), dtype=np.int64)])
     return np.vstack([finite, infinity])
+
+
+def _of_legendre_pair(length: int) -> Signs | None:
+    """All shifts of both sequences of a pair, and a last point for which each of them sums to 0."""
+    if length not in LEGENDRE_PAIRS:
+        return None
+    blocks = []
+    for text in LEGENDRE_PAIRS[length]:
+        signs = np.array([1 if sign == "+" else -1 for sign in text], dtype=np.int64)
+        shifts = np.stack([np.roll(signs, shift) for shift in range(length)], axis=1)
+        blocks.append(np.vstack([shifts, -shifts.sum(axis=0, keepdims=True)]))
+    return np.hstack(blocks)
 
 
 def _field(size: int) -> Signs | None:

@@ -146,8 +146,12 @@ def estimates_table(rows: Sequence[Estimate]) -> TextTable:
     """The comparative bound at each share p; of networks of several depths on S1 at the p where it is least."""
     shown = rows if len({row.depth for row in rows}) == 1 else least_estimates(rows)
     asked = any(row.own is not None for row in rows)
-    titles = ("d", "p", "draws", "P", "δ", "P + p + δ", *(("P, own labels too", "P + p + δ") if asked else ()))
-    return TextTable((*titles, "at 95 %", "test error"), tuple(_estimate_row(row, asked=asked) for row in shown))
+    titles = ("d", "p", "draws", "P", "δ", "P + p + δ", *(("P\nown too", "P + p + δ\nown too") if asked else ()))
+    return TextTable(
+        (*titles, "limit\nat 95 %", "test\nerror"),
+        tuple(_estimate_row(row, asked=asked) for row in shown),
+        leaves=(*(NEVER,) * len(titles), 0.0, NEVER),
+    )
 
 
 def _estimate_row(row: Estimate, *, asked: bool) -> tuple[str, ...]:
@@ -155,7 +159,7 @@ def _estimate_row(row: Estimate, *, asked: bool) -> tuple[str, ...]:
     more = (number(own.probability, 3), number(own.value, 3)) if asked else ()
     return (
         str(row.depth), f"{drawn.p:g}", str(drawn.n), number(drawn.probability, 3), number(drawn.delta, 3),
-        number(drawn.value, 3), *more, f"up to {number(own.upper, 3)}", number(row.error, 3),
+        number(drawn.value, 3), *more, number(own.upper, 3), number(row.error, 3),
     )  # fmt: skip
 
 

@@ -76,7 +76,7 @@ def _blocks(
             "\nThe comparative bound, estimated for networks of d hidden layers on S1 and a share p of changed labels",
             style="bold",
         )
-        yield _table(_spelled(estimates_table(summary.estimates), said), glyphs)
+        yield from _fitting(_spelled(estimates_table(summary.estimates), said), glyphs, width)
     for note in summary.notes:
         yield Text.assemble(("Note  ", "yellow"), one_line(said(note)))
     line = provenance_line(summary)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from equisep.compare.classifier import ClassifierInputs, read_classifier
 from equisep.data import Batches
 from equisep.figures.outcome import Curve
 from equisep.peeled.minority import measured_cosines
+from equisep.taps import reading_mode
 
 READ = 500  # samples at a time
 
