@@ -23,7 +23,7 @@ HE = (
     *(f"fig{n}" for n in range(1, 11)), *(f"figS{n}" for n in range(1, 12)),
     "cnn-factors", "linear", "prop1", "reactivate", "transfer",
 )  # fmt: skip
-FANG = ("balanced", "qnorm", "minority", "networks", "fnn", "oversampling")
+FANG = ("balanced", "qnorm", "minority", "networks", "fnn", "oversampling", "two-layer")
 GALANTI = (*(f"fig{n}" for n in range(1, 7)), "bound", "bound-shallow")
 OURS = ("rare", "stopping", "imbalance", "minority")
 

@@ -11,6 +11,7 @@ from equisep.figures.cell import Solve
 from equisep.figures.figure import Figure
 from equisep.figures.outcome import Outcome
 from equisep.figures.papers.fang2021 import BALANCED, MINORITY, QNORM, RATIOS
+from equisep.figures.papers.fang2021_two_layer import TWO_LAYER
 from equisep.runs.runners.peeled import solve_cell
 
 FEW = 6  # starts, which find what the figure's 32 find
@@ -90,8 +91,17 @@ def test_reference_values_of_five_and_five_classes() -> None:
     assert arrays["feature_cosines"][1] == pytest.approx(0.3868, abs=5e-5)
 
 
+@pytest.mark.parametrize(
+    ("name", "saved", "rank"), [("linear-K6-4", 0.459, 3), ("linear-K3-2", 0, 2), ("relu-K3-2", 0, 2)]
+)
+def test_two_layers_collapse_or_save_a_part_of_the_loss(name: str, saved: float, rank: int) -> None:
+    numbers = solved(TWO_LAYER, name, starts=2).numbers
+    assert numbers["collapse_advantage"] == pytest.approx(saved, abs=1e-3) and numbers["logit_rank"] == rank
+    assert numbers["proven"] == 0 and 0 < numbers["relative_gap"] < 1
+
+
 def test_every_claim_asks_for_numbers_that_are_there() -> None:
-    for figure, name in ((BALANCED, "K-2"), (QNORM, "q2-p6"), (MINORITY, "EH5-kA5")):
+    for figure, name in ((BALANCED, "K-2"), (QNORM, "q2-p6"), (MINORITY, "EH5-kA5"), (TWO_LAYER, "linear-K2-1")):
         asked = {claim.quantity for claim in figure.claims} | {
             name for panel in figure.panels if panel.kind == "sweep" for name in panel.y.split("; ")
         }

@@ -15,7 +15,7 @@ from equisep.results.codec import decode
 from equisep.results.readings import former_reading, reading_named
 
 Kind = Literal["train", "staged", "solve"]
-Problem = Literal["", "balanced", "qnorm", "minority"]
+Problem = Literal["", "balanced", "qnorm", "minority", "two-layer"]
 _FORMER = {"mixed": "batch"}  # readings under the names that keys were made of from the beginning
 
 
@@ -224,7 +224,10 @@ class Training(Cell):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Solve(Cell):
-    """A Layer-Peeled problem of `majority` and `minority` classes, solved: see `equisep.peeled`."""
+    """A Layer-Peeled problem of `majority` and `minority` classes, solved: see `equisep.peeled`.
+
+    hidden_energy, nonlinearity     of the problem `two-layer`: E_1, and `linear` or `relu`.
+    """
 
     kind: Literal["solve"] = "solve"
     problem: Problem = ""
@@ -237,6 +240,8 @@ class Solve(Cell):
     ratios: tuple[float, ...] = ()
     starts: int = 0
     seed: int = 0
+    hidden_energy: float = 1.0
+    nonlinearity: str = "linear"
 
     def __post_init__(self) -> None:
         _check_name(self, "kind", ("solve",))

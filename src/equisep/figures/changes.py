@@ -75,6 +75,8 @@ CHANGES: tuple[Change, ...] = tuple(
         ("he2023/transfer", "accuracy is greatest where the gap of loads is least",
          "Target accuracy is best near the time when bottom and top loads are equal",
          "Where the gap never changes its sign, balance is never reached and nothing is tested."),
+        ("fang2021/qnorm", "Neural collapse does not emerge for any q ≠ 2, of q = 1.5 and q = 3",
+         "Neural collapse does not emerge for any q ≠ 2", "The proposition speaks of every q from 0 on: q = 0.5 and q = 1 were added."),
         ("fang2021/fnn", "", "With R = 500 there is no law of D, in two readings", "The record had it, unreported."),
         ("fang2021/fnn", "the cosine is near 1 (±20 %) where the minority is absent",
          "FNN: it is 0.95 or more where the minority is absent", "A cosine of 0.8 is far from one vector."),

@@ -326,6 +326,10 @@ _BUILT_IN: Mapping[str, Quantity] = {entry.name: entry for entry in (
     Quantity("own_balance", "distance of own class shares from equal ones", log=False),
     Quantity("own_separated", "share separated under own labels", span=_SHARE, log=False),
     *map(Quantity, ("own_depth", "relabeled", "relabeled_balance")),
+    # of two layers: see `equisep.runs.runners.peeled`
+    Quantity("collapse_advantage", "share of the loss of neural collapse that is saved", log=False),
+    Quantity("logit_rank", "rank of the logits", log=False),
+    Quantity("collapse_value", "loss of neural collapse"),
     *map(Quantity, (
         "balance", "minority_cosine", "majority_cosine", "minority_mean_cosine", "minority_margin", "minority_margin_test",
         "energy",

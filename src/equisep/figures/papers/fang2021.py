@@ -24,7 +24,7 @@ COLLAPSE = (
 )
 EXACT = 1e-6  # what a proven optimum may miss an angle by: about the root of its gap
 CLASSES = (2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100)
-POWERS = (1.5, 2.0, 3.0)
+POWERS = (0.5, 1.0, 1.5, 2.0, 3.0)
 DIMENSIONS = (6, 8, 9)
 MAJORITIES = (3, 5, 7)
 ENERGIES = (5.0, 10.0)  # E_H, for E_W = 1
@@ -144,8 +144,10 @@ QNORM = Figure(
               y_label="greatest departure from a simplex ETF", series=("q*",), levels=((EXACT, "collapsed below this line"),)),
     ),
     claims=(
-        Claim("Neural collapse does not emerge for any q ≠ 2", "at least", ("q1.5-*", "q3-*"), "collapse_distance", 0.01,
-              exact=True, source="slides, part I", quote=QNORMS),
+        Claim("Neural collapse does not emerge for any q ≠ 2", "at least", ("q0.5-*", "q1-*", "q1.5-*", "q3-*"),
+              "collapse_distance", 0.01, exact=True, source="slides, part I", quote=QNORMS),
+        Claim("… at q = 0.5 and at q = 1, where every class takes an axis of its own", "at least", ("q0.5-*", "q1-*"),
+              "collapse_distance", 0.01, source="slides, part I", quote=QNORMS),
         Claim("… at q = 1.5, and at q = 3 in 8 dimensions", "at least", ("q1.5-*", "q3-p8"), "collapse_distance", 0.01,
               source="slides, part I", quote=QNORMS),
         Claim("… and the optimum there is better than any simplex ETF", "at least", ("q1.5-*", "q3-p8"), "etf_advantage",

@@ -25,8 +25,9 @@ LEAST_CLASSES = 3  # of the proposition; two vectors are a simplex whatever boun
 class Counterexample:
     """K classes in p dimensions whose q-norm problem has a simplex ETF for its optimum.
 
-    value           of that ETF, with ω = 1/K. `certificate`: the gap to the 2-norm problem that encloses this one; as it is 0, this
-                    value is the least, and every minimizer is such an ETF (docs/peeled.md has the proof)
+    value           of that ETF, with ω = 1/K
+    certificate     its gap in the 2-norm problem that encloses this one: as that is 0, the value is the least, and every
+                    minimizer is such an ETF (docs/peeled.md has the proof)
     factors         W and H
     """
 

@@ -69,7 +69,7 @@ def solve_nonconvex(
     count = checked_count(starts, "`starts`", "Pass how many random starts to take, 8 say.")
     ball = power if power > CORNERS else 2.0
     x = _random_starts(problem.classes, p, ball, starts=count, seed=seed).to(device)
-    found = _best_of(
+    found = best_of(
         x,
         objective=_log_loss(problem, power),
         project=_into_constraints(problem.classes, ball),
@@ -164,7 +164,7 @@ def _into_constraints(classes: int, q: float) -> Projection:
     return project
 
 
-def _best_of(
+def best_of(
     x: Float64[Tensor, "b m p"], *, objective: Objective, project: Projection, tolerance: float, max_iterations: int
 ) -> Descent:
     """Bring all starts near a stationary point, then the best of them to it."""

@@ -19,7 +19,9 @@ from equisep.peeled import (
     compare_with_etf,
     solve_nonconvex,
     solve_reduced,
+    solve_two_layer,
     thresholds_of,
+    two_layer_collapse,
 )
 from equisep.progress import Progress, silent
 from equisep.shapes import Float64
@@ -117,6 +119,39 @@ def _qnorm(cell: Solve) -> Outcome:
     )
 
 
+def _two_layer(cell: Solve) -> Outcome:
+    """Two layers on free features: the best of many starts, beside neural collapse, which is a feasible point too.
+
+    collapse_value      the loss of neural collapse, in closed form
+    collapse_advantage  (collapse_value − value)/collapse_value: above 0, neural collapse is not the optimum: both are feasible
+    logit_rank          of the logits; K − 1 at neural collapse
+    """
+    problem = Problem.of_sizes(
+        [1] * cell.majority, feature_energy=cell.feature_energy, weight_energy=cell.weight_energy
+    )
+    asked: Mapping[str, Any] = {"hidden_energy": cell.hidden_energy, "activation": cell.nonlinearity}
+    solution = solve_two_layer(problem, **asked, starts=cell.starts, seed=cell.seed, throw=False)
+    collapse = two_layer_collapse(problem, **asked)
+    proven = solution.result is Result.SOLVED
+    state = "stationary" if solution.result is Result.STATIONARY else "not quite stationary"
+    return Outcome(
+        numbers={
+            "value": solution.value,
+            "gap": solution.certificate.gap,
+            "relative_gap": solution.certificate.relative_gap,
+            "stationarity": solution.certificate.stationarity,
+            "proven": float(proven),
+            "collapse_value": collapse.value,
+            "collapse_advantage": 1 - solution.value / collapse.value,
+            "collapse_distance": solution.collapse_distance,
+            "logit_rank": float(solution.rank),
+        },
+        notes=()
+        if proven
+        else (f"The least of {cell.starts} starts and of neural collapse: {state}, and not proven to be the least.",),
+    )
+
+
 def _minority(cell: Solve) -> Outcome:
     """The cosine between two minority classes over the imbalance ratio R; every point certified, R* by its own equation.
 
@@ -171,7 +206,12 @@ def _minority(cell: Solve) -> Outcome:
     )
 
 
-_SOLVERS: Mapping[str, Callable[[Solve], Outcome]] = {"balanced": _balanced, "qnorm": _qnorm, "minority": _minority}
+_SOLVERS: Mapping[str, Callable[[Solve], Outcome]] = {
+    "balanced": _balanced,
+    "qnorm": _qnorm,
+    "minority": _minority,
+    "two-layer": _two_layer,
+}
 
 
 def _from_starts(cell: Solve, *, q: float = 2.0) -> Solution:
