@@ -191,7 +191,7 @@ assert not loaded, loaded
 
 COMMAND_LINES = [(name,) for name in COMMANDS] + [
     *(("figures", name) for name in ("list", "run", "show")),
-    *(("peeled", name) for name in ("solve", "threshold", "diagram", "network")),
+    *(("peeled", name) for name in ("solve", "threshold", "diagram", "network", "two-layer")),
 ]
 
 

@@ -12,7 +12,7 @@ from cli.running import equisep
 from equisep.cli.app import COMMANDS, PANELS, _loaded, app
 from equisep.cli.examples import EXAMPLES
 
-GROUPS = {"figures": ("list", "run", "show"), "peeled": ("solve", "threshold", "diagram", "network")}
+GROUPS = {"figures": ("list", "run", "show"), "peeled": ("solve", "threshold", "diagram", "network", "two-layer")}
 NAMES = [*(COMMANDS.keys() - GROUPS.keys()), *(f"{group} {name}" for group, names in GROUPS.items() for name in names)]
 
 

@@ -385,8 +385,21 @@ BAD = {
     "no model": (("network", "--model", "peeled_net:smal", "--data", "mine.npz", "-q"), "Did you mean `small`?"),
     "no device": ((*READ, "-q", "--device", "warp"), "`--device warp` cannot be used here"),
     "no such minority": ((*READ, "-q", "--minority", "10"), "must be one of 10; found 10"),
+    "two layers of nothing": (("two-layer", "-q"), "State the classes in one way"),
+    "no activation": (("two-layer", "--sizes", "1,1", *ENERGIES, "--activation", "relus"), "Did you mean `relu`?"),
     "no such layer": ((*READ, "-q", "--classifier", "9"), "The classifier `9` should be an nn.Linear"),
 }  # fmt: skip
+
+
+def test_two_layers_are_searched_and_compared_with_neural_collapse(tmp_path: Path) -> None:
+    words = ("peeled", "two-layer", "--groups", "6:1", *ENERGIES, "--starts", "2")
+    content = json.loads(equisep(*words, "--json", folder=tmp_path).stdout)
+    assert content["rank"] == 3 and content["value"] < content["collapse_value"]
+    assert content["certificate"]["lower_bound"] < content["value"] and content["result"] == "stationary"
+    text = " ".join(equisep(*words, folder=tmp_path).stdout.split())
+    assert "so neural collapse is not the optimum" in text and "stationary, not proven to be the optimum" in text
+    unequal = equisep("peeled", "two-layer", "--sizes", "9,3,1", *ENERGIES, "--starts", "2", folder=tmp_path)
+    assert unequal.returncode == 0 and "Neural collapse" not in unequal.stdout
 
 
 @pytest.mark.parametrize("case", BAD)

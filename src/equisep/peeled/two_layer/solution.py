@@ -69,8 +69,9 @@ class TwoLayerSolution:
     @property
     def Z(self) -> Float64[np.ndarray, "k k"]:  # noqa: N802
         """The logits, one class a row, less the mean of the row, which no loss sees."""
-        logits: Float64[np.ndarray, "k k"] = self.hidden @ self.W2.T
-        return logits - logits.mean(axis=1, keepdims=True)
+        logits = self.hidden @ self.W2.T
+        centered: Float64[np.ndarray, "k k"] = logits - logits.mean(axis=1, keepdims=True)
+        return centered
 
     @property
     def rank(self) -> int:
