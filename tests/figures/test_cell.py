@@ -98,11 +98,14 @@ LATER = {
     "he2023/transfer": "wide-*",
     "fang2021/oversampling": "copies-*",
     "fang2021/networks": "vgg11-part-*",
+    "fang2021/qnorm": "q0.5-* q1-*",
+    "fang2021/two-layer": "*",
+    "galanti2022/bound-shallow": "*",
 }
 
 
 def _later(figure: str, series: str) -> bool:
-    return fnmatchcase(series, LATER.get(figure, ""))
+    return any(fnmatchcase(series, pattern) for pattern in LATER.get(figure, "").split())
 
 
 def test_the_keys_of_every_figure_stay_what_they_were() -> None:
@@ -111,7 +114,8 @@ def test_the_keys_of_every_figure_stay_what_they_were() -> None:
     What was stored in fewer readings is another cell: a network has to be there to be read once more.
     """
     frozen = json.loads(FROZEN.read_text())
-    of_papers = [figure for figure in all_figures() if not figure.id.startswith("equisep2026/")]  # ours came later
+    ours = "equisep2026/"  # which came later
+    of_papers = [each for each in all_figures() if not each.id.startswith(ours) and LATER.get(each.id) != "*"]
     assert {name.rpartition(".")[0] for name in frozen} == {figure.id for figure in of_papers}
     for figure in of_papers:
         for scale in ("paper", "smoke"):

@@ -30,6 +30,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "equisep peeled threshold --sizes 500,500,50,5",
     ),
     "peeled diagram": ("equisep peeled diagram cosine --plot cosine.png",),
+    "peeled two-layer": ("equisep peeled two-layer --groups 6:1 --activation relu",),
     "peeled network": ("equisep peeled network --model ./mine.py:net --checkpoint net.pt --data mine.npz",),
     "figures list": ("equisep figures list",),
     "figures run": (

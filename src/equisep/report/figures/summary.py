@@ -220,7 +220,7 @@ def figure_json(evidence: Evidence, verdicts: Sequence[Verdict], *, recorded: bo
         "claims": [_claim_json(each) for each in summary.claims],
         "series": [_series_json(row) for row in summary.series],
         "printed": [_printed_json(row) for row in summary.printed],
-        "estimates": [asdict(row) for row in summary.estimates],
+        "estimates": [_estimate_json(row) for row in summary.estimates],
         "notes": list(summary.notes),
         "provenance": {
             "device": list(made.device),
@@ -230,6 +230,13 @@ def figure_json(evidence: Evidence, verdicts: Sequence[Verdict], *, recorded: bo
             "wall_s": made.wall_s,
         },
     }
+
+
+def _estimate_json(row: Estimate) -> dict[str, Any]:
+    own = (
+        {} if row.own is None else {f"own_{name}": getattr(row.own, name) for name in ("probability", "value", "upper")}
+    )
+    return {"depth": row.depth, **asdict(row.drawn), **own, "error": row.error}
 
 
 def _claim_json(each: ClaimVerdicts) -> dict[str, Any]:
