@@ -3,9 +3,9 @@
     python scripts/make_record.py he2023/fig1=10 he2023/fig5 --store runs --device cuda --workers 4 --data cifar10=cifar10_7k
 
 `ID=N` asks for N seeds, `ID:GLOB` for some series of a figure, so that several processes can share it. Figures are taken in the
-order given, each by one process; what is stored already is not run again, and a convolutional network whose training was cut off
-goes on from its checkpoint in the store: the same line may be called again until all is done. Small networks leave most of a GPU
-idle, so several processes gain even on one; they share it best under NVIDIA's multi-process service. Afterwards
+order given, each by one process; what is stored already is not run again, and trainings that were cut off go on from their
+checkpoints in the store, at most a minute old: the same line may be called again until all is done. Small networks leave most of
+a GPU idle, so several processes gain even on one; they share it best under NVIDIA's multi-process service. Afterwards
 `scripts/pack_record.py` packs and draws what was run, and `scripts/make_figures_page.py` tabulates it.
 """
 

@@ -159,6 +159,23 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def claimed(path: Path) -> Iterator[bool]:
+    """Whether this process alone works on what `path` stands for, until the end of the block; the folder must exist."""
+    import fcntl
+
+    with path.open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            path.unlink(missing_ok=True)
+
+
 class LineFile:
     """JSON objects, one per line, written at the end only: each is on the disk before `append` returns, or is not there.
 

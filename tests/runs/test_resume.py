@@ -149,15 +149,24 @@ def test_more_seeds_later_keep_the_earlier_numbers(tmp_path: Path) -> None:
     assert run_figure(TINY, store=tmp_path, seeds=2).done == 12
 
 
-def test_a_network_that_is_cut_off_goes_on_from_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A convolutional cell, read at epochs on the way: outcomes are those of an uninterrupted run, to the last bit."""
+@pytest.mark.parametrize(
+    "cell",
+    [
+        Cell(
+            data="embedded-28x28", preparation="he2023-32x32", per_class=2, test_per_class=2, network="pure-cnn", depth=3,
+            channels=2, width=None, epochs=5, batch_size=8, read_epochs=(1, 3), optimizer="momentum", rate=0.01,
+        ),
+        Cell(data="embedded-10x10", per_class=4, test_per_class=4, depth=4, width=6, epochs=5, batch_size=16, read_epochs=(1, 3)),
+    ],
+    ids=("alone", "side by side"),
+)  # fmt: skip
+def test_a_training_that_is_cut_off_goes_on_from_its_checkpoint(
+    cell: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read at epochs on the way: outcomes are those of an uninterrupted run, to the last bit."""
     from equisep.training import checkpoint
 
     monkeypatch.setattr(checkpoint, "EVERY", 0.0)
-    cell = Cell(
-        data="embedded-28x28", preparation="he2023-32x32", per_class=2, test_per_class=2, network="pure-cnn", depth=3,
-        channels=2, width=None, epochs=5, batch_size=8, read_epochs=(1, 3), optimizer="momentum", rate=0.01,
-    )  # fmt: skip
     made = Figure(id="test/cut", title="", source="", cite="", panels=(), seeds=1, base=cell, series=(Series("a"),))
     run_figure(made, store=tmp_path / "whole", progress=False)
 
@@ -167,7 +176,7 @@ def test_a_network_that_is_cut_off_goes_on_from_its_checkpoint(tmp_path: Path, m
 
     with pytest.raises(KeyboardInterrupt):
         run_figure(made, store=tmp_path / "cut", progress=cut)
-    assert len(list((tmp_path / "cut" / "checkpoints").glob("*.pt"))) == 1 and not contents(tmp_path / "cut")
+    assert len(list((tmp_path / "cut" / "checkpoints").rglob("*.pt"))) == 1 and not contents(tmp_path / "cut")
     epochs: list[int] = []
     run_figure(
         made,

@@ -41,9 +41,9 @@ def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     seen: list[int] = []
     unwatched = chunks.train_chunk
 
-    def watched(task: Any, tick: Any) -> Ensemble:
+    def watched(task: Any, *rest: Any) -> Ensemble:
         seen.append(len(task.members))
-        return unwatched(task, tick)
+        return unwatched(task, *rest)
 
     monkeypatch.setattr(chunks, "train_chunk", watched)
     return seen

@@ -17,7 +17,7 @@ from trained_alone import SMALL, clouds, member, mixed, same, start, worst
 import equisep.training.ensemble.chunks as chunks
 from equisep.errors import EquisepError, InputError, ProfileError
 from equisep.models import Fnn
-from equisep.training import Ensemble, Member, Recipe, Shape, Stage, Watch, train_ensemble
+from equisep.training import Ensemble, Member, Recipe, Shape, Stage, Watch, checkpoint, train_ensemble
 from equisep.training.ensemble.reading import ARRAYS
 
 
@@ -27,9 +27,9 @@ def trainings(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Member, ...]]:
     seen: list[tuple[Member, ...]] = []
     unwatched = chunks.train_chunk
 
-    def watched(task: Any, tick: Any) -> Ensemble:
+    def watched(task: Any, *rest: Any) -> Ensemble:
         seen.append(task.members)
-        return unwatched(task, tick)
+        return unwatched(task, *rest)
 
     monkeypatch.setattr(chunks, "train_chunk", watched)
     return seen
@@ -84,6 +84,36 @@ def test_an_interrupted_call_goes_on_where_it_was(tmp_path: Path, trainings: lis
     equal(trained(store=tmp_path / "halved"), whole)
     equal(trained(store=str(tmp_path / "whole")), whole)
     assert trainings == []
+
+
+@pytest.mark.parametrize("cut", [1, 3, 4, 6, 8])
+def test_a_chunk_that_is_cut_off_goes_on_from_its_checkpoint(
+    cut: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Within a stage, at its end, and in a leaky stage that goes on with the moments of the one before."""
+    monkeypatch.setattr(checkpoint, "EVERY", 0.0)
+    stages = (Stage(epochs=3, trains=(2, 3)), Stage(epochs=3, trains=(1,), leaky=True), Stage(epochs=3))
+    options: dict[str, Any] = {"stages": stages, "watch": Watch(epochs=(0, 2, 4)), "chunk": 8, "workers": 1}
+    members = mixed(epochs=9)
+    with pytest.raises(KeyboardInterrupt):
+        trained(members, store=tmp_path, progress=interrupting(cut), **options)
+    assert [path.suffix for path in tmp_path.iterdir()] == [".pt"]
+    told: list[int] = []
+    found = trained(members, store=tmp_path, progress=lambda _, done, of: told.append(done), **options)
+    assert told == list(range(cut + 1, 10))  # what was done is not done again
+    equal(found, trained(members, **options))
+    assert [path.suffix for path in tmp_path.iterdir()] == [".npz"]
+
+
+def test_a_checkpoint_of_other_company_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint, "EVERY", 0.0)
+    options: dict[str, Any] = {"chunk": 8, "workers": 1}
+    with pytest.raises(KeyboardInterrupt):
+        trained(store=tmp_path, progress=interrupting(2), **options)
+    told: list[int] = []
+    found = trained(mixed()[:2], store=tmp_path, progress=lambda _, done, of: told.append(done), **options)
+    assert told == [1, 2, 3]
+    equal(found, trained(mixed()[:2], **options))
 
 
 def test_a_store_gives_what_no_store_gives(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,11 @@ def _read_former(folder: Path) -> dict[str, Any] | None:
     except (NotADirectoryError, IsADirectoryError, TypeError) as error:
         raise ValueError(f"`{folder.name}` is not what it should be") from error
     return content
+
+
+def group_folder(folder: Path, cells: Sequence[Cell]) -> Path:
+    """Where the training of cells that train together is kept while they do."""
+    return folder / _sha256("".join(cell.key for cell in cells).encode())[:32]
 
 
 def checkpoint_path(folder: Path, cell: Cell) -> Path:

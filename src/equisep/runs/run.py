@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import shutil
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,9 +18,9 @@ from equisep.figures.cell import Cell, Training, trainings
 from equisep.figures.evidence import Evidence, gather
 from equisep.figures.figure import Figure, Series
 from equisep.figures.outcome import Outcome
-from equisep.files import plain
+from equisep.files import claimed, plain, writing
 from equisep.progress import Progress, Watched, callback, silent, watched
-from equisep.runs.cell_files import checkpoint_path
+from equisep.runs.cell_files import checkpoint_path, group_folder
 from equisep.runs.plan import (
     Asked,
     Planned,
@@ -126,12 +128,23 @@ def _execute(
         # another process on the same store may have been faster
         if store.done([cell.key for cell in group]) >= {cell.key for cell in group}:
             continue
-        keep(
-            run_group(group, device=device, data_dir=data_dir, progress=progress, checkpoints=store.root / CHECKPOINTS)
-        )
-        for cell in group:
-            checkpoint_path(store.root / CHECKPOINTS, cell).unlink(missing_ok=True)
+        with _checkpoints(store, group) as kept:
+            keep(run_group(group, device=device, data_dir=data_dir, progress=progress, checkpoints=kept))
+            if kept is not None:
+                for cell in group:
+                    checkpoint_path(kept, cell).unlink(missing_ok=True)
+                shutil.rmtree(group_folder(kept, group), ignore_errors=True)
         progress("groups", index + 1, len(todo))
+
+
+@contextmanager
+def _checkpoints(store: Store, group: Sequence[Cell]) -> Iterator[Path | None]:
+    """Where a group is kept while it trains; None where another process trains the same and keeps it there."""
+    folder = store.root / CHECKPOINTS
+    with writing("A checkpoint", folder):
+        folder.mkdir(exist_ok=True)
+    with claimed(group_folder(folder, group).with_suffix(".lock")) as mine:
+        yield folder if mine else None
 
 
 def run_group(
@@ -144,13 +157,13 @@ def run_group(
 ) -> list[Result]:
     """The outcomes of a group of the plan, each with its provenance; `wall_s` is a cell's share of the group's time.
 
-    checkpoints     a folder in which trainings of single networks, which may be long, are kept while they train.
+    checkpoints     a folder in which networks are kept while they train.
     """
     began = time.perf_counter()
     name = runner_of(cells[0])
     # each runner brings its own libraries, which the others need not wait for
     runner = importlib.import_module(f"equisep.runs.runners.{name}")
-    more = {"checkpoints": checkpoints} if name == "networks" else {}
+    more = {"checkpoints": checkpoints} if name in ("networks", "ensembles") else {}
     outcomes, made = runner.run_cells(cells, device=device, data_dir=data_dir, progress=progress, **more)
     share = (time.perf_counter() - began) / len(cells)
     made = {"equisep": __version__, **made, "together": len(cells), "wall_s": round(share, 4)}

@@ -19,6 +19,8 @@ Lists = dict[str, list[float]]
 class Checkpoint:
     """One file, written whole or not at all, that holds a training after an epoch: weights, optimizer, chance, history.
 
+    A single network is kept by `offer` and put back by `resume`; `keep` and `read` are for any state of tensors and numbers.
+
     name        what is trained, as the key of a cell: a file of another training, or a damaged one, is as good as none.
     every       seconds that pass at least between two writings.
     kept        what a reader has beside the training, as text; `taken` gets it back before the training goes on.
@@ -42,7 +44,7 @@ class Checkpoint:
         self, model: nn.Module, optimizer: torch.optim.Optimizer, chance: Mapping[str, torch.Generator]
     ) -> tuple[int, Lists] | None:
         """Put the training back to where it was: how many epochs are done, and their history; None where nothing was kept."""
-        state = self._read()
+        state = self.read()
         if state is None:
             return None
         model.load_state_dict(state["model"])
@@ -64,10 +66,7 @@ class Checkpoint:
         history: Lists,
     ) -> None:
         """Keep the training after so many epochs, where the last time was long enough ago."""
-        if time.monotonic() - self._last < self.every:
-            return
-        state = {
-            "name": self._name,
+        self.keep(lambda: {
             "epochs": epochs,
             "model": model.state_dict(),
             "optimizer": optimizer.state_dict(),
@@ -78,7 +77,13 @@ class Checkpoint:
             },
             "history": history,
             "beside": self._kept(),
-        }
+        })  # fmt: skip
+
+    def keep(self, make: Callable[[], dict[str, Any]]) -> None:
+        """Keep the state that `make` gives, where the last time was long enough ago."""
+        if time.monotonic() - self._last < self.every:
+            return
+        state = {"name": self._name, **make()}
 
         def save(file: BinaryIO) -> None:
             torch.save(state, file)
@@ -88,7 +93,8 @@ class Checkpoint:
             write_whole(self.path, save)
         self._last = time.monotonic()
 
-    def _read(self) -> dict[str, Any] | None:
+    def read(self) -> dict[str, Any] | None:
+        """What was kept of this very training; None where nothing was."""
         if not self.path.is_file():
             return None
         try:

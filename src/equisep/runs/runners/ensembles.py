@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -18,6 +19,7 @@ from equisep.figures.outcome import Curve, Curves, Outcome
 from equisep.progress import Progress, silent
 from equisep.results import Reading
 from equisep.runs.cell_data import Material, material_of
+from equisep.runs.cell_files import group_folder
 from equisep.runs.runners.cells import coordinates_of, dtype_of, last_epoch, recipe_of, shape_of, weighed
 from equisep.runs.runners.classifiers import classifier_numbers, minority_of
 from equisep.runs.runners.losses import loss_terms
@@ -30,13 +32,22 @@ Start = dict[str, Tensor]
 
 
 def run_cells(
-    cells: Sequence[Training], *, device: str | None = None, data_dir: str | None = None, progress: Progress = silent
+    cells: Sequence[Training],
+    *,
+    device: str | None = None,
+    data_dir: str | None = None,
+    progress: Progress = silent,
+    checkpoints: Path | None = None,
 ) -> tuple[list[Outcome], dict[str, Any]]:
-    """The outcomes of cells that differ in optimizer, rate, schedule, seeds, labels and class weights alone."""
+    """The outcomes of cells that differ in optimizer, rate, schedule, seeds, labels and class weights alone.
+
+    A training that is cut off goes on from what was kept of it in a folder of `checkpoints`.
+    """
     cell = cells[0]
     _check_reading(cell)
     material = material_of(cells, data_dir=data_dir)
-    ensemble = _trained(cells, material, device=device, data_dir=data_dir, progress=progress)
+    how = {"device": device, "store": None if checkpoints is None else group_folder(checkpoints, cells)}
+    ensemble = _trained(cells, material, data_dir=data_dir, how={**how, "progress": progress})
     outcomes = [_outcome(each, ensemble, index, material) for index, each in enumerate(cells)]
     if cell.noise:
         under_noise = _under_noise(cells, ensemble, material, device=device)
@@ -58,11 +69,12 @@ def _check_reading(cell: Training) -> None:
 
 
 def _trained(
-    cells: Sequence[Training], material: Material, *, device: str | None, data_dir: str | None, progress: Progress
+    cells: Sequence[Training], material: Material, *, data_dir: str | None, how: Mapping[str, Any]
 ) -> Ensemble:
+    """All networks after their training; `how` says on what device they train, where they are kept, who is told."""
     cell = cells[0]
     shape = shape_of(cell, inputs=material.pool[0].numel(), classes=material.classes)
-    stages, starts = _stages(cells, shape, device=device, data_dir=data_dir, progress=progress)
+    stages, starts = _stages(cells, shape, data_dir=data_dir, how=how)
     samples = [_seen(each, rows, labels, first) for each, rows, labels, first in _zipped(cells, material)]
     return train_ensemble(
         [_member(each, shape, labels) for each, (_, labels) in zip(cells, samples, strict=True)],
@@ -73,7 +85,7 @@ def _trained(
             test="sites" if cell.test_sites else "accuracy", chance=True,
             collapse=bool(cell.course) and cell.classifier,
         ),
-        device=device, dtype=dtype_of(cell), tf32=cell.tf32, progress=progress,
+        dtype=dtype_of(cell), tf32=cell.tf32, **how,
     )  # fmt: skip
 
 
@@ -111,7 +123,7 @@ def _orders(cells: Sequence[Training], material: Material) -> list[Tensor] | Non
 
 
 def _stages(
-    cells: Sequence[Training], shape: Shape, *, device: str | None, data_dir: str | None, progress: Progress
+    cells: Sequence[Training], shape: Shape, *, data_dir: str | None, how: Mapping[str, Any]
 ) -> tuple[list[Stage], list[Start] | None]:
     """The stages of the last training, and where its members start from; see `Training`.
 
@@ -136,8 +148,8 @@ def _stages(
     first = train_ensemble(
         [Member(recipe_of(each), before, each.data_seed) for each in cells],
         earlier.pool, earlier.pool_labels, samples=list(zip(earlier.rows, earlier.labels, strict=True)),
-        stages=[first_stage], starts=_own_starts(cells, before), watch=Watch(sites=False), device=device,
-        dtype=dtype_of(cell), tf32=cell.tf32, progress=progress,
+        stages=[first_stage], starts=_own_starts(cells, before), watch=Watch(sites=False),
+        dtype=dtype_of(cell), tf32=cell.tf32, **how,
     )  # fmt: skip
     starts = [_grafted(_start(each, shape), first.weights(index), keep=staged.keep) for index, each in enumerate(cells)]
     return [second, *last], starts

@@ -14,6 +14,8 @@ from torch import Tensor
 from equisep.devices import out_of_memory, precision, provenance
 from equisep.errors import InputError, NumericalError
 from equisep.progress import Progress
+from equisep.training.checkpoint import Checkpoint
+from equisep.training.ensemble.chunk_state import ChunkState
 from equisep.training.ensemble.member import Member, Stage
 from equisep.training.ensemble.memory import SHARE, bytes_per_member, free_bytes
 from equisep.training.ensemble.optimizers import setting
@@ -25,6 +27,7 @@ from equisep.training.ensemble.stepper import Stepper
 from equisep.training.threads import StepThreads
 from equisep.workers import Stopped, parallel_map
 
+Kept = Callable[["Task"], Checkpoint]
 CPU_CHUNK = 32  # more members side by side only push each other out of the processor's cache
 
 
@@ -98,9 +101,12 @@ class Limits:
 
 
 def train_in_chunks(
-    task: Task, todo: Sequence[int], limits: Limits, progress: Progress
+    task: Task, todo: Sequence[int], limits: Limits, progress: Progress, kept: Kept | None = None
 ) -> Iterator[tuple[Sequence[int], Ensemble]]:
-    """Chunk after chunk, the members it holds and what they became; smaller ones from where memory runs out on."""
+    """Chunk after chunk, the members it holds and what they became; smaller ones from where memory runs out on.
+
+    `kept` says where the members of a task are kept while they train, and go on from.
+    """
     # neighbors of one setting share an optimizer's step
     order = sorted(todo, key=lambda index: setting(task.members[index].recipe))
     queue = _pieces(order, limits.members_of(task)) if todo else []
@@ -111,7 +117,7 @@ def train_in_chunks(
         def report(epochs: float | int, share: int = len(indices), before: int = finished) -> None:
             progress("training", int((before * task.epochs + epochs * share) / len(todo)), task.epochs)
 
-        part = _trained_if_it_fits(task.of(indices), report, workers=limits.workers)
+        part = _trained_if_it_fits(task.of(indices), report, workers=limits.workers, kept=kept)
         if part is None:
             queue = _pieces([index for piece in (indices, *queue) for index in piece], (len(indices) + 1) // 2)
             continue
@@ -123,11 +129,13 @@ def _pieces(indices: Sequence[int], size: int) -> list[Sequence[int]]:
     return [indices[start : start + size] for start in range(0, len(indices), size)]
 
 
-def _trained_if_it_fits(task: Task, report: Callable[[float], None], *, workers: int | None) -> Ensemble | None:
+def _trained_if_it_fits(
+    task: Task, report: Callable[[float], None], *, workers: int | None, kept: Kept | None
+) -> Ensemble | None:
     """A chunk, or None where memory ran out for more than one member."""
     try:
         with precision(tf32=task.tf32):
-            return _trained(task, report, workers=workers)
+            return _trained(task, report, workers=workers, kept=kept)
     except (RuntimeError, MemoryError) as error:
         if not out_of_memory(error):
             raise
@@ -141,14 +149,14 @@ def _trained_if_it_fits(task: Task, report: Callable[[float], None], *, workers:
     return None
 
 
-def _trained(task: Task, report: Callable[[float], None], *, workers: int | None) -> Ensemble:
+def _trained(task: Task, report: Callable[[float], None], *, workers: int | None, kept: Kept | None) -> Ensemble:
     """A chunk, on the CPU divided among threads; who sits with whom matters by rounding only."""
     width = len(task.members)
     threads = min(workers or torch.get_num_threads(), width) if task.device.type == "cpu" else 1
     if threads == 1:
         with StepThreads(task.device) as own:
             own.decide(task.operations_per_step)
-            return train_chunk(task, report)
+            return train_chunk(task, report, None if kept is None else kept(task))
     edges = [width * worker // threads for worker in range(threads + 1)]
     parts = [task.of(range(start, end)) for start, end in pairwise(edges)]
     reached, stop = [0] * threads, threading.Event()
@@ -159,7 +167,7 @@ def _trained(task: Task, report: Callable[[float], None], *, workers: int | None
                 raise Stopped
             reached[index] = epochs
 
-        return train_chunk(parts[index], tick)
+        return train_chunk(parts[index], tick, None if kept is None else kept(parts[index]))
 
     return joined(
         parallel_map(
@@ -173,8 +181,11 @@ def _trained(task: Task, report: Callable[[float], None], *, workers: int | None
 
 
 @torch.no_grad()
-def train_chunk(task: Task, tick: Callable[[int], None]) -> Ensemble:
-    """Train and read the members of a task, from first weights to last reading; `tick` hears of every epoch."""
+def train_chunk(task: Task, tick: Callable[[int], None], checkpoint: Checkpoint | None = None) -> Ensemble:
+    """Train and read the members of a task, from first weights to last reading; `tick` hears of every epoch.
+
+    With a checkpoint the training is kept from time to time, and goes on from where it was kept before.
+    """
     stack = Stack.of(task.weights, task.members[0].shape, device=task.device, dtype=task.dtype)
     samples = task.samples.on(task.device, task.dtype)
     test = None if task.test is None else (task.test[0].to(task.device, task.dtype), task.test[1].to(task.device))
@@ -189,15 +200,27 @@ def train_chunk(task: Task, tick: Callable[[int], None]) -> Ensemble:
                 for name in task.watch.names
             )
 
-    read(0)
+    state = ChunkState(stack, loss, accuracy, readings)
+    held = None if checkpoint is None else checkpoint.read()
+    done = 0 if held is None else state.put_back(held)
+    if not done:
+        read(0)
     epoch, before = 0, None
     for stage in task.stages:
         stepper = Stepper(stack, samples, task.members, stage, before=before, captured=task.captured)
-        for mean_loss, share in stepper.epochs():
+        behind = min(stage.epochs, done - epoch)  # epochs of this stage that were trained before
+        if held is not None and epoch + behind == done:
+            stepper.optimizers.put_back(held["optimizers"])
+            held = None
+        epoch += behind
+        for mean_loss, share in stepper.epochs(behind):
             loss[epoch], accuracy[epoch] = mean_loss, share
             epoch += 1
             read(epoch)
+            if checkpoint is not None and epoch < task.epochs:
+                state.keep(checkpoint, epoch, stepper.optimizers)
             tick(epoch)
+        done = max(done, epoch)
         before = stepper.optimizers
         del stepper  # and its buffers, before the next stage takes its own
     return Ensemble(

@@ -69,6 +69,27 @@ class Optimizers:
         for optimizer in self._optimizers.values():
             optimizer.step()
 
+    def state(self) -> list[dict[str, torch.Tensor | None]]:
+        """What the optimizers remember of every piece, as moments, in the order of the pieces."""
+        owners = self._owners()
+        return [dict(owners[id(piece.parameter)].state.get(piece.parameter, {})) for piece in self._pieces]
+
+    def put_back(self, state: Sequence[dict[str, torch.Tensor | None]]) -> None:
+        """Remember what `state` gave, of optimizers made alike."""
+        owners = self._owners()
+        for piece, own in zip(self._pieces, state, strict=True):
+            there = {name: None if value is None else value.to(self.grad.device) for name, value in own.items()}
+            if there:
+                owners[id(piece.parameter)].state[piece.parameter] = there
+
+    def _owners(self) -> dict[int, torch.optim.Optimizer]:
+        return {
+            id(parameter): optimizer
+            for optimizer in self._optimizers.values()
+            for group in optimizer.param_groups
+            for parameter in group["params"]
+        }
+
     def _piece(self, stack: Stack, members: slice, stretch: tuple[int, int]) -> _Piece:
         parameter = nn.Parameter(stack.theta[members, slice(*stretch)])
         parameter.grad = self.grad[members, slice(*stretch)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import torch
 from torch import Tensor
@@ -59,12 +60,15 @@ class Stepper:
             self.in_place = CpuPasses(stack, self.optimizers.grad, self.plan, self.positions, batch=size)
         self.orders = Orders([recipe.seed for recipe in recipes], samples.n, device=stack.theta.device)
 
-    def epochs(self) -> Iterator[tuple[Float[Tensor, " m"], Float[Tensor, " m"]]]:
-        """Train epoch by epoch; after each, its mean loss and accuracy of every member, on the device."""
+    def epochs(self, begin: int = 0) -> Iterator[tuple[Float[Tensor, " m"], Float[Tensor, " m"]]]:
+        """Train epoch by epoch; after each, its mean loss and accuracy of every member, on the device.
+
+        `begin` epochs were trained before, in a process that is gone: only their orders are drawn.
+        """
         starts = range(0, self.samples.n, self.batch_size)
         norms = [layer for layer in range(len(self.stack.running_mean)) if not self.plan.held[layer]]
         graphs = CapturedSteps(self.step)
-        for epoch, order in enumerate(self.orders.epochs(self.stage.epochs)):
+        for epoch, order in islice(enumerate(self.orders.epochs(self.stage.epochs)), begin, None):
             self.optimizers.set_epoch(epoch)
             self.loss.zero_()
             self.hits.zero_()
@@ -73,7 +77,7 @@ class Stepper:
             for start in starts:
                 batch = slice(start, start + self.batch_size)
                 # the first epoch runs eagerly: optimizers make their state in it
-                step = graphs if self.captured and epoch > 0 else self.step
+                step = graphs if self.captured and epoch > begin else self.step
                 step(rows[batch], labels[batch])
             self.stack.tracked[norms] += len(starts)
             yield self.loss / self.samples.n, self.hits / self.samples.n

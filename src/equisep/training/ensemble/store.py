@@ -1,4 +1,4 @@
-"""Finished chunks of an ensemble in a folder, by a key for each member: the same call takes them up and trains the rest."""
+"""Chunks of an ensemble in a folder, by a key for each member: the same call takes up what is there and goes on."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from equisep.errors import EquisepError, InputError
 from equisep.files import encode
+from equisep.training.checkpoint import Checkpoint
 from equisep.training.ensemble.chunks import Task
 from equisep.training.ensemble.member import Member
 from equisep.training.ensemble.record import Ensemble
@@ -28,6 +29,7 @@ class ChunkStore:
 
     def __init__(self, folder: Path, task: Task) -> None:
         self._folder = folder
+        self._unfinished: list[Path] = []
         self.keys = member_keys(task)
         _make_usable(folder)
 
@@ -48,10 +50,22 @@ class ChunkStore:
         return known
 
     def keep(self, indices: Sequence[int], chunk: Ensemble) -> None:
-        """A finished chunk, in a file named after its members."""
+        """A finished chunk, in a file named after its members; what was kept while it trained is removed."""
         keys = [self.keys[index] for index in indices]
-        name = hashlib.sha256("".join(keys).encode()).hexdigest()[:16]
-        replace(chunk, settings={**chunk.settings, "keys": keys}).save(self._folder / f"chunk-{name}.npz")
+        replace(chunk, settings={**chunk.settings, "keys": keys}).save(self._folder / f"chunk-{_name_of(keys)}.npz")
+        for path in self._unfinished:
+            path.unlink(missing_ok=True)
+        self._unfinished.clear()
+
+    def checkpoint(self, task: Task) -> Checkpoint:
+        """Where members that train together are kept while they do; other company is another training."""
+        name = _name_of(member_keys(task))
+        self._unfinished.append(self._folder / f"chunk-{name}.pt")
+        return Checkpoint(self._unfinished[-1], name=name)
+
+
+def _name_of(keys: Sequence[str]) -> str:
+    return hashlib.sha256("".join(keys).encode()).hexdigest()[:16]
 
 
 def member_keys(task: Task) -> list[str]:

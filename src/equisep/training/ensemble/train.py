@@ -69,7 +69,8 @@ def train_ensemble(
     tf32         lets a GPU round matrix products to 10 bits for speed; recorded.
     memory, chunk     bytes, and the most members, that train at once; by default what is free.
     workers      on a CPU, how many threads train a part of the members each; by default torch's number of threads.
-    store        a folder where finished chunks are kept; the same call takes them from there and trains the rest.
+    store        a folder where chunks are kept, every minute while they train and once they are finished; the same call takes
+                 them from there and goes on.
 
     >>> import torch, equisep
     >>> y = torch.arange(90) % 3
@@ -107,7 +108,7 @@ def train_ensemble(
     keys = [str(index) for index in range(len(members))] if kept is None else kept.keys
     done = {} if kept is None else kept.finished()
     todo = [index for index, key in enumerate(keys) if key not in done]
-    for indices, part in train_in_chunks(task, todo, limits, progress):
+    for indices, part in train_in_chunks(task, todo, limits, progress, None if kept is None else kept.checkpoint):
         if kept is not None:
             kept.keep(indices, part)
         done |= {keys[index]: (part, at) for at, index in enumerate(indices)}
