@@ -54,7 +54,8 @@ def test_panels_and_claims() -> None:
     [
         ("id=3, base=Cell()", "has a figure `3`"),
         ("id='a/b', base=Cell(epochs='6')", "`epochs` should be a whole number; found '6'."),
-        ("id='a/b', base=Cell(activation='gelu')", "series `a`: `activation` should be True or False; found 'gelu'."),
+        ("id='a/b', base=Cell(norm='layer')", "series `a`: `norm` should be True or False; found 'layer'."),
+        ("id='a/b', base=Cell(activation=3)", "series `a`: `activation` should be "),
         ("id='a/b', base=Cell(preparation=None)", "`preparation` should be a name; found None."),
         ("id='a/b', base=Cell(depth='8')", "`depth` should be a whole number or None; found '8'."),
         (
