@@ -8,7 +8,8 @@ many         K = 1000: D takes 2·n·d·(K−1) float64 operations, nearest cent
              Each by kernels of our own and by torch alone (`torch_alone`).
 million      K = 10⁶, d = 128, batches that are drawn anew at each reading: D and CDNV, seconds and greatest memory of the GPU
 nccl         one rank of a process group whose backend is NCCL: the profile is that of one process
-tiles        seconds of the products at K = 10 by the shape of a tile; `decompositions`, seconds of means' SVD by several ways
+tiles        seconds of a million rows' products at K = 10 by rows, columns, warps and stages of a tile, the default first;
+             `summed`, those of their sums by numbers and columns; `decompositions`, seconds of means' SVD by several ways
 
 `python benchmarks/scale_gpu.py --save` takes a minute and a half on one H200. `--small` tries all of it on any machine.
 """
@@ -39,8 +40,12 @@ ON = "cuda" if torch.cuda.is_available() else "cpu"
 SMALL = "--small" in sys.argv
 ROWS, WIDTH = (4096, 128) if SMALL else (2_000_000, 2048)
 MANY = 100 if SMALL else 1000
-MILLION, SAMPLES, BATCH = (2000, 8000, 2000) if SMALL else (1_000_000, 4_000_000, 250_000)
-TILES = ((64, 64, 8), (64, 32, 8), (64, 32, 4), (32, 64, 4), (32, 64, 8), (128, 32, 8))
+MILLION, SAMPLES, BATCH = (2000, 8000, 2000) if SMALL else (1_000_000, 4_000_000, 125_000)
+TILES = (
+    (64, 32, 4, 3), (64, 32, 4, 1), (64, 32, 4, 2), (64, 32, 4, 4), (128, 32, 4, 2), (128, 32, 4, 3), (128, 16, 4, 2),
+    (128, 16, 4, 3), (128, 16, 4, 4), (64, 16, 4, 3), (64, 16, 2, 3), (32, 32, 2, 3), (64, 32, 2, 2), (128, 32, 8, 2),
+)  # fmt: skip
+SUMMED = ((2048, 256), (4096, 256), (4096, 512), (2048, 128), (4096, 128), (8192, 256))
 REPEATS = 3
 LONGEST = 40.0  # seconds that the pairs of a million classes may be expected to take
 
@@ -132,7 +137,7 @@ def few(ceiling: dict[str, float]) -> dict[str, Any]:
     result = both_ways(work)
     result["nearest"] = passed(x, y, 10, nearest=True)
     result["fuzziness_seconds"] = timed(lambda: equisep.fuzziness(x, y))
-    result["tiles"] = tiles(x, y)
+    result["tiles"], result["summed"] = tiles(x, y), summed(x, y)
     result["n"], result["d"] = x.shape
     return result
 
@@ -144,13 +149,25 @@ def tiles(x: Tensor, y: Tensor) -> dict[str, float]:
         torch.randn(*shape, generator=generator, device=ON, dtype=torch.float64)
         for shape in ((10, x.shape[1]), (x.shape[1], 9))
     )
-    known, seconds = (passes.ROWS, passes.COLUMNS, passes.WARPS), {}
+    known, seconds = (passes.ROWS, passes.COLUMNS, passes.WARPS, passes.STAGES), {}
     for shape in TILES if runs.kernels_fit(x) else ():
-        passes.ROWS, passes.COLUMNS, passes.WARPS = shape
+        passes.ROWS, passes.COLUMNS, passes.WARPS, passes.STAGES = shape
         seconds[" × ".join(map(str, shape))] = timed(
             lambda: passes.residual_products(x[:1_000_000], y[:1_000_000], means, directions)
         )
-    passes.ROWS, passes.COLUMNS, passes.WARPS = known
+    passes.ROWS, passes.COLUMNS, passes.WARPS, passes.STAGES = known
+    return seconds
+
+
+def summed(x: Tensor, y: Tensor) -> dict[str, float]:
+    """Seconds of the sums by numbers and columns of a tile."""
+    known, seconds = (passes.SUMMED_TILE, passes.SUMMED_COLUMNS), {}
+    sums, rows = torch.zeros(10, x.shape[1], device=ON, dtype=torch.float64), x[:1_000_000]
+    order = runs.GroupRuns.of(y[:1_000_000], 10, rows=passes.SUMMED_ROWS)
+    for shape in SUMMED if runs.kernels_fit(x) else ():
+        passes.SUMMED_TILE, passes.SUMMED_COLUMNS = shape
+        seconds[" × ".join(map(str, shape))] = timed(lambda: passes.add_rows(sums, rows, order))
+    passes.SUMMED_TILE, passes.SUMMED_COLUMNS = known
     return seconds
 
 
@@ -178,6 +195,11 @@ def many(ceiling: dict[str, float]) -> dict[str, Any]:
         "by the CPU": lambda: thin_svd(matrix, by_qr=False),
         "made triangular, then by the CPU": lambda: thin_svd(matrix, by_qr=True),
         "by the GPU": lambda: torch.linalg.svd(matrix, full_matrices=False),
+    }
+    results["products_by_width"] = {
+        f"{rows} × {d} × {width}": 2.0 * rows * d * width / timed(lambda a=a, b=b: a @ b)  # type: ignore[misc]
+        for rows, width in ((8192, r), (8192, r + 1), (16_384, r), (16_384, r + 1))
+        for a, b in [(torch.randn(rows, d, device=ON).double(), torch.randn(d, width, device=ON).double())]
     }
     results["decompositions"] = {name: timed(way, repeats=1) for name, way in ways.items()}
     return results

@@ -10,7 +10,7 @@ from torch import Tensor
 from equisep.shapes import Shaped
 
 BLOCK_NUMBERS = 2**19  # 4 MiB in float64: what a core's cache holds
-GPU_NUMBERS = 2**24  # a GPU wants few and large pieces
+GPU_NUMBERS = 2**25  # a GPU wants few and large pieces: 256 MiB in float64
 BLOCK_ROWS = 128  # rows handled together at least, where there are so many: products with fewer are thin
 WIDE = 2048  # features from which on digits are worth their time
 

@@ -13,10 +13,11 @@ from torch.nn.functional import one_hot
 from equisep.errors import InputError
 from equisep.separation.assignments import Assignments
 from equisep.separation.blocks import Block, blocks_of, column_pieces
-from equisep.separation.gpu import LEAST_ROWS, SUMMED_ROWS, GroupRuns, add_rows, kernels_fit
+from equisep.separation.gpu import LEAST_ROWS, SUMMED_ROWS, GroupRuns, add_rows, installed, kernels_fit
 from equisep.shapes import Bool, Float64, Int, Shaped
 
 MATMUL_GROUPS = 256  # up to here a one-hot product is faster than scattered adds, and bit-reproducible on a GPU
+FEW_ROWS = 8  # of a class on average: with fewer, nearly all of a one-hot product are zeros
 SERIAL_THREADS = 2  # up to here one thread that adds rows keeps up with a product
 GPU_GROUPS = 4096  # … and up to here a GPU adds in a fixed order, by a product
 NARROW = 4  # bytes of a number that float64 sums as it is
@@ -139,7 +140,7 @@ class GroupSums:
         self._narrow = x.dtype.itemsize <= NARROW
         self._origin = None if self._narrow else new.new_zeros(k, d)
         self._known = torch.zeros(k, dtype=torch.bool, device=x.device)
-        self._shift = x[0].to(torch.float64)
+        self._shift = x[0].to(torch.float64, copy=True)  # the memory of the rows may be used again
 
     @property
     def frame(self) -> SumFrame | None:
@@ -315,9 +316,24 @@ def row_adder(keys: Int[Tensor, " n"], groups: int) -> Callable[[Tensor, Tensor]
     return lambda sums, rows: sums.addmm_(chosen, rows)
 
 
+def class_adder(y: Int[Tensor, " n"], classes: int) -> Callable[[Float64[Tensor, "n d"]], Float64[Tensor, "k d"]]:
+    """A function that gives Σ_{i: y_i = k} x_i for every class k; of many rows on a GPU by kernels, always in one order."""
+    if not (installed(y) and len(y) >= LEAST_ROWS * min(classes, MATMUL_GROUPS)):
+        return lambda x: class_sums(x, y, classes=classes)
+    runs = GroupRuns.of(y, classes, rows=SUMMED_ROWS)
+
+    def summed(x: Float64[Tensor, "n d"]) -> Float64[Tensor, "k d"]:
+        sums = x.new_zeros(classes, x.shape[1])
+        add_rows(sums, x if x.stride(1) == 1 else x.contiguous(), runs)
+        return sums
+
+    return summed
+
+
 def class_sums(x: Float64[Tensor, "n d"], y: Int[Tensor, " n"], *, classes: int) -> Float64[Tensor, "k d"]:
     """Σ_{i: y_i = k} x_i for every class k."""
-    if classes <= MATMUL_GROUPS:
+    few = classes <= MATMUL_GROUPS and (x.device.type != "cpu" or FEW_ROWS * classes <= len(x))
+    if few:
         return one_hot(y, classes).to(x.dtype).T @ x
     return x.new_zeros(classes, x.shape[1]).index_add_(0, y, x)
 

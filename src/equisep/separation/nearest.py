@@ -20,6 +20,7 @@ SCREENED = 2**14  # numbers the points have in all, from which on the product is
 TILE_NUMBERS = 2**24  # distances held at once: 64 MiB in float32
 LONGEST = 2**16  # coordinates up to which the bound below has its slack
 UNIT32 = 2.0**-24  # the rounding unit of float32
+ALIGNED = 16  # coordinates that a GPU multiplies by at once
 SLACK = 2.05  # twice the bound, and 2.5 % for the bound's own rounding and for that of float64
 SQUARED = 1e-150, 1e150  # sizes between these have a square, and a scale
 
@@ -53,6 +54,9 @@ class Points:
         absent = counts == 0
         self.points, self.absent = points, absent if bool(absent.any()) else None  # asked once: a GPU is waited for
         self.squares = points.square().sum(dim=1)  # k
+        self.gap = -points.shape[1] % ALIGNED if points.is_cuda else 0  # zeros that make the width one that is quick
+        if self.gap:
+            self.points = torch.nn.functional.pad(points, (0, self.gap))
         self.scale = _scale(self.squares) if _worthwhile(points) else None
         self.short: tuple[Tensor, Tensor] | None = None
         if self.scale is not None:
@@ -60,6 +64,7 @@ class Points:
 
     def nearest(self, z: Float64[Tensor, "n r"]) -> Int[Tensor, " n"]:
         """argmin_k ‖z − c_k‖ of every row, so many rows at once that their distances fit."""
+        z = torch.nn.functional.pad(z, (0, self.gap)) if self.gap else z
         size = max(1, TILE_NUMBERS // max(1, len(self.points)))
         if len(z) <= size:
             return self._nearest(z)

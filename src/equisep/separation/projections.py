@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from equisep.separation.group_sums import class_sums
+from equisep.separation.group_sums import class_adder
 from equisep.shapes import Float64, Int
 
 
@@ -29,11 +29,10 @@ class Projections:
         residuals: Float64[Tensor, "n r"], norms: Float64[Tensor, " n"], labels: Int[Tensor, " n"], *, classes: int
     ) -> Projections:
         """The state of one batch of residuals: projected, and their squared norms."""
-        counts = torch.bincount(labels, minlength=classes)
-        means = class_sums(residuals, labels, classes=classes) / counts.clamp(min=1).unsqueeze(1)
+        summed, counts = class_adder(labels, classes), torch.bincount(labels, minlength=classes)
+        means = summed(residuals) / counts.clamp(min=1).unsqueeze(1)
         centered = residuals - means.index_select(0, labels)
-        squares = class_sums(centered.square_(), labels, classes=classes)
-        return Projections(counts, means, squares, class_sums(norms.unsqueeze(1), labels, classes=classes).squeeze(1))
+        return Projections(counts, means, summed(centered.square_()), summed(norms.unsqueeze(1)).squeeze(1))
 
     @staticmethod
     def none(directions: Float64[Tensor, "d r"], *, classes: int) -> Projections:

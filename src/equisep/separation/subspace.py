@@ -15,7 +15,7 @@ AVERAGED = 1000  # samples up to which rounding is trusted to average out of a m
 # how many steps of relative eps a number may be off: rounded once, as in an array or a model's raw input; computed by a
 # network, whose features carry the rounding of the layers before them; computed so and then cut to half precision
 AS_GIVEN, COMPUTED, HALF = 0.5, 64.0, 2.0
-TALL = 4  # times as many rows as columns, from where on QR saves more than it costs
+TALL = 2  # times as many rows as columns, from where on QR saves more than it costs
 MANY = 2  # times as many classes as features, from where on their means are made triangular first
 BLOCK_WIDTHS, GPU_WIDTHS = 8, 256  # rows made triangular together, in widths; a GPU wants few and large blocks
 COARSE = 1e-5  # eps of half precision is above it

@@ -8,7 +8,7 @@ from equisep.separation.gpu.passes import (
     residual_products,
     residuals_of,
 )
-from equisep.separation.gpu.runs import GroupRuns, kernels_fit
+from equisep.separation.gpu.runs import GroupRuns, installed, kernels_fit
 
 __all__ = [
     "FEW_DIRECTIONS",
@@ -16,6 +16,7 @@ __all__ = [
     "SUMMED_ROWS",
     "GroupRuns",
     "add_rows",
+    "installed",
     "kernels_fit",
     "residual_products",
     "residuals_of",

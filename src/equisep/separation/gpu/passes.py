@@ -12,8 +12,8 @@ from equisep.shapes import Float64, Int, Shaped
 
 FEW_DIRECTIONS = 32  # up to here products are made while features are read; beyond, cuBLAS is the quicker
 LEAST_ROWS = 16  # of a group, on average: sums of fewer rows are as large as the rows
-SUMMED_ROWS, SUMMED_STEP, SUMMED_COLUMNS = 512, 8, 256  # of a run, of these at once, columns at once
-ROWS, COLUMNS, WARPS = 64, 64, 8  # of a tile of residuals, and what works on it
+SUMMED_ROWS, SUMMED_TILE, SUMMED_COLUMNS = 512, 2048, 256  # of a run; numbers at once, and columns of these at most
+ROWS, COLUMNS, WARPS, STAGES = 64, 32, 4, 3  # of a tile of residuals, what works on it, and tiles that are under way
 LEAST_WIDTH = 16  # directions that a tensor core wants at least
 ROW_COLUMNS = 1024
 
@@ -24,8 +24,9 @@ def add_rows(sums: Float64[Tensor, "g d"], x: Shaped[Tensor, "n d"], runs: Group
 
     count, d, groups = len(runs.starts), x.shape[1], len(sums)
     partial = sums.new_empty(count, d)
-    blocks = -(-d // SUMMED_COLUMNS)
-    shape = {"STEP": SUMMED_STEP, "COLUMNS": SUMMED_COLUMNS}
+    columns = min(SUMMED_COLUMNS, max(LEAST_WIDTH, _power(d)))
+    blocks = -(-d // columns)
+    shape = {"STEP": SUMMED_TILE // columns, "COLUMNS": columns}
     with _there(x):
         sum_runs[(count, blocks)](x, runs.order, runs.starts, runs.lengths, partial, d, x.stride(0), **shape)
         join_runs[(groups, blocks)](partial, runs.firsts, sums, d, sums.stride(0), **shape)
@@ -43,9 +44,9 @@ def residual_products(
     (n, d), r = x.shape, directions.shape[1]
     norms, along = directions.new_empty(n), directions.new_empty(n, r)
     runs = GroupRuns.of(y, len(means), rows=ROWS)
-    width = max(LEAST_WIDTH, 1 << max(0, r - 1).bit_length())
+    width = max(LEAST_WIDTH, _power(r))
     padded = torch.nn.functional.pad(directions, (0, width - r)).contiguous()  # d w: rows of whole vectors
-    shape = {"ROWS": ROWS, "COLUMNS": COLUMNS, "WIDTH": width, "num_warps": WARPS}
+    shape = {"ROWS": ROWS, "COLUMNS": COLUMNS, "WIDTH": width, "num_warps": WARPS, "num_stages": STAGES}
     with _there(x):
         multiply_runs[(len(runs.starts),)](
             x, runs.order, runs.starts, runs.lengths, runs.groups, means.contiguous(), padded, norms, along,
@@ -62,10 +63,15 @@ def residuals_of(
 
     n, d = x.shape
     residuals, norms = means.new_empty(n, d), means.new_empty(n)
-    columns = min(ROW_COLUMNS, 1 << max(0, d - 1).bit_length())
+    columns = min(ROW_COLUMNS, _power(d))
     with _there(x):
         subtract_means[(n,)](x, y, means.contiguous(), residuals, norms, d, x.stride(0), COLUMNS=columns)
     return residuals, norms
+
+
+def _power(number: int) -> int:
+    """The least power of two that is no smaller."""
+    return 1 << max(0, number - 1).bit_length()
 
 
 def _there(x: Tensor) -> AbstractContextManager[object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 
 import torch
@@ -51,8 +52,14 @@ class GroupRuns:
 
 def kernels_fit(features: Shaped[Tensor, "n d"]) -> bool:
     """Whether the kernels can read these features: on a CUDA device, of 24 bits or fewer, rows in one piece, Triton at hand."""
-    return features.device.type == DEVICE and features.dtype in KINDS and features.stride(1) == 1 and _installed()
+    return features.dtype in KINDS and features.stride(1) == 1 and installed(features)
 
 
-def _installed() -> bool:
+@cache
+def _there() -> bool:
     return find_spec("triton") is not None
+
+
+def installed(x: Tensor) -> bool:
+    """Whether kernels of our own can work where this tensor lies."""
+    return x.device.type == DEVICE and _there()

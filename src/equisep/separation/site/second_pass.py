@@ -18,6 +18,8 @@ from equisep.separation.site.records import Spread
 from equisep.separation.subspace import ClassSubspace, rounding_cut
 from equisep.shapes import Float64, Int, Shaped
 
+ALIGNED = 16  # directions that a GPU multiplies by at once
+WIDE = 128  # directions from which on a product of rows is the quicker one
 TOUCHED_CLASSES = 512  # beyond, a batch touches the sums of its own classes only
 
 
@@ -102,15 +104,23 @@ def projected(
     if centers.narrow and all(map(kernels_fit, block.parts)) and block.rows:
         return _projected_on_gpu(block, y, centers, directions, others)
     norms = directions.new_zeros(block.rows)
-    along = directions.new_zeros(directions.shape[1], block.rows)  # this way round the thin product is the quicker
+    wide = directions.shape[1] >= WIDE
+    along = directions.new_zeros(block.rows, directions.shape[1])
+    if not wide:
+        along = directions.new_zeros(
+            directions.shape[1], block.rows
+        ).T  # this way round the thin product is the quicker
     other = None if others is None else others.new_zeros(others.shape[0], block.rows)
     for columns, x in block.columns():
         r = centers.residuals(x, y, columns)
         norms += torch.linalg.vecdot(r, r)
-        along.addmm_(directions[columns].T, r.T)
+        if wide:
+            along.addmm_(r, directions[columns])
+        else:
+            along.T.addmm_(directions[columns].T, r.T)
         if other is not None and others is not None:
             other.addmm_(others[:, columns], r.to(others.dtype).T)
-    return norms, along.T, None if other is None else other.T
+    return norms, along, None if other is None else other.T
 
 
 def _projected_on_gpu(
@@ -124,15 +134,17 @@ def _projected_on_gpu(
     if others is None and directions.shape[1] <= FEW_DIRECTIONS:
         norms, along = residual_products(block.whole(), y, centers.means, directions)
         return norms, along, None
-    norms, along = directions.new_zeros(block.rows), directions.new_zeros(block.rows, directions.shape[1])
+    width = directions.shape[1]
+    padded = torch.nn.functional.pad(directions, (0, -width % ALIGNED))  # d w: odd widths are slow
+    norms, along = directions.new_zeros(block.rows), directions.new_zeros(block.rows, padded.shape[1])
     other = None if others is None else others.new_zeros(block.rows, others.shape[0])
     for columns, x in block.columns():
         r, squares = residuals_of(x, y, centers.means[:, columns])
         norms += squares
-        along.addmm_(r, directions[columns])
+        along.addmm_(r, padded[columns])
         if other is not None and others is not None:
             other.addmm_(r.to(others.dtype), others[:, columns].T)
-    return norms, along, other
+    return norms, along[:, :width], other
 
 
 def same_for_collapse(counts: Int[Tensor, " k"], convention: Convention) -> bool:
