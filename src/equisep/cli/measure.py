@@ -25,7 +25,7 @@ from equisep.cli.console import (
     usable_file,
 )
 from equisep.cli.data import DataFlags, MeasuredData, asked_model, measured_data
-from equisep.cli.distributed.ranks import Launched, by_ranks, profile_by
+from equisep.cli.distributed.ranks import Launched, by_ranks, process_group, profile_by
 from equisep.cli.options import (
     OUTPUT,
     PICTURES,
@@ -187,7 +187,7 @@ def measure(
     from equisep.measuring.notes import Notes
     from equisep.report.subsamples import render_subsamples, subsample_record
 
-    launched = Launched.here(features=features, shard=shard, subsamples=subsamples, on=on)
+    launched = Launched.here(shard=shard, subsamples=subsamples, on=on)
     device, quiet = launched.device(device), quiet or not launched.speaks
     if on is not None:
         _show(profile_on_a_cluster(ctx), out_file=out_file, plot=plot, json=json, quiet=quiet)
@@ -221,8 +221,11 @@ def measure(
             per_class=per_class,
             shard=shard,
         )
-        profile = _of_features(features, labels, split, given, out_file=out_file, quiet=quiet)
-        _show(profile, out_file=out_file, plot=plot, json=json, quiet=quiet)
+        with process_group(launched):
+            rescue = out_file if launched.speaks else None
+            profile = _of_features(features, labels, split, given, out_file=rescue, quiet=quiet)
+        if launched.speaks:
+            _show(profile, out_file=out_file, plot=plot, json=json, quiet=quiet)
         return
     if model is None or data is None:
         missing = "--model" if model is None else "--data"

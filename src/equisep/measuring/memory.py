@@ -46,7 +46,7 @@ class Memory(Generic[R]):
         self.used = 0.0
         self.labels: list[Tensor] = []
         self.assigned: list[Assignments] = []  # of every batch, where they are a part of the data
-        self.samples = 0  # of the batches before the one under way
+        self.samples, self._begun = 0, 0  # of the batches before the one under way, and of this one
         self._kept: dict[int, _Kept] = {index: _Kept() for index in held}
 
     @property
@@ -82,11 +82,12 @@ class Memory(Generic[R]):
 
     def start(self, labels: Int[Tensor, " b"]) -> None:
         """A batch begins."""
-        self.samples += len(self.labels[-1]) if self.labels else 0
-        self.labels.append(labels)
+        self.samples, self._begun = self.samples + self._begun, len(labels)
         self.rows = assignments(self.plan, labels, self.feed)
-        if self.plan.together.partial:
-            self.assigned.append(self.rows)
+        if self.held:  # of sites that are summed, no label is needed twice
+            self.labels.append(labels)
+            if self.plan.together.partial:
+                self.assigned.append(self.rows)
 
     def take(self, index: int, rows: Rows) -> None:
         """Keep what a site gave, or add it up."""

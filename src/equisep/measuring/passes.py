@@ -244,6 +244,8 @@ def _from_memory(plan: Plan, memory: Memory[R], kept: KeptSite[R], progress: Pro
     held, total = sorted(memory.held), len(plan.sites)
     if plan.together.partial:
         return {index: _in_part(plan, memory, index) for index in held}
+    if not held:
+        return {}
     device = memory.labels[0].device
     if memory.at_once:
         read = {index: memory.features(index) for index in held}

@@ -122,15 +122,16 @@ class Tally:
             scored=scored and plan.probe.scored,
         )
 
-    def see(self, inputs: Inputs, labels: Int[Tensor, " b"], feed: Feed, *, partial: bool) -> None:
-        """One batch more."""
+    def see(self, inputs: Inputs, labels: Int[Tensor, " b"], feed: Feed, *, partial: bool, company: bool) -> None:
+        """One batch more; its labels are kept where it matters who was read in whose company."""
         local = labels.cpu()
         self.counts += torch.bincount(local, minlength=len(self.counts))
         self.order = self.order.after(inputs, local)
         if partial:
             self.runs += runs_of(inputs, local, first=feed.first_number, step=feed.numbering.step)
-        self.labels.append(local)
-        self.firsts.append(feed.first_number)
+        if company:
+            self.labels.append(local)
+            self.firsts.append(feed.first_number)
         self.batches += 1
 
     def score(self, output: Any, labels: Int[Tensor, " b"]) -> None:
@@ -178,7 +179,7 @@ def read(
     state = _State(probe, only, only_last=options.calls == "last")
     seen = Tally.new(plan, scored=scored) if tally is None else tally
     total, begun = feed.batches, seen.batches
-    scored = seen.scored
+    scored, by_company = seen.scored, in_company(plan.model, options.reading, feed)
 
     def give(found: Activation) -> None:
         site_index = state.checked(found) if state.counts else None
@@ -201,14 +202,14 @@ def read(
             output = run(inputs, f"batch {index} of the {feed.what} data")
             state.finish()
             seen.random = seen.random or not torch.equal(before, torch.get_rng_state())
-            seen.see(Inputs() if plan.stored else inputs, labels, feed, partial=partial)  # features are no samples
+            samples = Inputs() if plan.stored else inputs  # features are no samples
+            seen.see(samples, labels, feed, partial=partial, company=by_company)
             seen.score(output, labels)
             progress(what, index + 1, total)
             if after is not None:
                 after(seen)
     if not seen.batches and not partial:
         raise feed.nothing()
-    by_company = in_company(plan.model, options.reading, feed)
     return Read(
         counts=seen.counts,
         order=seen.order,

@@ -28,6 +28,7 @@ from typer.testing import CliRunner
 
 import equisep
 from equisep.cli.app import app
+from equisep.data.stores.arrays import ArrayReader
 from equisep.errors import EquisepError, InputError, NumericalError
 from equisep.measuring.measure import answered, request_for
 from equisep.results import Profile
@@ -280,6 +281,40 @@ def test_only_the_first_rank_of_a_command_prints_and_writes(tmp_path: Path, monk
     plain, by_ranks = json.loads(single.stdout), json.loads((tmp_path / "p0.json").read_text())
     assert by_ranks["samples"] == plain["samples"] and by_ranks["settings"] == plain["settings"]
     assert by_ranks["law"]["rho"] == pytest.approx(plain["law"]["rho"], rel=1e-12)
+
+
+def _stored(rank: int) -> tuple[Profile, int]:
+    """The profile of stored features, and how many rows of them this rank has read."""
+    rows, read = [0], ArrayReader.read
+
+    def counted(self: ArrayReader, count: int, room: torch.Tensor | None = None) -> torch.Tensor:
+        rows[0] += count if self.array.shape else 0
+        return read(self, count, room)
+
+    ArrayReader.read = counted  # type: ignore[method-assign]
+    try:
+        return equisep.measure_features(os.environ["SHARED"], memory=0, **LIGHT), rows[0]
+    finally:
+        ArrayReader.read = read  # type: ignore[method-assign]
+
+
+def test_ranks_read_their_own_rows_of_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("equisep.data.stores.batches.BATCH_BYTES", 1)  # 64 rows each
+    for name, (x, y) in (("train", TRAIN), ("test", TEST)):
+        (tmp_path / name).mkdir()
+        np.save(tmp_path / name / "layer1.npy", x)
+        np.save(tmp_path / name / "layer2.npy", x.relu())
+        np.save(tmp_path / name / "labels.npy", y)
+    monkeypatch.setenv("SHARED", str(tmp_path))
+    expected, rows = _stored(0)
+    probe = 2 * 64 * 1  # both layers of the first batch, to plan by
+    assert rows == probe + 2 * 2 * (N + 101)  # two layers, two readings
+    found = in_processes(2, _stored)
+    for profile, _ in found:
+        assert profile.provenance["ranks"] == 2
+        assert not differences(profile, expected, besides=("provenance",))
+    assert sum(rows for _, rows in found) == 2 * probe + 2 * 2 * (N + 101)
+    assert max(rows for _, rows in found) < 0.7 * rows
 
 
 def _one_rank(rank: int) -> Any:

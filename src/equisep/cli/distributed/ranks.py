@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ParamSpec
@@ -87,14 +88,21 @@ def profile_by(launched: Launched, model: nn.Module, train: Any, test: Any, **op
     request = request_for(model, train, test, **options)
     if launched.world == 1:
         return answered(request)
+    with process_group(launched):
+        divided = any(hasattr(getattr(data, "sampler", None), "num_replicas") for data in (train, test))
+        return answered(request, dealt=not divided)
+
+
+@contextmanager
+def process_group(launched: Launched) -> Iterator[None]:
+    """The group of all processes that torchrun started, unless the user's code has made one; none of a process alone."""
     import torch.distributed as dist
 
-    made = not dist.is_initialized()
+    made = launched.world > 1 and not dist.is_initialized()
     if made:
         dist.init_process_group("gloo", timeout=MEETING)
     try:
-        divided = any(hasattr(getattr(data, "sampler", None), "num_replicas") for data in (train, test))
-        return answered(request, dealt=not divided)
+        yield
     finally:
         if made:
             dist.destroy_process_group()

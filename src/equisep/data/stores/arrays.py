@@ -61,10 +61,10 @@ class ArrayReader:
             self.file = array.where.open()
             self.file.seek(array.offset)
 
-    def read(self, count: int) -> Tensor:
-        """The next rows."""
+    def read(self, count: int, room: Tensor | None = None) -> Tensor:
+        """The next rows, in the room where there is one."""
         array = self.array
-        content = torch.empty(count * array.row_bytes, dtype=torch.uint8, device="cpu")
+        content = bytes_in(room, count * array.row_bytes)
         view = content.numpy().data
         with array.where.reading(f"from row {self.done:,} on"):
             while view.nbytes:
@@ -83,9 +83,22 @@ class ArrayReader:
         rows = content.view(array.kind).view(count, *array.shape)
         return rows if array.was is None else rows.to(array.was)
 
+    def skip(self, count: int) -> None:
+        """Pass over rows."""
+        self.done += count
+        with self.array.where.reading():
+            self.file.seek(self.array.offset + self.done * self.array.row_bytes)
+
     def close(self) -> None:
         """Let go of the file."""
         self.file.close()
+
+
+def bytes_in(room: Tensor | None, count: int) -> Tensor:
+    """So many bytes of the room, or new ones where there is none or it is too small."""
+    if room is None or room.numel() < count:
+        return torch.empty(count, dtype=torch.uint8, device="cpu")
+    return room[:count]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +146,14 @@ class HeldReader:
     def __init__(self, values: Tensor) -> None:
         self.values, self.done = values, 0
 
-    def read(self, count: int) -> Tensor:
-        """The next rows."""
+    def read(self, count: int, room: Tensor | None = None) -> Tensor:
+        """The next rows, where they lie."""
         self.done += count
         return self.values[self.done - count : self.done]
+
+    def skip(self, count: int) -> None:
+        """Pass over rows."""
+        self.done += count
 
     def close(self) -> None:
         """Nothing is open."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from itertools import pairwise
+from copy import copy
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from equisep.data.stores.arrays import ArrayReader, HeldReader
+from equisep.data.stores.arrays import ArrayReader, HeldArray, HeldReader
 from equisep.data.stores.layout import Layer, StoredSplit
 from equisep.data.stores.tables import ColumnReader
 from equisep.errors import DataError, LabelError
@@ -27,12 +28,16 @@ class StoredBatches:
     """({layer: rows}, labels) in the order of the store; `wanted` names the layers that are read, None for all.
 
     Words as labels become class numbers in alphabetical order, or those of `names`, which are `class_names` then. No batch
-    reaches over the end of a part, so that rows are read where they are to be and never copied together.
+    reaches over the end of a part, so that rows are read where they are to be and never copied together. Where memory is
+    `reused`, the rows of a batch lie where those of the batch before did: who keeps any copies them. New memory costs as much
+    as reading does, and the more of it a process has had, the more it seems to need.
     """
 
-    def __init__(self, split: StoredSplit, *, names: tuple[str, ...] | None = None) -> None:
-        self.split = split
+    def __init__(self, split: StoredSplit, *, names: tuple[str, ...] | None = None, reused: bool = False) -> None:
+        self.split, self.reused = split, reused
         self.wanted: frozenset[str] | None = None
+        self._chosen = slice(None)
+        self._rooms: dict[str, Tensor] = {}
         total = sum(layer.row_bytes for layer in split.layers)
         self.size = min(MOST_ROWS, max(LEAST_ROWS, BATCH_BYTES // max(1, total)))
         self.classes, words = _classes(split.labels)
@@ -50,8 +55,20 @@ class StoredBatches:
         edges = sorted(ends)
         return [min(self.size, end - start) for begin, end in pairwise(edges) for start in range(begin, end, self.size)]
 
+    @property
+    def starts(self) -> list[int]:
+        """The number of the first sample of each batch, in the order read."""
+        spans = self._spans()
+        return list(accumulate(spans[:-1], initial=0))[self._chosen] if spans else []
+
+    def only(self, batches: slice) -> StoredBatches:
+        """Some of the batches, as they are; what lies between is not read."""
+        part = copy(self)
+        part._chosen = batches
+        return part
+
     def __len__(self) -> int:
-        return len(self._spans())
+        return len(self._spans()[self._chosen])
 
     def __iter__(self) -> Iterator[tuple[dict[str, Tensor], Int[Tensor, " b"]]]:
         chosen = [layer for layer in self.split.layers if self.wanted is None or layer.name in self.wanted]
@@ -60,9 +77,26 @@ class StoredBatches:
             labels = _Parts(self.split.labels)
             for reader in (*readers.values(), labels):
                 stack.callback(reader.close)
-            for count in self._spans():
+            spans = self._spans()
+            mine = range(len(spans))[self._chosen]
+            for number, count in enumerate(spans[: mine[-1] + 1 if mine else 0]):
+                if number not in mine:
+                    for reader in (*readers.values(), labels):
+                        reader.skip(count)
+                    continue
                 y = labels.read(count)
-                yield {name: reader.read(count) for name, reader in readers.items()}, self._class_numbers(y)
+                rows = {name: reader.read(count, self._room(name)) for name, reader in readers.items()}
+                yield rows, self._class_numbers(y)
+
+    def _room(self, name: str) -> Tensor | None:
+        """Memory for the rows of a layer, the same at every batch; arrays at hand need none."""
+        if not self.reused:
+            return None
+        if name not in self._rooms:
+            layer = next(each for each in self.split.layers if each.name == name)
+            held = all(isinstance(part, HeldArray) for part in layer.parts)
+            self._rooms[name] = torch.empty(0 if held else self.size * layer.row_bytes, dtype=torch.uint8, device="cpu")
+        return self._rooms[name]
 
     def _class_numbers(self, labels: Any) -> Int[Tensor, " b"]:
         if not isinstance(labels, Tensor):
@@ -78,15 +112,22 @@ class _Parts:
         self.reader: ArrayReader | HeldReader | ColumnReader | None = None
         self.rows = 0
 
-    def read(self, count: int) -> Any:
-        """The next rows, which lie in one part."""
+    def read(self, count: int, room: Tensor | None = None) -> Any:
+        """The next rows, which lie in one part; in the room where there is one."""
+        return self._at(count).read(count, room)
+
+    def skip(self, count: int) -> None:
+        """Pass over the next rows, which lie in one part."""
+        self._at(count).skip(count)
+
+    def _at(self, count: int) -> ArrayReader | HeldReader | ColumnReader:
         while not self.rows:
             self.close()
             part = self.left.pop(0)
             self.reader, self.rows = part.open(), part.rows
         assert self.reader is not None and count <= self.rows
         self.rows -= count
-        return self.reader.read(count)
+        return self.reader
 
     def close(self) -> None:
         """Let go of the file that is open."""

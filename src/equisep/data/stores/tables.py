@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import mmap
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from equisep.data.stores.arrays import bytes_in
 from equisep.data.stores.location import Location
 from equisep.errors import DataError, MissingExtraError
 
@@ -39,16 +42,42 @@ class StoredColumn:
 
 
 class ColumnReader:
-    """The rows of a column in order."""
+    """The rows of a column in order.
+
+    A local Arrow file is mapped to find where its rows lie, and read from there: no more of it is held than what is asked for,
+    however large the pieces are that it was written in.
+    """
 
     def __init__(self, column: StoredColumn) -> None:
         self.column, self.done = column, 0
         with column.where.reading():
-            self.chunks = _chunks(column)
+            self.pages = None if column.slow or column.where.system is not None else _Pages(column.where.path)
+            self.chunks = _chunks(column, self.pages)
         self.rest: list[Any] = []
 
-    def read(self, count: int) -> Any:
-        """The next rows: a tensor, or an array of words."""
+    def read(self, count: int, room: torch.Tensor | None = None) -> Any:
+        """The next rows: a tensor, in the room where there is one, or an array of words."""
+        taken = self._next(count)
+        if self.column.is_text:
+            return taken[0] if len(taken) == 1 else np.concatenate(taken)
+        if len(taken) == 1 and self.pages is None:
+            return taken[0]
+        rows = bytes_in(room, count * self.column.row_bytes).view(taken[0].dtype).view(count, *self.column.shape)
+        begin = 0
+        with self.column.where.reading(f"from row {self.done - count:,} on"):
+            for piece in taken:
+                here = rows[begin : begin + len(piece)]
+                if self.pages is None or not self.pages.read(piece, here):
+                    here.copy_(piece)
+                begin += len(piece)
+        return rows
+
+    def skip(self, count: int) -> None:
+        """Pass over rows."""
+        self._next(count)
+
+    def _next(self, count: int) -> list[Any]:
+        """The next rows in the pieces that they lie in."""
         column = self.column
         with column.where.reading(f"from row {self.done:,} on"):
             while sum(map(len, self.rest)) < count:
@@ -63,23 +92,45 @@ class ColumnReader:
             taken.append(first[:left])
             self.rest[:1] = [first[left:]] if len(first) > left else []
             left -= len(taken[-1])
-        if len(taken) == 1:
-            return taken[0]
-        return np.concatenate(taken) if column.is_text else torch.cat(taken)
+        return taken
 
     def close(self) -> None:
         """Let go of the file."""
         self.chunks.close()
+        if self.pages is not None:
+            self.pages.file.close()
+
+
+class _Pages:
+    """A local file, mapped and open: what lies in its pages is read from the file, since pages looked at count as memory."""
+
+    def __init__(self, path: str) -> None:
+        self.file = Path(path).open("rb", buffering=0)  # noqa: SIM115
+        self.mapped = mmap.mmap(self.file.fileno(), 0, access=mmap.ACCESS_READ)
+        self.buffer = np.frombuffer(self.mapped, dtype=np.uint8)
+
+    def read(self, piece: torch.Tensor, target: torch.Tensor) -> bool:
+        """Read what lies in the pages into a target of the same shape; False where it lies elsewhere (decoded, say)."""
+        at = piece.data_ptr() - self.buffer.ctypes.data
+        if not (0 <= at <= len(self.buffer) - piece.nbytes and piece.is_contiguous()):
+            return False
+        self.file.seek(at)
+        view = target.view(-1).view(torch.uint8).numpy().data
+        while view.nbytes:
+            got = self.file.readinto(view)
+            if not got:
+                raise DataError(f"`{self.file.name}` became shorter while it was read. Write it again.")
+            view = view[got:]
+        return True
 
 
 def arrow_columns(where: Location) -> list[StoredColumn]:
     """The columns of an Arrow file: feather, or the stream that Hugging Face's data sets write."""
-    pa = _pyarrow(where)
     with where.reading(), _arrow_reader(where) as reader:
-        counted = isinstance(reader, pa.ipc.RecordBatchFileReader)
-        batches = (reader.get_batch(i) for i in range(reader.num_record_batches)) if counted else iter(reader)
         rows, first = 0, None
-        for batch in batches:  # not decoded: a local file is mapped, and of each batch the length alone is looked at
+        for batch in _batches(
+            reader
+        ):  # not decoded: a local file is mapped, and of each batch the length alone is looked at
             first = batch if first is None and batch.num_rows else first
             rows += batch.num_rows
         return _columns(where, reader.schema, rows, first, slow=False)
@@ -117,29 +168,45 @@ def _columns(where: Location, schema: Any, rows: int, first: Any, *, slow: bool)
     return columns
 
 
-def _chunks(column: StoredColumn) -> Generator[Any]:
-    """The column in pieces as they are stored."""
+def _chunks(column: StoredColumn, pages: _Pages | None) -> Generator[Any]:
+    """The column in pieces as they are stored; of a local file in its `pages`."""
     pa = _pyarrow(column.where)
     if column.slow:
         with column.where.open() as file, pa.parquet.ParquetFile(file) as table:
             for batch in table.iter_batches(batch_size=PARQUET_ROWS, columns=[column.name]):
                 yield batch.column(0)
         return
-    with _arrow_reader(column.where, column.name) as reader:
-        if isinstance(reader, pa.ipc.RecordBatchFileReader):
-            for number in range(reader.num_record_batches):
-                yield reader.get_batch(number).column(0)
-        else:
-            for batch in reader:
-                yield batch.column(0)
+    if pages is not None:
+        with _arrow_reader(column.where, pages=pages) as reader:  # all columns: where they lie, none of them is touched
+            if _in_pages(reader, column.name, pages):
+                yield from (batch.column(column.name) for batch in _batches(reader))
+                return
+    with _arrow_reader(column.where, column.name, pages) as reader:
+        yield from (batch.column(0) for batch in _batches(reader))
 
 
-def _arrow_reader(where: Location, column: str | None = None) -> Any:
+def _batches(reader: Any) -> Iterator[Any]:
+    """The pieces of a file or a stream."""
+    if hasattr(reader, "get_batch"):
+        return (reader.get_batch(number) for number in range(reader.num_record_batches))
+    return iter(reader)
+
+
+def _in_pages(reader: Any, name: str, pages: _Pages) -> bool:
+    """Whether a file holds its columns as they are, not compressed; a stream is asked for one column instead."""
+    if not hasattr(reader, "get_batch") or not reader.num_record_batches:
+        return False
+    at = reader.get_batch(0).column(name).buffers()[-1].address - pages.buffer.ctypes.data
+    return 0 <= at <= len(pages.buffer)
+
+
+def _arrow_reader(where: Location, column: str | None = None, pages: _Pages | None = None) -> Any:
     """A reader of the file or the stream, of one column or all."""
     pa = _pyarrow(where)
-    # mapped to be looked at, read to be read: what is mapped counts as memory in use
-    local = pa.memory_map if column is None else pa.OSFile
-    source = local(where.path) if where.system is None else where.open()
+    if pages is not None:
+        source = pa.BufferReader(pa.py_buffer(pages.buffer))
+    else:
+        source = pa.memory_map(where.path) if where.system is None else where.open()
     try:
         whole = pa.ipc.open_file(source)
     except pa.ArrowInvalid:
@@ -176,7 +243,10 @@ def _values(chunk: Any, column: StoredColumn) -> Any:
                 f"`{column.where}`: the lists of the column `{column.name}` differ in length, or have gaps (lengths "
                 f"{', '.join(map(str, sorted(lengths)[:5]))}; {width} in the first row). Features of one layer have one width."
             )
-    numbers = torch.from_numpy(np.array(chunk.to_numpy(zero_copy_only=False)))  # arrow's own memory is read-only
+    if pa.types.is_boolean(chunk.type) or chunk.null_count:
+        numbers = torch.from_numpy(np.array(chunk.to_numpy(zero_copy_only=False)))
+    else:
+        numbers = torch.from_dlpack(chunk)  # where it lies: what is read-only is copied before it is handed on
     return numbers.view(-1, *column.shape)
 
 

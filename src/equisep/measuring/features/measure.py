@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import fields, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -12,9 +13,13 @@ import torch
 from torch import Tensor
 
 from equisep.data.feed import Feed
+from equisep.data.shard import Shard
 from equisep.data.stores import StoredBatches, StoredFeatures, StoredSplit, held_features, open_features
 from equisep.devices import usable_device
 from equisep.errors import InputError, SiteError, did_you_mean
+from equisep.measuring.distributed.control import in_group
+from equisep.measuring.distributed.ranks import Ranks, processes
+from equisep.measuring.distributed.together import ALONE
 from equisep.measuring.forward import Calling
 from equisep.measuring.measure import known_class_names, run_plan
 from equisep.measuring.notes import Notes
@@ -44,6 +49,7 @@ def measure_features(
     class_names: Sequence[str] | None = None,
     device: str | torch.device | None = None,
     name: str | None = None,
+    group: bool = True,
     progress: Watched = None,
     **options: Any,
 ) -> Profile:
@@ -57,6 +63,9 @@ def measure_features(
     split        `both`, `train` alone, or `test` alone, measured by its own means.
     sites        the layers to read, by names or globs; `auto` reads all.
     reduction    how rows of more than one dimension become vectors, as in `measure`.
+
+    group        in a process group every rank reads batches of its own of what is stored, and all have the profile of one
+                 process; False measures in this process alone, as arrays at hand always are.
 
     All further options are those of `measure` (metrics, classes, weighting, intervals, memory, whole, seed, …). Features are
     read twice, in blocks, where they do not fit `memory`: what is held beside is O(K·d) per layer.
@@ -80,18 +89,25 @@ def measure_features(
     how, chosen = Reduction.of(reduction), _chosen(stored.train.names, sites)
     asked = _options(options, stored, sites=chosen, reduction=how.name)
     where = torch.device("cpu") if device is None else usable_device(device, asked="measure_features")
-    feed = _feed(stored.train, chosen, "training", where)
-    batches = feed.source
-    assert isinstance(batches, StoredBatches)
-    feed_test = None if other is None else _feed(other, chosen, "test", where, names=batches.class_names)
-    notes = Notes(stored.notes)
-    plan = Plan(StoredLayers(where), _probe(feed, batches, how, asked), how, asked)
-    said = tuple(stored.manifest["class_names"]) if stored.manifest.get("class_names") else None
-    known = known_class_names(class_names or said, feed, plan.probe.classes)
-    title = name or stored.manifest.get("model") or Path(stored.where).name
-    profile, failure = run_plan(
-        plan, feed, feed_test, name=title, class_names=known, notes=notes, progress=progress
-    )  # fmt: skip
+    model = StoredLayers(where)
+    divided = group and in_group() and not isinstance(features, Mapping) and not isinstance(test, Mapping)
+    with processes(model, dealt=True) if divided else nullcontext(ALONE) as together:
+        shard = Shard(together.control.rank, together.control.world) if isinstance(together, Ranks) else None
+        feed = _feed(stored.train, chosen, "training", where, shard=shard)
+        batches = feed.source
+        assert isinstance(batches, StoredBatches)
+        feed_test = (
+            None if other is None else _feed(other, chosen, "test", where, names=batches.class_names, shard=shard)
+        )
+        plan = Plan(model, _probe(feed, batches, how, asked), how, asked, together=together)
+        together.agree(plan, None)
+        said = tuple(stored.manifest["class_names"]) if stored.manifest.get("class_names") else None
+        known = known_class_names(class_names or said, feed, plan.probe.classes)
+        title = name or stored.manifest.get("model") or Path(stored.where).name
+        profile, failure = run_plan(
+            plan, feed, feed_test, name=title, class_names=known, notes=Notes(stored.notes), progress=progress
+        )  # fmt: skip
+        profile = together.one(profile) if isinstance(together, Ranks) else profile
     profile = replace(profile, settings={**profile.settings, "features": stored.where})
     if failure is not None:
         failure.profile = profile
@@ -161,10 +177,17 @@ def _options(given: dict[str, Any], stored: StoredFeatures, *, sites: tuple[str,
 
 
 def _feed(
-    split: StoredSplit, sites: tuple[str, ...], what: str, device: torch.device, *, names: tuple[str, ...] | None = None
+    split: StoredSplit,
+    sites: tuple[str, ...],
+    what: str,
+    device: torch.device,
+    *,
+    names: tuple[str, ...] | None = None,
+    shard: Shard | None = None,
 ) -> Feed:
     layers = tuple(layer for layer in split.layers if layer.name in sites)
-    return Feed(StoredBatches(replace(split, layers=layers), names=names), what=what, device=device, dtype=None)
+    batches = StoredBatches(replace(split, layers=layers), names=names, reused=True)
+    return Feed(batches, what=what, device=device, dtype=None, shard=shard)
 
 
 def _probe(feed: Feed, batches: StoredBatches, reduction: Reduction, options: Options) -> Probe:
