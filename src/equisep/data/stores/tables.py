@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.utils.dlpack
 
 from equisep.data.stores.arrays import bytes_in
 from equisep.data.stores.location import Location
@@ -197,7 +198,7 @@ def _in_pages(reader: Any, name: str, pages: _Pages) -> bool:
     if not hasattr(reader, "get_batch") or not reader.num_record_batches:
         return False
     at = reader.get_batch(0).column(name).buffers()[-1].address - pages.buffer.ctypes.data
-    return 0 <= at <= len(pages.buffer)
+    return bool(0 <= at <= len(pages.buffer))
 
 
 def _arrow_reader(where: Location, column: str | None = None, pages: _Pages | None = None) -> Any:
@@ -246,7 +247,7 @@ def _values(chunk: Any, column: StoredColumn) -> Any:
     if pa.types.is_boolean(chunk.type) or chunk.null_count:
         numbers = torch.from_numpy(np.array(chunk.to_numpy(zero_copy_only=False)))
     else:
-        numbers = torch.from_dlpack(chunk)  # where it lies: what is read-only is copied before it is handed on
+        numbers = torch.utils.dlpack.from_dlpack(chunk)  # where it lies: what is read-only is copied before it is handed on
     return numbers.view(-1, *column.shape)
 
 
