@@ -247,7 +247,8 @@ def _values(chunk: Any, column: StoredColumn) -> Any:
     if pa.types.is_boolean(chunk.type) or chunk.null_count:
         numbers = torch.from_numpy(np.array(chunk.to_numpy(zero_copy_only=False)))
     else:
-        numbers = torch.utils.dlpack.from_dlpack(chunk)  # where it lies: what is read-only is copied before it is handed on
+        # where it lies: what is read-only is copied before it is handed on
+        numbers = torch.utils.dlpack.from_dlpack(chunk)
     return numbers.view(-1, *column.shape)
 
 
