@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ import pytest
 
 from conftest import Opened
 from equisep.report.columns import frame_values
+from equisep.report.page import profile_page
 from equisep.results import Profile
 
 if TYPE_CHECKING:
@@ -194,6 +196,48 @@ def test_the_table_is_copied_with_every_digit(one: Opened, network: Profile) -> 
         for row, value in zip(rows, values, strict=True):
             assert row[name] == "" if value is None else row[name] == str(value) or float(row[name]) == value, name
     one.check_quiet()
+
+
+def test_a_name_that_a_spreadsheet_would_compute_is_copied_as_text(
+    open_page: Callable[..., Opened], network: Profile, tmp_path: Path
+) -> None:
+    names = ("=1+1", "@SUM(A1)", "+1,2", "-3", "plain")
+    path = tmp_path / "page.html"
+    path.write_text(profile_page([replace(network, class_names=names)]), encoding="utf-8")
+    opened = open_page(path)
+    opened.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    opened.page.locator("#classes").get_by_role("button", name="Copy as CSV").click()
+    opened.page.wait_for_selector("#classes .said:has-text('Copied')")
+    rows = list(csv.DictReader(io.StringIO(opened.page.evaluate("navigator.clipboard.readText()"))))
+    assert {row["class"] for row in rows} == {"'=1+1", "'@SUM(A1)", "'+1,2", "-3", "plain"}
+    opened.check_quiet()
+
+
+def test_one_profile_of_several_is_chosen_section_by_section(
+    open_page: Callable[..., Opened], pages: dict[str, Path]
+) -> None:
+    opened = open_page(pages["two"])
+    for name in ("classes", "maps", "geometry"):
+        section = opened.page.locator(f"#{name}")
+        first, second = section.locator(":scope > .of-profile").all()
+        assert first.is_visible() and second.is_hidden()
+        choice = section.get_by_label("Profile", exact=True)
+        assert choice.locator("option").count() == 3
+        choice.select_option("1")
+        assert first.is_hidden() and second.is_visible()
+        second.locator("figure.plot").first.scroll_into_view_if_needed()
+        second.locator("figure[data-drawn]").first.wait_for()
+        choice.select_option("all")
+        assert first.is_visible() and second.is_visible()
+        choice.select_option("0")
+        assert first.is_visible() and second.is_hidden()
+    opened.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert opened.page.locator(".of-profile[hidden]").count() == 0  # paper has no choices
+    opened.page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert opened.page.locator("#maps .of-profile[hidden]").count() == 1
+    opened.check_quiet()
+    bare = open_page(pages["two"], scripts=False)
+    assert bare.page.locator("#classes .of-profile").last.is_visible() and bare.page.locator("select").count() == 0
 
 
 def test_where_the_clipboard_is_refused_the_text_is_selected(one: Opened) -> None:

@@ -236,8 +236,9 @@ def test_the_cosine_diagram(tmp_path: Path) -> None:
     assert first["ratios"][0] == 1 and first["ratios"][-1] == 1000 and len(first["ratios"]) == 13
     assert second["states"][-1] == "lost: vanished" and second["classifier_cosines"][-1] is None
     assert "<svg" in (tmp_path / "c.svg").read_text()
-    text = equisep("peeled", *words, folder=tmp_path).stdout
-    assert "12.1924" in text and "5.70533" in text
+    done = equisep("peeled", *words, folder=tmp_path)
+    assert "12.1924" in done.stdout and "5.70533" in done.stdout
+    assert "Nothing was drawn; add `--plot FILE.png`" in done.stderr
 
 
 def test_phase_diagrams(tmp_path: Path) -> None:

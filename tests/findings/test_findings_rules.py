@@ -169,6 +169,11 @@ def test_the_law_and_how_sure_it_is() -> None:
     assert codes(flat)[:2] == ["no-law", "idle-layers"]
     assert "layer 3 does 99 % of the work" in text(flat, "no-law")
     assert "Layers 1 and 2 do 1 % of the work" in text(flat, "idle-layers")
+    undone = network(curve=(45.0, 46.0, 3.0, 3.1))
+    lowered = "; layer 2 lowers ln D by 102 % of its whole fall on training data, and the other layers raise it by 2 %."
+    assert lowered in text(undone, "no-law")
+    raised = "Layers 1 and 3 together raise ln D, by 2 % of its whole fall on training data; an even share"
+    assert raised in text(undone, "idle-layers")
     rising = network(curve=(10.0, 12.0, 14.0, 20.0))
     assert "ln D does not fall from layer to layer" in text(rising, "no-law")
 

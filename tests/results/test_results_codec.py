@@ -183,7 +183,7 @@ def test_json_that_is_no_object(tmp_path: Path, content: object, kind: str) -> N
 
 
 def test_an_unknown_field(saved: Path) -> None:
-    wanted = "`profile` has the unknown field `colour`. The file is damaged or hand-made."
+    wanted = f"`{saved}`: `profile` has the unknown field `colour`. The file is damaged or hand-made."
     assert refused(edited(saved, colour="red")) == wanted
 
 
@@ -197,7 +197,7 @@ def test_a_missing_field(saved: Path) -> None:
     content = json.loads(saved.read_text(encoding="utf-8"))
     del content["law"]
     saved.write_text(json.dumps(content))
-    assert refused(saved).startswith("`profile` is incomplete: ")
+    assert refused(saved).startswith(f"`{saved}`: `profile` is incomplete: ")
     assert "law" in refused(saved)
 
 
@@ -216,14 +216,16 @@ def test_a_missing_field(saved: Path) -> None:
     ],
 )
 def test_a_field_of_the_wrong_kind_is_named(saved: Path, changes: dict[str, object], found: str) -> None:
-    assert refused(edited(saved, **changes)) == f"{found} The file is damaged or hand-made."
+    assert refused(edited(saved, **changes)) == f"`{saved}`: {found} The file is damaged or hand-made."
 
 
 def test_an_interval_of_an_unknown_kind(saved: Path) -> None:
     content = json.loads(saved.read_text(encoding="utf-8"))
     content["law"]["intervals"]["rho"]["kind"] = "guess"
     found = refused(edited(saved, law=content["law"]))
-    assert found.startswith("`profile.law.intervals.rho.kind` is 'guess'; expected one of bootstrap, jackknife")
+    assert found.startswith(
+        f"`{saved}`: `profile.law.intervals.rho.kind` is 'guess'; expected one of bootstrap, jackknife"
+    )
 
 
 def test_notes_print_their_site_first() -> None:

@@ -28,7 +28,7 @@ from equisep.findings.ranking import made
 from equisep.findings.samples import too_few
 from equisep.results import SiteReading
 from equisep.results.finding import Finding
-from equisep.results.wording import percent
+from equisep.results.wording import percent, sentence
 
 WITHIN = 0.01
 SEPARATED = 0.99
@@ -75,9 +75,7 @@ def depth(facts: Facts) -> Iterator[Finding]:
         return
     behind = [site.index for site in facts.sites if site.index > cut.index]
     work = sum(facts.shares.get(index, 0.0) for index in behind)
-    share = (
-        f" {facts.spans(behind).capitalize()} do {100 * work:.0f} % of the work (the fall of ln D on training data)."
-    )
+    share = f" {sentence(facts.work_of(behind, ' (the fall of ln D on training data)'))}."
     deep = spare >= SPARE_SHARE * facts.last.index
     said = "The network is deeper than these data need" if deep else f"The last {spare} {facts.each}s could be cut"
     yield made(

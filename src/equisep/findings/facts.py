@@ -234,6 +234,21 @@ class Facts:
         joined = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
         return f"{self.each}{'s' if several else ''} {joined}"
 
+    def work_of(self, indices: Sequence[int], meaning: str = "") -> str:
+        """`layers 1–3 do 60 % of the work`, and what that means; where layers undo each other's, what they do to ln D."""
+        who, several = self.spans(indices), len(indices) > 1
+        points = round(100 * sum(self.shares.get(index, 0.0) for index in indices))
+        if 0 <= points <= 100:
+            return f"{who} {'do' if several else 'does'} {points} % of the work{meaning}"
+        raised = (
+            f"{who} {'together raise' if several else 'raises'} ln D, by {-points} % of its whole fall on training data"
+        )
+        lowered = (
+            f"{who} {'together lower' if several else 'lowers'} ln D by {points} % of its whole fall on training data, and the "
+            f"other {self.each}s raise it by {points - 100} %"
+        )
+        return raised if points < 0 else lowered
+
     def command(self, name: str, flags: str = "", *, without: Sequence[str] = ()) -> str | None:
         """A command on the model and data of this profile, asked for in the same way; None where no command made it.
 

@@ -70,10 +70,7 @@ def _lawless(facts: Facts, r: float, rho: float) -> str:
     falls = "does not fall along a line" if rho < 1 else "does not fall"
     idle = idle_layers(facts)
     busy = [index for index in facts.shares if index not in idle]
-    who = ""
-    if idle and busy:
-        share = sum(facts.shares[index] for index in busy)
-        who = f"; {facts.spans(busy)} {'do' if len(busy) > 1 else 'does'} {100 * share:.0f} % of the work"
+    who = f"; {facts.work_of(busy)}" if idle and busy else ""
     return (
         f"There is no law of equi-separation: ln D {falls} from {facts.each} to {facts.each} (r {correlation(r)} over "
         f"{len(facts.profile.law.curve)} points; a law has {LAW_R} or less, reading `{facts.profile.reading or '?'}`){who}."

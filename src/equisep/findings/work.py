@@ -21,7 +21,7 @@ from equisep.findings.depth import SPARE, can_be_judged, cut_at, spare_layers
 from equisep.findings.facts import Facts, Z, known
 from equisep.findings.ranking import made
 from equisep.results.finding import Finding
-from equisep.results.wording import percent
+from equisep.results.wording import percent, sentence
 
 IDLE = 0.25
 EVEN = 1.6  # shares within this factor of the even one are nearly even
@@ -46,12 +46,10 @@ def work(facts: Facts) -> Iterator[Finding]:
         sure = all(
             facts.shares[index] + Z * facts.share_errors.get(index, float("inf")) < IDLE * even for index in idle
         )
-        total = sum(facts.shares[index] for index in idle)
-        verb = "do" if len(idle) > 1 else "does"
+        whole = f", the fall of ln D from the first to the last {facts.each} on training data"
         yield made(
             "idle-layers",
-            f"{facts.spans(idle).capitalize()} {verb} {100 * total:.0f} % of the work, the fall of ln D from the "
-            f"first to the last {facts.each} on training data; an even share is {100 * even:.0f} % each.",
+            f"{sentence(facts.work_of(idle, whole))}; an even share is {100 * even:.0f} % each.",
             rule="work",
             confidence="sure" if sure else "likely",
             numbers={**numbers, "even": even},

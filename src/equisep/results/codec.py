@@ -220,8 +220,17 @@ def save_profile(profile: Profile, path: str | Path) -> Path:
 
 
 def load_profile(path: str | Path) -> Profile:
-    """Read a profile that `save_profile` wrote."""
+    """Read a profile that `save_profile` wrote; whatever is wrong with it, the file is named."""
     source = Path(path)
+    try:
+        return _loaded(source)
+    except ProfileError as error:
+        if f"`{source}`" in str(error):
+            raise
+        raise ProfileError(f"`{source}`: {error}") from error
+
+
+def _loaded(source: Path) -> Profile:
     try:
         text = source.read_text(encoding="utf-8")
         if f'"{HISTORY}"' in text[:FIRST_WORDS]:

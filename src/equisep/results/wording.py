@@ -53,3 +53,8 @@ def passed_words(profile: Profile) -> str:
 def one_line(text: str) -> str:
     """A name on one line, with what would move a cursor or color a terminal made visible."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def sentence(text: str) -> str:
+    """Words with a capital letter at their beginning, the others as they are."""
+    return text[:1].upper() + text[1:]

@@ -369,3 +369,9 @@ def test_a_site_without_a_law_point_keeps_its_place() -> None:
     numbers = Page(profile_page([replace(profile, sites=sites, law=law)])).numbers["profiles"][0]
     assert numbers["laws"]["train"]["residuals"] == [None, *[0.1] * 5]
     assert numbers["laws"]["train"]["line"][0] == [1, math.exp(1.0)]
+
+
+def test_layers_whose_cosines_are_not_drawn_are_counted() -> None:
+    said = "Of 30 layers with cosines 24 are drawn, evenly spread, the first and the last among them; all are in the profile."
+    assert said in profile_page([rich_profile(30, 4)])
+    assert "evenly spread" not in profile_page([rich_profile(24, 4)])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equisep.cli.console import fail, out, print_json, reported, saved, usable_file
+from equisep.cli.console import fail, out, print_json, reported, saved, say, usable_file
 from equisep.cli.options import PICTURES, Json, Quiet
 from equisep.cli.peeled.inputs import (
     FeatureEnergy,
@@ -105,6 +105,8 @@ def diagram(
         from equisep.report.peeled.terminal import render_diagram
 
         out.print(render_diagram(made))
+        if plot is None:
+            say("Nothing was drawn; add `--plot FILE.png` (or .svg, .pdf) for the picture.", quiet=quiet)
     if unsolved:
         fail(
             f"{unsolved} points of the diagram were not solved: the solver stopped early there. They are marked "

@@ -42,7 +42,8 @@ def class_numbers(subject: Subject) -> dict[str, Any]:
 
 def cosine_numbers(subject: Subject) -> dict[str, Any] | None:
     """Cosines between the centered means of the classes that are drawn, layer by layer; None where they were not kept."""
-    layers = evenly(_with_rows(subject), MOST_MATRICES)
+    every = _with_rows(subject)
+    layers = evenly(every, MOST_MATRICES)
     if not layers:
         return None
     kinds = sorted(subject.shown_classes)
@@ -57,6 +58,7 @@ def cosine_numbers(subject: Subject) -> dict[str, Any] | None:
         "classes": kinds,
         "names": [subject.class_names[kind] for kind in kinds],
         "layers": layers,
+        "left_out": len(every) - len(layers),
         "rows": matrices,
     }
 

@@ -40,11 +40,15 @@ def maps_section(subjects: Sequence[Subject], *, epochs: bool = False) -> Sectio
 
 
 def per_subject(subjects: Sequence[Subject], blocks: Callable[[Subject], Iterable[str]]) -> Iterable[str]:
-    """The blocks of every profile, under its name where there are several."""
+    """The blocks of every profile; of several each under its name, and the script lets the reader choose one."""
+    if len(subjects) == 1:
+        yield from blocks(subjects[0])
+        return
     for subject in subjects:
-        if len(subjects) > 1:
-            yield f"<h3>{plain(subject.label)}</h3>"
+        label = plain(subject.label)
+        yield f'<div class="of-profile" data-label="{label}"><h3>{label}</h3>'
         yield from blocks(subject)
+        yield "</div>"
 
 
 def _classes(subject: Subject) -> Iterable[str]:

@@ -44,6 +44,13 @@ def _geometry(subject: Subject) -> Iterable[str]:
             "or use the arrow keys, to turn it; move through the layers to see the classes spread."
         )
         yield figure("space", caption, label="Class means in three dimensions", profile=subject.number)
+        if cosines["left_out"]:
+            drawn = len(cosines["layers"])
+            yield paragraph(
+                f"Of {drawn + cosines['left_out']} {subject.each}s with cosines {drawn} are drawn, evenly spread, the first and "
+                "the last among them; all are in the profile.",
+                "left-out",
+            )
     elif last is not None and last.cosines is not None:
         yield from _extremes(subject)
     else:

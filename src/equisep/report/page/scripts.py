@@ -13,6 +13,7 @@ from importlib.resources import files
 PARTS = (
     "values",  # the embedded numbers, digits, elements
     "theme",  # colors of the style sheet, light and dark
+    "profiles",  # which of several is shown, and before printing all of them
     "figures",  # when a figure is drawn and drawn again
     "controls",  # toggles, sliders, play, keys
     "curves",  # what the charts over layers share: axes, hover, arrow keys

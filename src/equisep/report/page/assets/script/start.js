@@ -16,6 +16,7 @@ const DRAWERS = {
 };
 
 document.documentElement.classList.add("js");
+serveProfiles();
 for (const figure of document.querySelectorAll("figure.plot")) {
   const { plot, profile } = figure.dataset;
   const profiles = profile === undefined || profile === "all" ? data.profiles : [data.profiles[Number(profile)]];

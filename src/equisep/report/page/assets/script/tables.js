@@ -37,8 +37,12 @@ function makeSortable(table) {
   }
 }
 
-/** A field of a CSV file: quoted where a comma, a quote or a line end would break it. */
-function csvField(text) {
+/**
+ * A field of a CSV file: quoted where a comma, a quote or a line end would break it. A name that a spreadsheet would compute,
+ * as `=1+1`, has an apostrophe before it, which makes it text there; a number keeps its sign.
+ */
+function csvField(field) {
+  const text = /^[=+\-@\t\r]/.test(field) && Number.isNaN(Number(field)) ? `'${field}` : field;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
