@@ -48,6 +48,7 @@ class Memory(Generic[R]):
         self.assigned: list[Assignments] = []  # of every batch, where they are a part of the data
         self.samples, self._begun = 0, 0  # of the batches before the one under way, and of this one
         self._kept: dict[int, _Kept] = {index: _Kept() for index in held}
+        self._whole: tuple[int, Assignments] | None = None  # of all rows so far, and how many these are
 
     @property
     def keeps_only(self) -> bool:
@@ -169,7 +170,7 @@ class Memory(Generic[R]):
         if self.assigned:
             rows = Assignments.joined(self.assigned)
         elif self.labels:
-            rows = assignments(self.plan, torch.cat(self.labels))
+            rows = self._so_far()
         else:
             return parts, Assignments(torch.zeros(0, dtype=torch.int64, device="cpu"))
         if kept.owners:
@@ -177,6 +178,13 @@ class Memory(Generic[R]):
         return parts, rows.part(
             slice(0, sum(map(len, parts)))
         )  # the batch under way may not have reached this site yet
+
+    def _so_far(self) -> Assignments:
+        """Those of all rows up to now, made once for all sites."""
+        n = self.samples + len(self.labels[-1])
+        if self._whole is None or self._whole[0] != n:
+            self._whole = n, assignments(self.plan, torch.cat(self.labels))
+        return self._whole[1]
 
 
 def assignments(plan: Plan, labels: Int[Tensor, " b"], feed: Feed | None = None) -> Assignments:

@@ -59,10 +59,12 @@ class Convention:
 
     def weights(self, counts: Int[Tensor, "*m k"]) -> Weights:
         """The weights of classes with these numbers of samples; a class without samples weighs nothing."""
-        present = (counts > 0).double()
-        whole = counts.double().sum(dim=-1, keepdim=True)
-        by_sample = counts.double() / whole.masked_fill(whole == 0, 1)
-        by_class = present / present.sum(dim=-1, keepdim=True).clamp(min=1)
+        sizes = counts.double()
+        by_sample = sizes / sizes.sum(dim=-1, keepdim=True).clamp(min=1)
+        by_class = by_sample
+        if self.weighting != "sample" or self.centered_on == "classes":
+            present = (counts > 0).double()
+            by_class = present / present.sum(dim=-1, keepdim=True).clamp(min=1)
         return Weights(
             between=by_sample if self.weighting == "sample" else by_class,
             within=by_class if self.weighting == "class" else by_sample,

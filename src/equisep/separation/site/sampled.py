@@ -13,7 +13,7 @@ from equisep.separation.noise.mean_noise import MOST_CLASSES, MeanNoise
 from equisep.separation.relabeled import Relabelings
 from equisep.separation.site.records import Sampled, SiteTask, Spread
 from equisep.separation.site.second_pass import SecondPass, Seen
-from equisep.shapes import Shaped
+from equisep.shapes import Float64, Shaped
 
 
 class SampledSpread:
@@ -37,10 +37,15 @@ class SampledSpread:
             self.noise = MeanNoise(sums, self.main.subspace, task.convention, folds=task.folds)
         return self
 
-    def look(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> Iterator[Seen]:
-        """Add rows as they are drawn from this: piece by piece, with their residuals on the subspace."""
+    def look(
+        self,
+        features: Sequence[Shaped[Tensor, "_ d"]],
+        rows: Assignments,
+        beside: Float64[Tensor, "d q"] | None = None,
+    ) -> Iterator[Seen]:
+        """Add rows as they are drawn from this: piece by piece, with their residuals on the subspace and on those beside."""
         directions = None if self.relabelings is None else self.relabelings.directions
-        for seen in self.main.look(features, rows, directions):
+        for seen in self.main.look(features, rows, directions, beside):
             if self.noise is not None:
                 self.noise.look(seen.along, seen.rows.labels)
             if self.relabelings is not None and seen.other is not None:

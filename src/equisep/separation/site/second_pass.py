@@ -25,12 +25,16 @@ TOUCHED_CLASSES = 512  # beyond, a batch touches the sums of its own classes onl
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Some rows of a second pass: as they came, and their residuals on the subspace and on further directions."""
+    """Some rows of a second pass: as they came, and their residuals on the subspace and on further directions.
+
+    `beside` are directions that need all digits, `other` such as do not.
+    """
 
     block: Block
     rows: Assignments
     along: Float64[Tensor, "n r"]
     other: Shaped[Tensor, "n m"] | None = None
+    beside: Float64[Tensor, "n q"] | None = None
 
 
 class SecondPass:
@@ -46,15 +50,19 @@ class SecondPass:
         features: Sequence[Shaped[Tensor, "_ d"]],
         rows: Assignments,
         directions: Shaped[Tensor, "m d"] | None = None,
+        beside: Float64[Tensor, "d q"] | None = None,
     ) -> Iterator[Seen]:
-        """Add rows as they are drawn from this: piece by piece, with their residuals on the subspace and on `directions`."""
-        r, others = self.subspace.directions.shape[1], 0 if directions is None else len(directions)
+        """Add rows as they are drawn from this: piece by piece, with their residuals on the subspace and on further directions."""
+        own = self.subspace.directions.shape[1]
+        exact = self.subspace.directions if beside is None else torch.cat([self.subspace.directions, beside], dim=1)
+        r, others = exact.shape[1], 0 if directions is None else len(directions)
         few = directions is None and r <= FEW_DIRECTIONS and self.centers.narrow and all(map(kernels_fit, features))
         for span, block in blocks_of(features, across=max(r, FEW_DIRECTIONS) if few else others, as_given=few):
             part = rows.part(span).to(self.centers.about.device)
-            norms, along, other = projected(block, part.labels, self.centers, self.subspace.directions, directions)
+            norms, both, other = projected(block, part.labels, self.centers, exact, directions)
+            along, further = both[:, :own], both[:, own:]
             self.add(along, norms, part.labels)
-            yield Seen(block, part, along, other)
+            yield Seen(block, part, along, other, None if beside is None else further)
 
     def add(self, along: Float64[Tensor, "n r"], norms: Float64[Tensor, " n"], labels: Int[Tensor, " n"]) -> None:
         """Add rows by their residuals on the subspace and the squared norms of these."""

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from equisep.separation.assignments import Assignments
-from equisep.separation.blocks import Block, blocks_of, quick_type
+from equisep.separation.blocks import Block, quick_type
 from equisep.separation.convention import PHD20
 from equisep.separation.group_sums import ClassCenters, GroupSums
 from equisep.separation.nearest import NearestCounts
@@ -22,7 +22,6 @@ from equisep.separation.site.sampled import SampledSpread
 from equisep.separation.site.second_pass import (
     SecondPass,
     Seen,
-    projected,
     rounding_of,
     same_for_collapse,
 )
@@ -198,12 +197,13 @@ class TestSite:
 
     def second(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
         """Second pass: the spread along the subspaces, and nearest training centers."""
-        for _ in self.own.look(features, rows):
-            pass
-        for span, block in blocks_of(features):
-            y = rows.labels[span].to(self.centers.about.device)
-            _, along, _ = projected(block, y, self.centers, self.nearest.space.directions)
-            self.nearest.look(along, block, y)
+        mine, theirs, directions = self.own.main.centers, self.centers, self.nearest.space.directions
+        # a row less the training mean of its class is that row less the mean here, and what the two means differ by
+        moved = ((mine.about - theirs.about) + (mine.shift - theirs.shift)) @ directions  # k q
+        for seen in self.own.look(features, rows, directions):
+            assert seen.beside is not None
+            y = seen.rows.labels
+            self.nearest.look(seen.beside + moved.index_select(0, y), seen.block, y)
 
     def of_few(self, few: FewRows, features: Sequence[Shaped[Tensor, "_ d"]]) -> TestStatistics:
         """The result, where both passes are done, with the nearest training centers."""
