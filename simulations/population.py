@@ -33,6 +33,7 @@ from equisep.law.quantiles import normal_quantile, student_quantile
 from equisep.separation import PAPER, Assignments, SiteTask, TrainSite
 from equisep.separation.fuzziness import fuzziness_of
 from equisep.separation.noise.bootstrap import bootstrap_weights, reweighted_fuzziness
+from equisep.separation.site import estimated
 from equisep.separation.subspace import AS_GIVEN
 
 DRAWS, FEWER = 1_000, 300  # of the latter where n·d exceeds a million
@@ -139,7 +140,7 @@ def measured(x: Tensor, y: Tensor, classes: int) -> dict[str, Any]:
     site.first([x], rows)
     site.turn()
     site.second([x], rows)
-    found = site.statistics()
+    (found,) = estimated([site.statistics()])
     assert found.population is not None and found.replicates is not None
     plain = fuzziness_of(found.spread, task.convention)
     assert plain is not None

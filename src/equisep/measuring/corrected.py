@@ -15,6 +15,7 @@ from equisep.separation.arrays import labeled_rows
 from equisep.separation.assignments import RELABELINGS
 from equisep.separation.fuzziness import fuzziness_of
 from equisep.separation.noise.mean_noise import MOST_CLASSES
+from equisep.separation.site import estimated
 from equisep.separation.subspace import AS_GIVEN
 
 
@@ -60,7 +61,7 @@ def corrected_fuzziness(
     site.first([rows.features], dealt)
     site.turn()
     site.second([rows.features], dealt)
-    found = site.statistics()
+    (found,) = estimated([site.statistics()])
     assert found.population is not None
     return corrected(
         found.population.value,

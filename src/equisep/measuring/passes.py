@@ -22,7 +22,7 @@ from equisep.progress import Progress
 from equisep.separation import Assignments, SiteStatistics, TestSite, TestStatistics, TrainSite
 from equisep.separation.noise.bootstrap import bootstrap_weights, reweighted_fuzziness
 from equisep.separation.pca import Components
-from equisep.separation.site import TwoPassSite, whole_sites
+from equisep.separation.site import TwoPassSite, estimated, whole_sites
 from equisep.shapes import Int, Shaped
 from equisep.taps import random_state_kept
 from equisep.workers import parallel_map
@@ -100,12 +100,12 @@ def numbered(passes: Passes[R], *, steady: bool, plan: Plan) -> Passes[R]:
     """
     sites = passes.sites
     if not steady:
-        sites = tuple(replace(site, chance=None, replicates=None, population=None) for site in sites)
+        sites = tuple(replace(site, chance=None, replicates=None, noise=None) for site in sites)
     elif passes.read.n < 2 * FOLDS:
-        sites = tuple(replace(site, replicates=None, population=None) for site in sites)
+        sites = tuple(replace(site, replicates=None, noise=None) for site in sites)
     elif plan.reduction.spreads:  # rows of one sample are no further samples
-        sites = tuple(replace(site, population=None) for site in sites)
-    return replace(passes, sites=sites)
+        sites = tuple(replace(site, noise=None) for site in sites)
+    return replace(passes, sites=estimated(sites))
 
 
 def _bootstrapped(

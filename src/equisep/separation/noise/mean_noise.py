@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,13 @@ from torch import Tensor
 
 from equisep.separation.convention import Convention
 from equisep.separation.group_sums import GroupSums
-from equisep.separation.noise.population import NoisyMeans, chance_error, noisy_means, population_fuzziness
+from equisep.separation.noise.population import (
+    NoisyMeans,
+    chance_error,
+    noisy_means,
+    population_fuzziness,
+    side_by_side,
+)
 from equisep.separation.relabeled import Relabelings
 from equisep.separation.subspace import ClassSubspace
 from equisep.shapes import Float64, Int
@@ -33,6 +40,60 @@ class PopulationEstimate:
     chance_error: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class FoldNoise:
+    """What all samples and those without each fold say of the class means at one site, and what noise alone looks like.
+
+    `noise` are eigenvalues of rows with the covariance of a class, rising; `means` is None where there is no estimate.
+    """
+
+    means: NoisyMeans | None
+    noise: Float64[np.ndarray, " q"]
+    classes: int
+    convention: Convention
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sites of one shape are done together."""
+        return () if self.means is None else (*self.means.singular_values.shape, len(self.noise))
+
+
+def population_estimates(sites: Sequence[FoldNoise | None]) -> list[PopulationEstimate | None]:
+    """D of the population at every site, those of one shape together: their matrices are small, and calls are what costs."""
+    results: list[PopulationEstimate | None] = [None if site is None else PopulationEstimate(None) for site in sites]
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for number, site in enumerate(sites):
+        if site is not None and site.means is not None:
+            alike.setdefault(site.shape, []).append(number)
+    for numbers in alike.values():
+        for number, estimate in zip(numbers, _estimates([sites[i] for i in numbers]), strict=True):  # type: ignore[misc]
+            results[number] = estimate
+    return results
+
+
+def _estimates(sites: Sequence[FoldNoise]) -> list[PopulationEstimate]:
+    """Sites of one shape; where one of them has no estimate, each by itself."""
+    means = [site.means for site in sites if site.means is not None]
+    each = len(means[0].totals)
+    found = population_fuzziness(side_by_side(means), np.repeat([site.noise for site in sites], each, axis=0))
+    if found is None:
+        return [PopulationEstimate(None)] if len(sites) == 1 else [_estimates([site])[0] for site in sites]
+    return [
+        PopulationEstimate(
+            *_first_and_others([site.convention.normalized(float(v), classes=site.classes) for v in values]),
+            float(excess[0]),
+            chance_error(site.noise, site.classes - 1),
+        )
+        for site, values, excess in zip(
+            sites, found.values.reshape(-1, each), found.excess.reshape(-1, each), strict=True
+        )
+    ]
+
+
+def _first_and_others(values: Sequence[float]) -> tuple[float, tuple[float, ...]]:
+    return values[0], tuple(values[1:])
+
+
 class MeanNoise:
     """Differences of fold means (first pass) and the scatter of residuals on the subspace (second pass)."""
 
@@ -50,23 +111,17 @@ class MeanNoise:
         held = along * self.unit.index_select(0, labels).unsqueeze(1)
         self.scatter.addmm_(held.T, held)
 
-    def estimate(self, variances: Float64[Tensor, " k"], rank: int, relabelings: Relabelings) -> PopulationEstimate:
-        """D of the population; `variances` are the summed variances within classes, `rank` is that above rounding."""
+    def gathered(self, variances: Float64[Tensor, " k"], rank: int, relabelings: Relabelings) -> FoldNoise:
+        """What an estimate needs; `variances` are the summed variances within classes, `rank` is that above rounding."""
         counts, present = self.space.counts, int((self.space.counts > 0).sum())
         spreads = variances * (counts / (counts - 1).clamp(min=1))  # unbiased
         left = relabelings.noisy_means(spreads)
         if not 0 < present - 1 <= rank or left is None or bool((spreads[counts > 0] <= 0).any()):
-            return PopulationEstimate(None)
+            return FoldNoise(None, np.zeros(0), present, self.convention)
         own = self._own(spreads)
-        both = own.beside(left)
         scale = (float(own.totals[0]) / spreads[self.owners]).sqrt()
         values = np.linalg.eigvalsh((scale.unsqueeze(1) * self.products * scale).cpu().numpy()).clip(min=0)
-        values = values[len(values) - self.rank :]
-        found = population_fuzziness(both, values)
-        if found is None:
-            return PopulationEstimate(None)
-        first, *others = (self.convention.normalized(float(value), classes=present) for value in found.values)
-        return PopulationEstimate(first, tuple(others), float(found.excess[0]), chance_error(values, present - 1))
+        return FoldNoise(own.beside(left), values[len(values) - self.rank :], present, self.convention)
 
     @property
     def rank(self) -> int:

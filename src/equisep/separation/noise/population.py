@@ -14,7 +14,7 @@ where q = Tr S²(I + δS)⁻², off the subspace, comes from differences of fold
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,7 +43,7 @@ class NoisyMeans:
     scatter: Matrices
     noise: Matrices
     totals: Values
-    dim: int
+    dims: Values  # features
 
     @property
     def n(self) -> Values:
@@ -53,19 +53,25 @@ class NoisyMeans:
 
     def beside(self, other: NoisyMeans) -> NoisyMeans:
         """Both side by side."""
-        return NoisyMeans(
-            np.concatenate([self.singular_values, other.singular_values]),
-            np.concatenate([self.scatter, other.scatter]),
-            np.concatenate([self.noise, other.noise]),
-            np.concatenate([self.totals, other.totals]),
-            self.dim,
-        )
+        return side_by_side([self, other])
+
+
+def side_by_side(parts: Sequence[NoisyMeans]) -> NoisyMeans:
+    """Data sets of as many directions each as one record."""
+    return NoisyMeans(
+        np.concatenate([part.singular_values for part in parts]),
+        np.concatenate([part.scatter for part in parts]),
+        np.concatenate([part.noise for part in parts]),
+        np.concatenate([part.totals for part in parts]),
+        np.concatenate([part.dims for part in parts]),
+    )
 
 
 def noisy_means(singular_values: Tensor, scatter: Tensor, noise: Tensor, totals: Tensor, *, dim: int) -> NoisyMeans:
     """From tensors of any device."""
+    dims = np.full(len(singular_values), float(dim))
     return NoisyMeans(
-        singular_values.cpu().numpy(), scatter.cpu().numpy(), noise.cpu().numpy(), totals.cpu().numpy(), dim
+        singular_values.cpu().numpy(), scatter.cpu().numpy(), noise.cpu().numpy(), totals.cpu().numpy(), dims
     )
 
 
@@ -80,13 +86,13 @@ class Estimates:
     excess: Values
 
 
-def population_fuzziness(means: NoisyMeans, noise: Float64[np.ndarray, " q"]) -> Estimates | None:
-    """D without the noise of the means; `noise` are the eigenvalues of the Gram matrix of rows with covariance Σ alone.
+def population_fuzziness(means: NoisyMeans, noise: Float64[np.ndarray, "l q"]) -> Estimates | None:
+    """D without the noise of the means; `noise` are the eigenvalues of the Gram matrix of rows with covariance Σ alone, rising.
 
-    None where B̂ has a direction without any length, or noise has no size.
+    None where the B̂ of any data set has a direction without any length, or noise has no size.
     """
     s = means.singular_values
-    if not s.size or not s.min() > 0 or len(noise) < 2 or not noise[-1] > 0:
+    if not s.size or not s.min() > 0 or noise.shape[1] < 2 or not noise[:, -1].min() > 0:
         return None
     n = means.n
     unit = means.noise * (n / means.totals)[:, None, None]  # 1 on the diagonal, but for classes of different spread
@@ -102,7 +108,7 @@ def population_fuzziness(means: NoisyMeans, noise: Float64[np.ndarray, " q"]) ->
     if not (first > 0).all() or not (second > 0).all():
         return None
     off = np.minimum(1.0, z / first)  # the share of the noise that lies off the subspace
-    even = np.minimum(1.0, first**2 / (means.dim * second))  # 1: the same spread in every direction
+    even = np.minimum(1.0, first**2 / (means.dims * second))  # 1: the same spread in every direction
     square = second * off * (off + (1 - off) * even)
     noise_alone = (n * square)[:, None, None] * (q @ unit @ q)  # the part of QAQ that noise has put there
     values = n * (x - _trace(noise_alone)) / (n + pull)

@@ -1,7 +1,7 @@
 """One site's statistics in two passes over its features, which come from memory, from two readings, or from plain arrays."""
 
 from equisep.separation.site.records import Sampled, SiteStatistics, SiteTask, Spread, TestStatistics
-from equisep.separation.site.sampled import SampledSpread
+from equisep.separation.site.sampled import SampledSpread, estimated
 from equisep.separation.site.second_pass import SecondPass, projected, rounding_of, same_for_collapse
 from equisep.separation.site.train_and_test import TestSite, TrainSite, TwoPassSite, at_once, whole_sites
 
@@ -17,6 +17,7 @@ __all__ = [
     "TrainSite",
     "TwoPassSite",
     "at_once",
+    "estimated",
     "projected",
     "rounding_of",
     "same_for_collapse",

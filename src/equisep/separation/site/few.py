@@ -26,6 +26,7 @@ from equisep.shapes import Float64, Int, Shaped
 SMALL = 2**20  # products n·K² up to which a CPU is done before a GPU has begun all of them
 ROOM = 2**25  # numbers of features up to which they are turned to float64 at once: 256 MiB
 PARTS = 5  # tensors that are fetched of sites of one width
+TOGETHER = 2048  # features up to which sites of one width are done together: wider ones keep a GPU busy alone
 Features = Sequence[Shaped[Tensor, "_ d"]]
 Sites = Sequence[Sequence[Shaped[Tensor, "_ _"]]]  # of any width each
 
@@ -118,7 +119,7 @@ def _of_one_width(sites: Sites) -> list[list[int]]:
     for number, parts in enumerate(sites):
         d, n = parts[0].shape[1], sum(map(len, parts))
         alike = groups.setdefault((d, parts[0].dtype), [[]])
-        if alike[-1] and (len(alike[-1]) + 1) * n * d > ROOM:
+        if alike[-1] and (d > TOGETHER or (len(alike[-1]) + 1) * n * d > ROOM):
             alike.append([])
         alike[-1].append(number)
     return [group for alike in groups.values() for group in alike]
@@ -146,7 +147,7 @@ class _WideSites:
             for piece, part in zip(rows.split([len(part) for part in parts]), parts, strict=True):
                 piece.copy_(part)
         center, root, n = frame.there[0], frame.there[1].view(1, -1, 1), frame.there[2].clamp(min=1).view(1, -1, 1)
-        shift, sums = x[:, :1].clone(), frame.chosen @ x  # s 1 d, s k d
+        shift, sums = x[:, :1].clone(), _products(frame.chosen.unsqueeze(0), x)  # s 1 d, s k d
         about, means = (sums - n * shift) / n, sums / n
         if frame.present < frame.task.classes:
             absent = (frame.there[2] == 0).view(1, -1, 1)
@@ -156,9 +157,15 @@ class _WideSites:
         residuals = x.sub_(means.index_select(1, frame.where))
         norms = torch.linalg.vecdot(residuals, residuals)  # s n
         squares = torch.stack([means.square().sum(dim=2), about.square().sum(dim=2)], dim=1)  # s 2 k
+        on_basis = _products(torch.cat([offsets, residuals], dim=1), basis)  # s k+n m
         eps = max(rounding_unit(part.dtype) for parts in sites for part in parts)
-        narrow = triangle, offsets @ basis, residuals @ basis, norms, squares
+        narrow = triangle, on_basis[:, : len(frame.counts)], on_basis[:, len(frame.counts) :], norms, squares
         return _WideSites(eps, shift.squeeze(1), about, means, basis, narrow)
+
+
+def _products(a: Float64[Tensor, "t p d"], b: Float64[Tensor, "s d q"]) -> Float64[Tensor, "s p q"]:
+    """The products of every site; of one alone as matrices, whose long sums a GPU divides among its processors."""
+    return (a[0] @ b[0]).unsqueeze(0) if len(b) == 1 else a @ b
 
 
 @dataclass(frozen=True, slots=True)

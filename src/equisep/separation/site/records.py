@@ -11,7 +11,7 @@ from equisep.results import Coordinates
 from equisep.separation.convention import PAPER, Convention
 from equisep.separation.group_sums import ClassCenters
 from equisep.separation.nearest import CenterCounts
-from equisep.separation.noise.mean_noise import PopulationEstimate
+from equisep.separation.noise.mean_noise import FoldNoise, PopulationEstimate
 from equisep.separation.pairs.directional import AxisSums
 from equisep.separation.projections import Projections
 from equisep.separation.subspace import COMPUTED, ClassSubspace
@@ -62,13 +62,14 @@ class Spread:
 class Sampled:
     """A spread, and what the samples it is of say about its noise.
 
-    `chance` is D under random labels, `replicates` D without each fold (or of resamples), `population` what the noise of
-    class means leaves of D.
+    `chance` is D under random labels, `replicates` D without each fold (or of resamples), `noise` what folds show of the
+    noise of class means, `population` what it leaves of D, once `estimated` has said so for all sites.
     """
 
     spread: Spread
     chance: float | None = None
     replicates: tuple[float, ...] | None = None
+    noise: FoldNoise | None = None
     population: PopulationEstimate | None = None
 
 

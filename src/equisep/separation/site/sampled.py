@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
 import torch
 from torch import Tensor
 
 from equisep.separation.assignments import Assignments
 from equisep.separation.group_sums import GroupSums
-from equisep.separation.noise.mean_noise import MOST_CLASSES, MeanNoise
+from equisep.separation.noise.mean_noise import MOST_CLASSES, MeanNoise, population_estimates
 from equisep.separation.relabeled import Relabelings
 from equisep.separation.site.records import Sampled, SiteTask, Spread
 from equisep.separation.site.second_pass import SecondPass, Seen
 from equisep.shapes import Float64, Shaped
+
+S = TypeVar("S", bound=Sampled)
+
+
+def estimated(sites: Sequence[S]) -> tuple[S, ...]:
+    """The sites with D of the population, where folds were read."""
+    estimates = population_estimates([site.noise for site in sites])
+    return tuple(replace(site, noise=None, population=each) for site, each in zip(sites, estimates, strict=True))
 
 
 class SampledSpread:
@@ -58,12 +68,12 @@ class SampledSpread:
         rank, others = spread.subspace.rank, self.relabelings
         if others is None:
             return Sampled(spread)
-        population = None if self.noise is None else self.noise.estimate(spread.projections.variances, rank, others)
+        noise = None if self.noise is None else self.noise.gathered(spread.projections.variances, rank, others)
         return Sampled(
             spread,
             chance=self._chance(spread, others),
             replicates=tuple(others.left_out(rank=rank)) if self.task.folds and rank else None,
-            population=population,
+            noise=noise,
         )
 
     def _chance(self, spread: Spread, relabelings: Relabelings) -> float | None:

@@ -52,7 +52,7 @@ class SecondPass:
         directions: Shaped[Tensor, "m d"] | None = None,
         beside: Float64[Tensor, "d q"] | None = None,
     ) -> Iterator[Seen]:
-        """Add rows as they are drawn from this: piece by piece, with their residuals on the subspace and on further directions."""
+        """Add rows as they are drawn from this: piece by piece, with residuals on the subspace and on further directions."""
         own = self.subspace.directions.shape[1]
         exact = self.subspace.directions if beside is None else torch.cat([self.subspace.directions, beside], dim=1)
         r, others = exact.shape[1], 0 if directions is None else len(directions)

@@ -139,7 +139,7 @@ class TrainSite:
             spread=sampled.spread,
             chance=sampled.chance,
             replicates=sampled.replicates,
-            population=sampled.population,
+            noise=sampled.noise,
             nearest=None if self.nearest is None else self.nearest.counts(),
             axes=self.axes,
             collapse=collapse,
@@ -220,7 +220,7 @@ class TestSite:
             sampled.spread,
             chance=sampled.chance,
             replicates=sampled.replicates,
-            population=sampled.population,
+            noise=sampled.noise,
             nearest=self.nearest.counts(),
         )
 
