@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from trained_alone import alone, clouds, fashion, mixed, same, worst
 
 from equisep.data import Batches
 from equisep.measuring import measure
-from equisep.training import Ensemble, Member, Recipe, Shape, Stage, Watch, bytes_per_member, train_ensemble
+from equisep.training import Ensemble, Member, Recipe, Shape, Stage, Watch, bytes_per_member, checkpoint, train_ensemble
 from equisep.training.ensemble import chunks
 from equisep.training.ensemble.chunks import Task
 from equisep.training.ensemble.reading import ARRAYS, READ_BYTES
@@ -42,6 +43,28 @@ def test_graphs_are_the_eager_steps(norm: bool) -> None:
     assert all(same(graphs.weights(i), again) for i, again in enumerate(
         train_ensemble(mixed(shape), x, y, device="cuda", stages=stages, watch=PLAIN).weights(j) for j in range(5)
     ))  # fmt: skip
+
+
+@pytest.mark.parametrize("cut", [2, 4, 7])
+def test_a_chunk_that_is_cut_off_ends_with_the_same_bits(
+    cut: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Replayed steps go on as replayed steps, whose last digits are not those of eager ones."""
+    monkeypatch.setattr(checkpoint, "EVERY", 0.0)
+    x, y = clouds()
+    stages = [Stage(epochs=4, trains=(1, 2)), Stage(epochs=6, leaky=True)]
+
+    def cut_off(what: str, done: int, of: int | None) -> None:
+        if done == cut:
+            raise KeyboardInterrupt
+
+    def trained(**options: Any) -> Ensemble:
+        return train_ensemble(mixed(), x, y, device="cuda", stages=stages, watch=PLAIN, **options)
+
+    with pytest.raises(KeyboardInterrupt):
+        trained(store=tmp_path, progress=cut_off)
+    found, whole = trained(store=tmp_path, progress=False), trained(progress=False)
+    assert all(same(found.weights(index), whole.weights(index)) for index in range(5))
 
 
 def test_a_member_that_diverges_disturbs_no_other_on_the_gpu() -> None:

@@ -210,6 +210,8 @@ def train_chunk(task: Task, tick: Callable[[int], None], checkpoint: Checkpoint 
         stepper = Stepper(stack, samples, task.members, stage, before=before, captured=task.captured)
         behind = min(stage.epochs, done - epoch)  # epochs of this stage that were trained before
         if held is not None and epoch + behind == done:
+            stepper.warm_up()
+            state.put_back(held)
             stepper.optimizers.put_back(held["optimizers"])
             held = None
         epoch += behind

@@ -63,7 +63,7 @@ class Stepper:
     def epochs(self, begin: int = 0) -> Iterator[tuple[Float[Tensor, " m"], Float[Tensor, " m"]]]:
         """Train epoch by epoch; after each, its mean loss and accuracy of every member, on the device.
 
-        `begin` epochs were trained before, in a process that is gone: only their orders are drawn.
+        `begin` epochs were trained before, in a process that is gone: only their orders are drawn, see `warm_up`.
         """
         starts = range(0, self.samples.n, self.batch_size)
         norms = [layer for layer in range(len(self.stack.running_mean)) if not self.plan.held[layer]]
@@ -77,10 +77,17 @@ class Stepper:
             for start in starts:
                 batch = slice(start, start + self.batch_size)
                 # the first epoch runs eagerly: optimizers make their state in it
-                step = graphs if self.captured and epoch > begin else self.step
+                step = graphs if self.captured and epoch > 0 else self.step
                 step(rows[batch], labels[batch])
             self.stack.tracked[norms] += len(starts)
             yield self.loss / self.samples.n, self.hits / self.samples.n
+
+    def warm_up(self) -> None:
+        """A step of every batch size, before graphs are captured where no epoch ran; what it changes is to be put back."""
+        whole, rest = divmod(self.samples.n, self.batch_size)
+        for size in ([self.batch_size] if whole else []) + ([rest] if rest else []):
+            rows, labels = (part[:, :size].t().contiguous() for part in (self.samples.rows, self.samples.labels))
+            self.step(rows, labels)
 
     def step(self, rows: Int[Tensor, "b m"], labels: Int[Tensor, "b m"]) -> None:
         """One batch of every member: scores, loss, gradients, optimizer."""
