@@ -296,7 +296,7 @@ UNCLEAR = "even when the network is well-optimized, the law is often not clear"
 
 FIGS10 = Figure(
     id="he2023/figS10",
-    title="20 layers without BatchNorm",
+    title="20 layers, and fewer, without BatchNorm",
     source=f"{SOURCE}, SI, Fig. S10",
     base=FM.with_(depth=20, norm=False),
     series=(
@@ -316,8 +316,9 @@ FIGS10 = Figure(
             for depth in HE_DEPTHS
         ),
         *(
-            Claim(f"The law is clear without BatchNorm too: He initialization, {depth} layers", "law", (f"he-{depth}",),
-                  quote=UNCLEAR, source="ours, against the SI on Fig. S10")
+            Claim(f"The law is not clear, r is above {LAW_R:g}: He initialization, {depth} layers".replace("-", "−"),
+                  "at least", (f"he-{depth}",), "r", LAW_R, quote=UNCLEAR,
+                  source="SI, on Fig. S10; the initialization is ours")
             for depth in HE_DEPTHS
         ),
     ),

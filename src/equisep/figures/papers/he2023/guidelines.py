@@ -109,8 +109,8 @@ FIG9 = Figure(
         Series("standard", {}, "standard"),
         Series("frozen", FROZEN, "frozen"),
         Series("leaky", {**FROZEN, "leaky": True}, "leaky"),
-        Series("he-standard", HE, "he-standard"),
-        Series("he-frozen", {**FROZEN, **HE}, "he-frozen"),
+        Series("he-standard", HE, "he-standard", "standard, no BatchNorm"),
+        Series("he-frozen", {**FROZEN, **HE}, "he-frozen", "frozen, no BatchNorm"),
     ),
     columns=3,
     panels=(
