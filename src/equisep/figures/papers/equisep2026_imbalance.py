@@ -111,7 +111,7 @@ LEVELS = Figure(
 
 ANSWERS = Figure(
     id="equisep2026/minority",
-    title="What a network answers to minority samples, and when minority collapse emerges (8 layers)",
+    title="What a network answers to minority samples, and when minority collapse emerges",
     source="equisep",
     cite=CITE,
     base=BASE.with_(optimizer="momentum", rate=0.1, epochs=350),  # the training of Fang et al. 2021

@@ -69,8 +69,9 @@ def is_ours(figure: Figure, claim: Claim) -> bool:
 def _paper_words(figure: Figure, verdict: Verdict) -> str:
     """The quotation, the printed number where it is not in it, and where they stand."""
     claim = verdict.claim
-    if is_ours(figure, claim) and (claim.source.startswith("ours") or not claim.quote):
-        return claim.source if claim.source.startswith("ours") else "ours"
+    if is_ours(figure, claim):
+        quoted = f"“{claim.quote}” ({claim.source})" if claim.quote else "ours"
+        return claim.source if claim.source.startswith("ours") else quoted
     number = _shown_as_printed(claim.quantity, verdict.printed)
     printed = "" if verdict.printed is None or number in claim.quote else f" {number}"
     said = f"“{claim.quote}”" if claim.quote else ""

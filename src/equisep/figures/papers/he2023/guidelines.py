@@ -109,8 +109,8 @@ FIG9 = Figure(
         Series("standard", {}, "standard"),
         Series("frozen", FROZEN, "frozen"),
         Series("leaky", {**FROZEN, "leaky": True}, "leaky"),
-        Series("he-standard", HE, "he-standard", "standard, no BatchNorm"),
-        Series("he-frozen", {**FROZEN, **HE}, "he-frozen", "frozen, no BatchNorm"),
+        Series("he-standard", HE, "he-standard", "standard, no norm"),
+        Series("he-frozen", {**FROZEN, **HE}, "he-frozen", "frozen, no norm"),
     ),
     columns=3,
     panels=(
