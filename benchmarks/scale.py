@@ -35,6 +35,7 @@ from torch import Tensor
 import equisep
 from _record import RESULTS, finish
 from fuzziness import by_matrices, data
+from scale_gpu import gpu_of
 
 REPEATS, LARGE = 3, 2 * 10**7  # runs of each way, and numbers from which on one has to do
 DENSE = ("equisep", "equisep32", "pinv32", "pinv64")
@@ -182,7 +183,7 @@ def run_stored(folder: Path, k: int) -> dict[str, Any]:
     """D, CDNV and nearest centers of a folder, and both ways to read it, the fastest of some."""
     from equisep.data.stores import StoredBatches, open_features
 
-    batches = StoredBatches(open_features(folder).train)
+    batches = StoredBatches(open_features(folder).train, reused=True)
     raw, ours = [], []
     for _ in range(REPEATS):
         raw.append(raw_seconds(folder / "x.npy"))
@@ -378,9 +379,11 @@ WORKED = (
 
 
 def write_page(record: dict[str, Any], page: Path) -> None:
-    """Put both tables between their marks."""
+    """Put all tables between their marks; that of the GPU is of a record of its own."""
     text = page.read_text(encoding="utf-8")
-    for name, table in (("speed", speed_of(record)), ("costs", costs_of(record))):
+    (kept,) = RESULTS.glob("scale-nvidia-*.json")
+    gpu = gpu_of(json.loads(kept.read_text(encoding="utf-8")))
+    for name, table in (("speed", speed_of(record)), ("costs", costs_of(record)), ("gpu", gpu)):
         begin, end = f"<!-- {name} -->\n", f"\n<!-- end of {name} -->"
         head, rest = text.split(begin)
         text = head + begin + table + end + rest.split(end)[1]

@@ -289,6 +289,35 @@ def nccl() -> dict[str, Any]:
     return json.loads(lines[-1])  # type: ignore[no-any-return]
 
 
+def gpu_of(record: dict[str, Any]) -> str:
+    """What a GPU did with features that lie on it, as a table of docs/scale.md."""
+    few, many, million, ceiling = record["few"], record["many"], record["million"], record["ceilings"]
+    copies, products = ceiling["copy_bytes_per_second"] / 1e12, ceiling["products_per_second"] / 1e12
+    lines = [
+        "| n | d | K | what | seconds | of what the GPU can do | by torch alone |",
+        "|---|---|---|---|---|---|---|",
+    ]
+
+    def line(one: dict[str, Any], size: dict[str, Any], what: str, ceiling: str, *, classes: int, turn: bool) -> None:
+        spent = sum(one[f"{name}_seconds"] for name in (("first", "turn", "second") if turn else ("first", "second")))
+        lines.append(
+            f"| {size['n']:,} | {size['d']:,} | {classes:,} | {what} | {spent:.2g} | {one['share']:.0%} of {ceiling} | "
+            f"{one['torch_alone']['share']:.0%} |"
+        )
+
+    line(few, few, "D", f"a copy, {copies:.1f} TB/s", classes=10, turn=True)
+    rate, classes = f"a float64 product, {products:.0f} TFLOP/s", many["classes"]
+    line(many["fuzziness"], many, "D, both passes", rate, classes=classes, turn=False)
+    line(many["nearest"], many, "D and nearest centers, both passes", rate, classes=classes, turn=False)
+    size = f"| {million['n']:,} | {million['d']:,} | {million['classes']:,}"
+    memory = f"{million['gibibytes']:.1f} GiB at most"
+    lines += [
+        f"{size} | D | {million['fuzziness_seconds']:.2g} | {memory} | |",
+        f"{size} | CDNV, all pairs | {million['cdnv_seconds']:.2g} | {memory} | |",
+    ]
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Every part; one that fails leaves a sentence, and the others their numbers."""
     if SMALL:

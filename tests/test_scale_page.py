@@ -22,5 +22,7 @@ def test_the_tables_are_those_of_the_record(monkeypatch: pytest.MonkeyPatch) -> 
     )
     assert scale.speed_of(record) in page
     assert scale.costs_of(record) in page
-    for name in ("scale", "fuzziness", "_record"):  # named as modules of others may be
+    (path,) = (REPO / "benchmarks" / "results").glob("scale-nvidia-*.json")
+    assert scale.gpu_of(json.loads(path.read_text(encoding="utf-8"))) in page
+    for name in ("scale", "scale_gpu", "fuzziness", "_record"):  # named as modules of others may be
         sys.modules.pop(name, None)
