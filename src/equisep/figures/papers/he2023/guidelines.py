@@ -305,7 +305,7 @@ TRANSFER = Figure(
     notes=(
         WHOLE,
         f"Both stages train at the rate {FM.rate:g}: no r of the target can choose the rate of the source.",
-        "Where the source has none of the target's classes, layers that are kept never do as much as new ones, at whatever time: "
+        "In the first design, whose source has none of the target's classes, layers that are kept never do as much as new ones: "
         "balance is not reached. The other design keeps three layers of a network of four that learned all ten classes, those "
         "of the target among them (the same images), and puts nine layers above. It, and its time near balance, were chosen by "
         "trials of two seeds with 150 epochs on the target.",
