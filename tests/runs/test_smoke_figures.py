@@ -98,10 +98,6 @@ def drawn(evidence: Evidence, path: Path) -> Drawing:
     return kept[0]
 
 
-def test_there_are_as_many_as_the_catalogue_has() -> None:
-    assert len(FIGURES) == 43
-
-
 def test_one_figure_for_each_runner_is_run_without_being_asked_for() -> None:
     assert set(ONE_EACH) == set(get_args(Runner))
     for runner, id in ONE_EACH.items():

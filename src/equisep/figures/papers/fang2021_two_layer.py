@@ -67,6 +67,7 @@ TWO_LAYER = Figure(
     ),
     seeds=1,
     columns=2,
+    smoke={"starts": 1},  # those with ReLU may take all their iterations
     notes=(
         "min Σ CE(W₂ σ(W₁ h_k), k)/K with (1/K)‖W₂‖² ≤ E_W, (1/K)‖W₁‖² ≤ E_1, (1/K) Σ‖h_k‖² ≤ E_H; E_W = E_1 = 1.",
         "A feasible point with a smaller loss proves that neural collapse is not the optimum. Where none is found, nothing is "
