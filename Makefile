@@ -48,7 +48,7 @@ test-fast: $(VENV)/.dev  ## what guards the numbers and the house, for daily wor
 
 smoke: $(VENV)/.dev  ## every figure of the papers at smoke scale, which the tests run one of for each runner
 	@echo "equisep: running all figures at smoke scale"
-	@$(BIN)/python -m pytest tests/runs/test_smoke_figures.py -m "smoke or not smoke" $(ARGS)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal tests/runs/test_smoke_figures.py -m "smoke or not smoke" $(ARGS)
 
 # side by side, each with its words together; mypy alone takes half a minute
 check: $(VENV)/.dev  ## ruff, mypy strict, import direction, the documentation site
