@@ -168,15 +168,19 @@ def _law(model: nn.Module, x: Tensor, y: Tensor) -> tuple[float, float]:
     return law.r, law.rho
 
 
+def from_process_start(seeds: int) -> dict[str, Any]:
+    """Fig. 1's grid in a process of its own, and how long all of that takes."""
+    begun = time.perf_counter()
+    words = [sys.executable, str(Path(__file__).parent / "_fig1_grid.py"), "--seeds", str(seeds)]
+    done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
+    return {"seconds_from_process_start": time.perf_counter() - begun, **json.loads(done.stdout)}
+
+
 def gpu_grid() -> dict[str, Any]:
     """Fig. 1's grid from process start, with one and with ten seeds; the plain loop beside it; graphs of one network."""
     record: dict[str, Any] = {}
     for seeds in (1, 10):
-        begun = time.perf_counter()
-        words = [sys.executable, str(Path(__file__).parent / "_fig1_grid.py"), "--seeds", str(seeds)]
-        done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
-        wall = time.perf_counter() - begun
-        record[f"fig1_grid_{seeds}_seeds"] = {"seconds_from_process_start": wall, **json.loads(done.stdout)}
+        record[f"fig1_grid_{seeds}_seeds"] = from_process_start(seeds)
     x, y = prepare_split(load_data("embedded-10x10"), "he2023-10x10", per_class=100)
     x, y = x.cuda(), y.cuda()
     member = Member(Recipe(epochs=EPOCHS), Shape.deep(DEPTH))

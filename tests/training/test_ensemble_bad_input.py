@@ -121,11 +121,16 @@ def trained(members: list[Member] | None = None, data: Any = None, **options: An
             {"watch": Watch(epochs=(9,)), "stages": [Stage(epochs=4), Stage(epochs=4)]},
             "A reading is asked at epoch 9, but training ends at 8. Watch earlier epochs.",
         ),
-        (None, {"engine": "graph"}, "No engine `graph`. Did you mean `graphs`? Known: auto, eager, graphs."),
+        (None, {"engine": "graph"}, "No engine `graph`. Did you mean `graphs`? Known: auto, eager, graphs, kernel."),
         (
             None,
             {"engine": "graphs"},
             "`engine='graphs'` replays captured CUDA graphs, but the device is cpu. Use `engine='auto'`.",
+        ),
+        (
+            None,
+            {"engine": "kernel"},
+            "`engine='kernel'` trains by a CUDA kernel of its own, but the device is cpu. Use `engine='auto'`.",
         ),
         (None, {"dtype": torch.float16}, "Networks train side by side in float32 or float64; found torch.float16."),
         (None, {"chunk": 0}, "`chunk` was 0; at least one member has to train at a time."),

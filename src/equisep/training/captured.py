@@ -20,10 +20,14 @@ Step = Callable[..., None]
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
-def replays(engine: str, device: torch.device, *, obstacle: str | None) -> bool:
-    """Whether steps are replayed from captured graphs; `obstacle` is what stands against it beside the device."""
-    if engine not in get_args(Engine):
-        raise InputError(f"No engine `{engine}`.{did_you_mean(engine, get_args(Engine))} Known: auto, eager, graphs.")
+def replays(engine: str, device: torch.device, *, obstacle: str | None, others: tuple[str, ...] = ()) -> bool:
+    """Whether steps are replayed from captured graphs; `obstacle` is what stands against it beside the device.
+
+    `others` are engines that the caller knows beside these.
+    """
+    known = (*get_args(Engine), *others)
+    if engine not in known:
+        raise InputError(f"No engine `{engine}`.{did_you_mean(engine, known)} Known: {', '.join(known)}.")
     if device.type != "cuda":
         obstacle = f"the device is {device}"
     if engine == "graphs" and obstacle is not None:

@@ -29,9 +29,13 @@ class Orders:
         """The positions of every member's samples, epoch after epoch."""
         ahead = max(1, BLOCK_NUMBERS // (len(self.distinct) * self.n))
         for start in range(0, count, ahead):
-            block = torch.empty(min(ahead, count - start), len(self.distinct), self.n, dtype=torch.int64, device="cpu")
-            for epoch in block:
-                for row, generator in zip(epoch, self._generators, strict=True):
-                    torch.randperm(self.n, generator=generator, out=row, device="cpu")
-            for epoch in block.to(self.device):
+            for epoch in self.draw(min(ahead, count - start)).to(self.device):
                 yield epoch[self.of_member]
+
+    def draw(self, count: int) -> Int[Tensor, "e s n"]:
+        """The next epochs of every distinct seed, on the CPU."""
+        block = torch.empty(count, len(self.distinct), self.n, dtype=torch.int64, device="cpu")
+        for epoch in block:
+            for row, generator in zip(epoch, self._generators, strict=True):
+                torch.randperm(self.n, generator=generator, out=row, device="cpu")
+        return block

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from equisep.shapes import Float
 from equisep.training.checkpoint import Checkpoint
+from equisep.training.ensemble.kernel.stage import Moments
 from equisep.training.ensemble.optimizers import Optimizers
 from equisep.training.ensemble.reading import EnsembleReading
 from equisep.training.ensemble.stack import Stack
@@ -24,7 +25,7 @@ class ChunkState:
     accuracy: Float[Tensor, "e m"]
     readings: list[EnsembleReading]
 
-    def keep(self, checkpoint: Checkpoint, epochs: int, optimizers: Optimizers) -> None:
+    def keep(self, checkpoint: Checkpoint, epochs: int, optimizers: Optimizers | Moments) -> None:
         """Keep the chunk after so many epochs of all its stages, where the last time was long enough ago."""
         stack = self.stack
         checkpoint.keep(lambda: {

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -16,9 +16,10 @@ from equisep.errors import InputError, NumericalError
 from equisep.progress import Progress
 from equisep.training.checkpoint import Checkpoint
 from equisep.training.ensemble.chunk_state import ChunkState
+from equisep.training.ensemble.kernel.stage import KernelStepper
 from equisep.training.ensemble.member import Member, Stage
 from equisep.training.ensemble.memory import SHARE, bytes_per_member, free_bytes
-from equisep.training.ensemble.optimizers import setting
+from equisep.training.ensemble.optimizers import Optimizers, setting
 from equisep.training.ensemble.reading import EnsembleReading, Watch, read_ensemble
 from equisep.training.ensemble.record import Ensemble, joined
 from equisep.training.ensemble.samples import Samples
@@ -28,6 +29,7 @@ from equisep.training.threads import StepThreads
 from equisep.workers import Stopped, parallel_map
 
 Kept = Callable[["Task"], Checkpoint]
+EnsembleEngine = Literal["eager", "graphs", "kernel"]
 CPU_CHUNK = 32  # more members side by side only push each other out of the processor's cache
 
 
@@ -44,7 +46,7 @@ class Task:
     device: torch.device
     dtype: torch.dtype
     tf32: bool
-    captured: bool
+    engine: EnsembleEngine
     settings: Mapping[str, Any]
 
     def of(self, members: Sequence[int]) -> Task:
@@ -207,7 +209,7 @@ def train_chunk(task: Task, tick: Callable[[int], None], checkpoint: Checkpoint 
         read(0)
     epoch, before = 0, None
     for stage in task.stages:
-        stepper = Stepper(stack, samples, task.members, stage, before=before, captured=task.captured)
+        stepper = _stepper(task, stack, samples, stage, before=before, reads=[one - epoch for one in wanted])
         behind = min(stage.epochs, done - epoch)  # epochs of this stage that were trained before
         if held is not None and epoch + behind == done:
             stepper.warm_up()
@@ -219,11 +221,11 @@ def train_chunk(task: Task, tick: Callable[[int], None], checkpoint: Checkpoint 
             loss[epoch], accuracy[epoch] = mean_loss, share
             epoch += 1
             read(epoch)
-            if checkpoint is not None and epoch < task.epochs:
+            if checkpoint is not None and epoch < task.epochs and stepper.settled:
                 state.keep(checkpoint, epoch, stepper.optimizers)
             tick(epoch)
         done = max(done, epoch)
-        before = stepper.optimizers
+        before = stepper.optimizers if isinstance(stepper, Stepper) else None
         del stepper  # and its buffers, before the next stage takes its own
     return Ensemble(
         members=task.members,
@@ -235,3 +237,16 @@ def train_chunk(task: Task, tick: Callable[[int], None], checkpoint: Checkpoint 
         settings=task.settings,
         provenance=provenance(task.device, task.dtype),
     )
+
+
+def _stepper(
+    task: Task, stack: Stack, samples: Samples, stage: Stage, *, before: Optimizers | None, reads: Sequence[int]
+) -> Stepper | KernelStepper:
+    """Who trains a stage; `reads` are epochs of it after which the stack is read."""
+    if task.engine != "kernel":
+        return Stepper(stack, samples, task.members, stage, before=before, captured=task.engine == "graphs")
+    from equisep.training.ensemble.kernel.choice import build_for
+    from equisep.training.ensemble.kernel.compile import launch
+
+    build = build_for(stack.shape, members=stack.members, device=task.device)
+    return KernelStepper(stack, samples, task.members, stage, build=build, launch=launch, reads=reads)

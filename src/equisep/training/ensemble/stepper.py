@@ -60,6 +60,11 @@ class Stepper:
             self.in_place = CpuPasses(stack, self.optimizers.grad, self.plan, self.positions, batch=size)
         self.orders = Orders([recipe.seed for recipe in recipes], samples.n, device=stack.theta.device)
 
+    @property
+    def settled(self) -> bool:
+        """Whether the stack is as the last epoch left it, so that it can be kept: always."""
+        return True
+
     def epochs(self, begin: int = 0) -> Iterator[tuple[Float[Tensor, " m"], Float[Tensor, " m"]]]:
         """Train epoch by epoch; after each, its mean loss and accuracy of every member, on the device.
 

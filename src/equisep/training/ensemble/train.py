@@ -17,7 +17,7 @@ from equisep.models import Fnn
 from equisep.progress import Watched, callback, watched
 from equisep.results.readings import BY_BATCH
 from equisep.training.captured import replays
-from equisep.training.ensemble.chunks import Limits, Task, train_in_chunks
+from equisep.training.ensemble.chunks import EnsembleEngine, Limits, Task, train_in_chunks
 from equisep.training.ensemble.member import Member, Shape, Stage, check_members
 from equisep.training.ensemble.reading import Watch
 from equisep.training.ensemble.record import Ensemble, joined
@@ -65,7 +65,8 @@ def train_ensemble(
     stages       stretches of training with frozen layers or other schedules; by default the recipes as they are.
     starts       a network or state dict for each member to start from; by default its seed makes the weights.
     watch        when and what is read; by default all sites after the last epoch, in the reading `mixed`.
-    engine       `eager`, `graphs` (captured CUDA graphs, float32), or `auto`: graphs where they can be had.
+    engine       `eager`, `graphs` (captured CUDA graphs, float32), `kernel` (a CUDA kernel that trains small networks over
+                 many steps, float32), or `auto`: the kernel where it can be had and pays, then graphs.
     tf32         lets a GPU round matrix products to 10 bits for speed; recorded.
     memory, chunk     bytes, and the most members, that train at once; by default what is free.
     workers      on a CPU, how many threads train a part of the members each; by default torch's number of threads.
@@ -140,9 +141,6 @@ def _checked_task(
     stages = tuple(stages) or (Stage(epochs=members[0].recipe.epochs),)
     if dtype not in (torch.float32, torch.float64):
         raise InputError(f"Networks train side by side in float32 or float64; found {dtype}.")
-    # rates that captured kernels read live on the device, where the fused optimizers take float32
-    obstacle = None if dtype is torch.float32 else f"rates on the device are float32, and members train in {dtype}"
-    captured = replays(engine, home, obstacle=obstacle)
     weights = _weights(members, shape, starts)
     asked = orders if "drawn" in watch.names else None
     drawn = draw_samples(members, x, y, per_class=per_class, sizes=sizes, given=samples, held=held, orders=asked)
@@ -150,6 +148,7 @@ def _checked_task(
     read = {} if tested is None else {"test": len(tested[1])}
     read |= {} if drawn.held is None else {"validation": drawn.held.rows.shape[1]}
     _check_batches(members[0], drawn.n, read, watch, stages)
+    chosen = _engine(engine, members, stages, drawn.n, device=home, dtype=dtype, tf32=tf32)
     settings = {
         "data": checksum(drawn.pool),
         "test": None if tested is None else checksum(*tested),
@@ -157,7 +156,7 @@ def _checked_task(
         "watch": watch,
         "dtype": str(dtype).removeprefix("torch."),
         "tf32": tf32,
-        "engine": "graphs" if captured else "eager",
+        "engine": chosen,
         "per_class": per_class,
         "sizes": None if sizes is None else [int(size) for size in sizes],
         "starts": "seeds" if starts is None else "given",
@@ -174,9 +173,44 @@ def _checked_task(
         device=home,
         dtype=dtype,
         tf32=tf32,
-        captured=captured,
+        engine=chosen,
         settings=dict(encode(settings)),
     )
+
+
+def _engine(
+    asked: str,
+    members: Sequence[Member],
+    stages: Sequence[Stage],
+    samples: int,
+    *,
+    device: torch.device,
+    dtype: torch.dtype,
+    tf32: bool,
+) -> EnsembleEngine:
+    """The kernel where it was asked for, or where nobody says and it pays; graphs next; eager steps otherwise."""
+    against: str | None = f"the device is {device}"
+    if asked in ("auto", "kernel") and device.type == "cuda":
+        from equisep.training.ensemble.kernel.choice import WORTH_BUILDING, kernel_obstacle, operations
+
+        first = members[0]
+        if asked == "kernel" or operations(members, stages, samples=samples) >= WORTH_BUILDING:
+            against = kernel_obstacle(
+                first.shape,
+                stages,
+                members=len(members),
+                batch_size=first.recipe.batch_size,
+                device=device,
+                dtype=dtype,
+                tf32=tf32,
+            )
+            if against is None:
+                return "kernel"
+    if asked == "kernel":
+        raise InputError(f"`engine='kernel'` trains by a CUDA kernel of its own, but {against}. Use `engine='auto'`.")
+    # rates that captured kernels read live on the device, where the fused optimizers take float32
+    obstacle = None if dtype is torch.float32 else f"rates on the device are float32, and members train in {dtype}"
+    return "graphs" if replays(asked, device, obstacle=obstacle, others=("kernel",)) else "eager"
 
 
 def _weights(members: Sequence[Member], shape: Shape, starts: Sequence[Fnn | Weights] | None) -> list[Weights]:

@@ -1,0 +1,154 @@
+"""The training kernel built at run time: NVRTC, which torch brings along, the driver, and a cache of what was built."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import tempfile
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from equisep.training.ensemble.kernel.layout import WARPS, Build
+
+# in this order they are one source: each builds on those before it
+SOURCES = [
+    Path(__file__).parent / "source" / name
+    for name in ("gpu.cuh", "plan.cuh", "products.cuh", "member.cuh", "train.cu")
+]
+THREADS = 32 * WARPS
+OLDEST = (8, 0)  # copies past the registers; clusters need 9.0
+MOST_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+
+
+class KernelError(RuntimeError):
+    """The kernel cannot be built or started here."""
+
+
+def device_obstacle(build: Build, depth: int, device: torch.device) -> str | None:
+    """Why this device cannot run a build, or None."""
+    if device.type != "cuda" or torch.version.cuda is None:
+        return f"the device is {device}"
+    known = torch.cuda.get_device_properties(device)
+    wanted = OLDEST if build.cluster == 1 else (9, 0)
+    if (known.major, known.minor) < wanted:
+        return f"{known.name} has compute capability {known.major}.{known.minor}, and {wanted[0]}.{wanted[1]} is needed"
+    room, need = int(known.shared_memory_per_block_optin), build.shared_bytes(depth)  # type: ignore[attr-defined]
+    if need > room:
+        return f"a block needs {need} bytes of shared memory, and {known.name} has {room}"
+    try:
+        _nvrtc()
+    except OSError:
+        return "there is no NVRTC library to build it with"
+    return None
+
+
+def prepare(build: Build, depth: int, device: torch.device) -> None:
+    """Build and load it now, so that nothing is waited for later."""
+    with torch.cuda.device(device):
+        _function(build, torch.cuda.current_device(), build.shared_bytes(depth))
+
+
+def launch(arguments: Sequence[Tensor], *, members: int, build: Build, depth: int) -> None:
+    """The kernel on its arguments, on the stream that is current; it is built or loaded where that was not done yet."""
+    device = arguments[0].device
+    for tensor in arguments:
+        if tensor.device != device or not tensor.is_contiguous():
+            raise KernelError("the kernel takes contiguous tensors of one device")
+    with torch.cuda.device(device):
+        bytes_shared = build.shared_bytes(depth)
+        function = _function(build, torch.cuda.current_device(), bytes_shared)
+        pointers = [ctypes.c_void_p(tensor.data_ptr()) for tensor in arguments]
+        places = (ctypes.c_void_p * len(pointers))(*[ctypes.addressof(pointer) for pointer in pointers])
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        blocks = members * build.cluster
+        _check(_driver().cuLaunchKernel(function, blocks, 1, 1, THREADS, 1, 1, bytes_shared, stream, places, None))
+
+
+@cache
+def _function(build: Build, device: int, bytes_shared: int) -> ctypes.c_void_p:
+    """The kernel of a build on a device, with room for so much shared memory."""
+    torch.zeros(1, device=f"cuda:{device}")  # the context that it is loaded into
+    module, function = ctypes.c_void_p(), ctypes.c_void_p()
+    _check(_driver().cuModuleLoadData(ctypes.byref(module), binary(build, torch.cuda.get_device_capability(device))))
+    _check(_driver().cuModuleGetFunction(ctypes.byref(function), module, b"train"))
+    _check(_driver().cuFuncSetAttribute(function, MOST_SHARED, bytes_shared))
+    return function
+
+
+def binary(build: Build, capability: tuple[int, int]) -> bytes:
+    """The machine code of a build, from the cache where it is there."""
+    source = b"".join(path.read_bytes() for path in SOURCES)
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    _nvrtc().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+    words = [f"--gpu-architecture=sm_{capability[0]}{capability[1]}", "--std=c++17"]
+    words += [f"-D{name}={value}" for name, value in build.options.items()]
+    key = hashlib.sha256(source + repr((words, major.value, minor.value)).encode()).hexdigest()[:24]
+    kept = _folder() / f"train-{key}.cubin"
+    try:
+        return kept.read_bytes()
+    except OSError:
+        code = _compiled(source, words)
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=kept.parent)  # whole or not at all, whoever else builds it now
+        with os.fdopen(handle, "wb") as file:
+            file.write(code)
+        Path(name).replace(kept)
+    except OSError:
+        pass  # no cache: it is built again next time
+    return code
+
+
+def _folder() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "equisep" / "kernels"
+
+
+def _compiled(source: bytes, words: Sequence[str]) -> bytes:
+    library, program = _nvrtc(), ctypes.c_void_p()
+    options = (ctypes.c_char_p * len(words))(*[word.encode() for word in words])
+    library.nvrtcCreateProgram(ctypes.byref(program), source, b"train.cu", 0, None, None)
+    try:
+        if library.nvrtcCompileProgram(program, len(words), options) != 0:
+            raise KernelError(f"the kernel cannot be built: {_text(library, program, 'ProgramLog').decode()}")
+        return _text(library, program, "CUBIN")
+    finally:
+        library.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def _text(library: Any, program: ctypes.c_void_p, what: str) -> bytes:
+    size = ctypes.c_size_t()
+    getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size))
+    text = ctypes.create_string_buffer(size.value)
+    getattr(library, f"nvrtcGet{what}")(program, text)
+    return text.raw
+
+
+@cache
+def _driver() -> Any:
+    return ctypes.CDLL("libcuda.so.1")
+
+
+@cache
+def _nvrtc() -> Any:
+    """The library of the CUDA that torch was built for: on the loader's path, or among the packages beside torch."""
+    major = str(torch.version.cuda).split(".", maxsplit=1)[0]
+    beside = Path(torch.__file__).parent.parent / "nvidia"
+    for name in (f"libnvrtc.so.{major}", *map(str, sorted(beside.glob(f"*/lib/libnvrtc.so.{major}*"))), "libnvrtc.so"):
+        try:
+            return ctypes.CDLL(name)
+        except OSError:
+            continue
+    raise OSError(f"no libnvrtc.so.{major}")
+
+
+def _check(status: int) -> None:
+    if status != 0:
+        words = ctypes.c_char_p()
+        _driver().cuGetErrorString(status, ctypes.byref(words))
+        raise KernelError(f"CUDA error {status}: {(words.value or b'unknown').decode()}")

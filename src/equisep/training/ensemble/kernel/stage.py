@@ -1,0 +1,170 @@
+"""One stage of training by the kernel: launches of many epochs, the numbers of each epoch, the stack brought up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from equisep.shapes import Float
+from equisep.training.ensemble.batch_order import Orders
+from equisep.training.ensemble.kernel.layout import Build, Layout
+from equisep.training.ensemble.member import Member, Stage
+from equisep.training.ensemble.passes import Plan
+from equisep.training.ensemble.samples import Samples
+from equisep.training.ensemble.stack import Stack
+
+LAUNCH_SECONDS = 0.25  # so that an interruption waits no longer
+
+
+@runtime_checkable
+class Launch(Protocol):
+    """The kernel on its arguments, which follow the order of `train` in train.cu, for so many members."""
+
+    def __call__(self, arguments: Sequence[Tensor], *, members: int, build: Build, depth: int) -> None:
+        """Start it; on a device nothing is waited for."""
+
+
+class Moments:
+    """What the kernel's optimizers remember, kept and put back as torch's are."""
+
+    def __init__(self, values: Sequence[Tensor]) -> None:
+        self._values = values
+
+    def state(self) -> list[dict[str, Tensor | None]]:
+        """The moments, first and second, as far as any member has them."""
+        return [{"moment": value} for value in self._values]
+
+    def put_back(self, state: Sequence[dict[str, Tensor | None]]) -> None:
+        """Remember what `state` gave."""
+        for own, kept in zip(self._values, state, strict=True):
+            if kept["moment"] is not None:
+                own.copy_(kept["moment"])
+
+
+class KernelStepper:
+    """The counterpart of `Stepper`, stage by stage: the same members, the same steps, up to rounding."""
+
+    def __init__(
+        self,
+        stack: Stack,
+        samples: Samples,
+        members: Sequence[Member],
+        stage: Stage,
+        *,
+        build: Build,
+        launch: Launch,
+        reads: Collection[int] = (),
+    ) -> None:
+        """`reads` are epochs of the stage after which the stack has to be up to date, beside the last."""
+        learning = stage.learning(stack.shape.depth)
+        held = tuple(stage.frozen_norm == "hold" and not learns for learns in learning)
+        self.stack, self.samples, self.stage, self.launch = stack, samples, stage, launch
+        self.plan = Plan(learning, held)
+        self.layout = Layout(stack.shape, build)
+        self.batch_size = members[0].recipe.batch_size
+        self.recipes = [stage.recipe(member.recipe) for member in members]
+        self.reads = sorted({*(epoch for epoch in reads if 0 < epoch < stage.epochs), stage.epochs})
+        theta = stack.theta
+        self.orders = Orders([recipe.seed for recipe in self.recipes], samples.n, device=theta.device)
+        self.rows = self.layout.pack(stack)
+        kinds = {recipe.optimizer for recipe in self.recipes}
+        self.first = torch.zeros_like(self.rows) if kinds != {"sgd"} else self.rows  # not touched where not needed
+        self.second = torch.zeros_like(self.rows) if "adam" in kinds else self.rows
+        self.optimizers = Moments([one for one in (self.first, self.second) if one is not self.rows])
+        self.settled = True
+        self.scratch = theta.new_empty(stack.members, self.layout.scratch)
+        self._settings = theta.new_tensor(
+            [
+                [
+                    recipe.optimizer == "adam",
+                    recipe.momentum if recipe.optimizer == "momentum" else 0.0,
+                    recipe.weight_decay,
+                    0,
+                ]
+                for recipe in self.recipes
+            ]
+        )
+        ones = theta.new_ones(stack.members, stack.shape.classes)
+        weights = ones if samples.class_weights is None else samples.class_weights
+        added = 0 * ones if samples.logit_adjustment is None else samples.logit_adjustment
+        self._terms = torch.cat([weights, added], dim=1).contiguous()
+        self._positions = samples.rows.to(torch.int32)
+        self._labels = samples.labels.to(torch.int32)
+        self._order_of = self.orders.of_member.to(torch.int32)
+
+    def warm_up(self) -> None:
+        """Nothing: what `Stepper` does before it captures graphs, and a kernel has no need of."""
+
+    def epochs(self, begin: int = 0) -> Iterator[tuple[Float[Tensor, " m"], Float[Tensor, " m"]]]:
+        """Train; after each epoch its mean loss and accuracy of every member. The stack is up to date where it is `settled`.
+
+        `begin` epochs were trained before, in a process that is gone: only their orders are drawn.
+        """
+        done, ahead = begin, 2
+        steps = -(-self.samples.n // self.batch_size)
+        norms = [layer for layer in range(len(self.stack.running_mean)) if not self.plan.held[layer]]
+        clock = _Clock(self.stack.theta.device)
+        self.orders.draw(begin)
+        for until in self.reads:
+            while done < until:
+                count = min(ahead, until - done)
+                arguments = self._arguments(done, count, steps)
+                clock.begin()
+                self.launch(
+                    arguments, members=self.stack.members, build=self.layout.build, depth=self.stack.shape.depth
+                )
+                seconds = clock.end()
+                done += count
+                ahead = max(1, min(8 * ahead, int(count * LAUNCH_SECONDS / max(seconds, 1e-9))))
+                self.layout.unpack(self.rows, self.stack)
+                for index, (loss, hits) in enumerate(zip(*arguments[-2:], strict=True), start=1):
+                    self.stack.tracked[norms] += steps
+                    self.settled = index == count
+                    yield loss / self.samples.n, hits / self.samples.n
+
+    def _arguments(self, done: int, count: int, steps: int) -> list[Tensor]:
+        theta, members = self.stack.theta, self.stack.members
+        orders = self.orders.draw(count).to(torch.int32).to(theta.device)
+        rates = theta.new_tensor(
+            [[recipe.rate_at(epoch) for recipe in self.recipes] for epoch in range(done, done + count)]
+        )
+        numbers = {
+            "n": self.samples.n,
+            "batch": min(self.batch_size, self.samples.n),
+            "epochs": count,
+            "members": members,
+            "orders": orders.shape[1],
+            "weighted": int(self.samples.class_weights is not None),
+            "weighted_mean": int(self.samples.weighted_mean),
+            "adjusted": int(self.samples.logit_adjustment is not None),
+            "steps_before": done * steps,
+        }
+        plan = self.layout.plan(self.plan, numbers).to(theta.device)
+        sums = theta.new_zeros(2, count, members)
+        return [
+            plan, self.rows, self.first, self.second, self.scratch, self.samples.pool, self._positions, self._labels, orders,
+            self._order_of, rates, self._settings, self._terms, sums[0], sums[1],
+        ]  # fmt: skip
+
+
+class _Clock:
+    """Seconds that a launch takes on its device, which waiting for it tells."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.events = None if device.type != "cuda" else [torch.cuda.Event(enable_timing=True) for _ in range(2)]
+
+    def begin(self) -> None:
+        """Just before the launch."""
+        if self.events is not None:
+            self.events[0].record()
+
+    def end(self) -> float:
+        """Just after it."""
+        if self.events is None:
+            return 0.0
+        self.events[1].record()
+        self.events[1].synchronize()
+        return float(self.events[0].elapsed_time(self.events[1])) / 1000

@@ -1,0 +1,156 @@
+// Runs the training kernel on a processor, statement by statement as a GPU would: each thread of a cluster is a coroutine,
+// which goes on until it waits for others. The order in which they take turns is the caller's, so that a barrier that is
+// missing gives other numbers in another order.
+
+#define ON_CPU
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <ucontext.h>
+#include <vector>
+
+typedef REAL real;
+struct alignas(4 * sizeof(real)) real4 {
+    real x, y, z, w;
+};
+#define DEVICE inline
+#define UNROLL
+#define CLUSTERED
+#define RESIDENT 1
+#define __global__
+#define __launch_bounds__(...)
+
+constexpr int TURNS = 256 * CLUSTER, STACK_BYTES = 256 * 1024;
+
+struct Meeting {  // a barrier that can be used again
+    int count = 0, times = 0;
+    bool arrive(int wanted) {
+        if (++count < wanted) return false;
+        count = 0;
+        times++;
+        return true;
+    }
+};
+struct Coroutine {
+    ucontext_t context;
+    bool over = false;
+    int thread = 0, block = 0, local = 0, awaited = 0;
+};
+
+static ucontext_t scheduler;
+static std::vector<Coroutine> turns(TURNS);
+static Coroutine* current;
+static std::vector<real> memory[CLUSTER];
+static Meeting blocks[CLUSTER], warps[CLUSTER][8], together;
+static real slots[CLUSTER][8][32][64];
+
+static void others_first() { swapcontext(&current->context, &scheduler); }
+static void meet(Meeting& here, int wanted) {
+    const int before = here.times;
+    here.arrive(wanted);
+    while (here.times == before) others_first();
+}
+
+#define THREAD (current->thread)
+#define BLOCK (current->block)
+#define SHARED(name) real* name = memory[current->local].data()
+
+inline void barrier() { meet(blocks[current->local], 256); }
+inline void cluster_arrive() {
+    if (CLUSTER == 1) return;
+    current->awaited = together.times + 1;
+    together.arrive(TURNS);
+}
+inline void cluster_wait() {
+    while (CLUSTER > 1 && together.times < current->awaited) others_first();
+}
+inline void copy_four(real* shared, const real* global) { std::memcpy(shared, global, 4 * sizeof(real)); }
+inline void copies_done() {}
+
+template <int N>
+inline void warp_sums(real (&values)[N]) {
+    const int warp = current->thread / 32, lane = current->thread % 32;
+    auto& own = slots[current->local][warp];
+    std::memcpy(own[lane], values, sizeof(values));
+    meet(warps[current->local][warp], 32);
+    for (int j = 0; j < N; j++) {
+        real sums[32];
+        for (int i = 0; i < 32; i++) sums[i] = own[i][j];
+        for (int far = 16; far > 0; far /= 2) for (int i = 0; i < far; i++) sums[i] += sums[i + far];
+        values[j] = sums[0];
+    }
+    meet(warps[current->local][warp], 32);
+}
+template <int N>
+inline void spread(real (&values)[N], real one) {
+    const int warp = current->thread / 32, lane = current->thread % 32;
+    auto& own = slots[current->local][warp];
+    own[lane][0] = one;
+    meet(warps[current->local][warp], 32);
+    for (int j = 0; j < N; j++) values[j] = own[j][0];
+    meet(warps[current->local][warp], 32);
+}
+
+inline real from_lane(real one, int lane) {
+    const int warp = current->thread / 32;
+    auto& own = slots[current->local][warp];
+    own[current->thread % 32][0] = one;
+    meet(warps[current->local][warp], 32);
+    const real value = own[lane][0];
+    meet(warps[current->local][warp], 32);
+    return value;
+}
+
+inline void read_again() {}
+inline real exact_root(real v) { return std::sqrt(v); }
+inline real root(real v) { return std::sqrt(v); }
+inline real quotient(real a, real b) { return a / b; }
+inline real exponential(real v) { return std::exp(v); }
+inline real logarithm(real v) { return std::log(v); }
+inline double power(double a, double b) { return std::pow(a, b); }
+inline double double_root(double v) { return std::sqrt(v); }
+
+#include KERNEL
+
+static void* const* arguments;
+static void body() {
+    void* const* a = arguments;
+    train((const int*)a[0], (real*)a[1], (real*)a[2], (real*)a[3], (real*)a[4], (const real*)a[5], (const int*)a[6],
+          (const int*)a[7], (const int*)a[8], (const int*)a[9], (const real*)a[10], (const real*)a[11], (const real*)a[12],
+          (real*)a[13], (real*)a[14]);
+    current->over = true;
+    swapcontext(&current->context, &scheduler);
+}
+
+// All members, one cluster after the other; threads take turns from the first, or from the last with `backward`.
+// 0, or 1 where they wait for each other for ever.
+extern "C" int run(void* const* given, int members, int shared_bytes, int backward) {
+    arguments = given;
+    std::vector<std::vector<char>> stacks(TURNS, std::vector<char>(STACK_BYTES));
+    for (int member = 0; member < members; member++) {
+        for (auto& block : memory) block.assign(shared_bytes / sizeof(float), (real)1e30);  // what nobody wrote is seen
+        for (int t = 0; t < TURNS; t++) {
+            Coroutine& one = turns[t];
+            getcontext(&one.context);
+            one.context.uc_stack.ss_sp = stacks[t].data();
+            one.context.uc_stack.ss_size = STACK_BYTES;
+            one.context.uc_link = nullptr;
+            one.over = false;
+            one.thread = t % 256;
+            one.local = t / 256;
+            one.block = member * CLUSTER + t / 256;
+            makecontext(&one.context, body, 0);
+        }
+        for (int left = TURNS, idle = 0; left > 0;) {
+            left = 0;
+            for (int t = 0; t < TURNS; t++) {
+                current = &turns[backward ? TURNS - 1 - t : t];
+                if (current->over) continue;
+                swapcontext(&scheduler, &current->context);
+                left += !current->over;
+            }
+            if (++idle > 100000000) return 1;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,45 @@
+"""The training kernel compiled for this processor by g++, thread by thread as on a GPU: see kernel_on_cpu.h."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from equisep.training.ensemble.kernel.compile import SOURCES
+from equisep.training.ensemble.kernel.layout import Build
+
+HERE = Path(__file__).parent
+COMPILER = shutil.which("g++")
+
+
+class CpuLaunch:
+    """`Launch` on the processor, in float64 or float32; `backward` lets the last thread go first."""
+
+    def __init__(self, folder: Path, dtype: torch.dtype, *, backward: bool = False) -> None:
+        self.folder, self.dtype, self.backward = folder, dtype, backward
+
+    def __call__(self, arguments: Sequence[Tensor], *, members: int, build: Build, depth: int) -> None:
+        assert all(tensor.is_contiguous() for tensor in arguments)
+        pointers = (ctypes.c_void_p * len(arguments))(*[tensor.data_ptr() for tensor in arguments])
+        library = ctypes.CDLL(str(self._built(build)))
+        assert library.run(pointers, members, build.shared_bytes(depth), int(self.backward)) == 0
+
+    def _built(self, build: Build) -> Path:
+        real = "double" if self.dtype is torch.float64 else "float"
+        source = self.folder / "train.cu"
+        source.write_bytes(b"".join(path.read_bytes() for path in SOURCES))
+        values: dict[str, object] = {**build.options, "REAL": real, "KERNEL": f'"{source}"'}
+        del values["RESIDENT"]
+        target = self.folder / f"{real}-{'-'.join(str(value) for value in build.options.values())}.so"
+        if not target.exists():
+            assert COMPILER is not None
+            words = [COMPILER, "-O1", "-std=c++17", "-shared", "-fPIC", "-x", "c++"]
+            words += [f"-D{name}={value}" for name, value in values.items()]
+            subprocess.run([*words, "-o", str(target), str(HERE / "kernel_on_cpu.h")], check=True)
+        return target

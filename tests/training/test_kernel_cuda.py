@@ -1,0 +1,162 @@
+"""The training kernel on a GPU: members as the passes train them, whatever blocks train them, and what it refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from trained_alone import clouds, fashion, member, mixed, same, worst
+
+from equisep.errors import InputError
+from equisep.training import Ensemble, Member, Recipe, Shape, Stage, Watch, bytes_per_member, train_ensemble
+from equisep.training.ensemble.kernel import choice
+from equisep.training.ensemble.kernel.layout import Build
+from equisep.training.ensemble.reading import READ_BYTES
+
+PLAIN = Watch(sites=False)
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+
+
+def strays(found: Ensemble, exact: Ensemble) -> float:
+    """The largest ‖Δθ‖/‖θ‖ of any tensor of any member."""
+    gaps = []
+    for index in range(len(found)):
+        wanted = exact.weights(index)
+        gaps.append(worst({name: value.to(wanted[name].dtype) for name, value in found.weights(index).items()}, wanted))
+    return max(gaps)
+
+
+def near(found: Ensemble, plain: Ensemble, exact: Ensemble) -> None:
+    """As near to float64 as float32 passes are: where one rounding turns a ReLU, it does so in both, for other members."""
+    assert strays(found, exact) < 10 * strays(plain, exact) + 1e-6
+    assert found.loss == pytest.approx(exact.loss, rel=1e-2)
+
+
+@pytest.mark.parametrize(("cluster", "resident"), [(1, 1), (1, 2), (2, 1), (4, 1), (8, 1)])
+@pytest.mark.parametrize("depth", [4, 8])
+def test_every_build_trains_the_papers_networks(
+    cluster: int, resident: int, depth: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, y = fashion()
+    members = mixed(Shape.deep(depth), epochs=1, batch_size=128)
+    build = Build.of(Shape.deep(depth), cluster=cluster, resident=resident)
+    monkeypatch.setattr(choice, "build_for", lambda *_, **__: build)
+    found = train_ensemble(members, x.float(), y, device="cuda", engine="kernel", watch=PLAIN)
+    assert found.settings["engine"] == "kernel"
+    plain = train_ensemble(members, x.float(), y, device="cuda", engine="eager", watch=PLAIN)
+    near(found, plain, train_ensemble(members, x, y, device="cuda", dtype=torch.float64, watch=PLAIN))
+    again = train_ensemble(members, x.float(), y, device="cuda", engine="kernel", watch=PLAIN)
+    assert all(same(found.weights(index), again.weights(index)) for index in range(len(members)))
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        Shape((100,) * 3, inputs=300),
+        Shape((128,) * 3, inputs=100),
+        Shape((37, 10, 21, 3), inputs=15, classes=7),
+        Shape((8, 7), inputs=6, classes=3, norm=False),
+        Shape((8,), inputs=6, classes=3, activation=False),
+    ],
+    ids=str,
+)
+def test_other_shapes(shape: Shape) -> None:
+    x, y = clouds(300, inputs=shape.inputs, classes=shape.classes)
+    members = mixed(shape, epochs=2, batch_size=64)
+    found, plain = (
+        train_ensemble(members, x.float(), y, device="cuda", engine=engine, watch=PLAIN)
+        for engine in ("kernel", "eager")
+    )
+    near(found, plain, train_ensemble(members, x, y, device="cuda", dtype=torch.float64, watch=PLAIN))
+
+
+@pytest.mark.parametrize("rule", ["follow", "hold"])
+def test_frozen_layers_stay_and_stages_follow_one_another(rule: str) -> None:
+    x, y = clouds(300, inputs=20, classes=5)
+    shape = Shape((30, 20, 10), inputs=20, classes=5)
+    stages = [Stage(epochs=2, trains=(1, 4), frozen_norm=rule), Stage(epochs=1, trains=(2,), frozen_norm=rule)]  # type: ignore[arg-type]
+    members = mixed(shape, epochs=3, batch_size=64)
+    found, plain = (
+        train_ensemble(members, x.float(), y, device="cuda", engine=engine, stages=stages, watch=PLAIN)
+        for engine in ("kernel", "eager")
+    )
+    near(found, plain, train_ensemble(members, x, y, device="cuda", dtype=torch.float64, stages=stages, watch=PLAIN))
+    for index, one in enumerate(members):
+        name = "blocks.2.linear.weight"  # which learns nowhere
+        assert torch.equal(found.weights(index)[name], one.shape.build(one.recipe.seed).state_dict()[name])
+
+
+def test_readings_in_the_middle_see_the_weights_of_that_epoch() -> None:
+    x, y = clouds(200, inputs=6, classes=3)
+    members = [member(seed=seed, epochs=5) for seed in range(3)]
+    watch = Watch(epochs=(0, 2), readings=("mixed", "eval", "drawn"))
+    long = train_ensemble(members, x.float(), y, device="cuda", engine="kernel", watch=watch)
+    stages = [Stage(epochs=5, milestones=())]
+    short = train_ensemble(members, x.float(), y, device="cuda", engine="kernel", watch=watch, stages=stages)
+    two = train_ensemble(
+        members, x.float(), y, device="cuda", engine="kernel", watch=Watch(), stages=[Stage(epochs=2, milestones=())]
+    )
+    assert [reading.epoch for reading in long.readings] == [0] * 3 + [2] * 3 + [5] * 3
+    middle = next(one for one in short.readings if one.epoch == 2 and one.reading == "mixed")
+    assert middle.fuzziness == pytest.approx(two.reading().fuzziness, rel=1e-5)
+
+
+def test_a_member_that_diverges_disturbs_no_other() -> None:
+    x, y = clouds()
+    shape = Shape((8, 7), inputs=6, classes=3, norm=False)
+    runs = []
+    for rate in (1e30, 1e-3):
+        members = [Member(Recipe("sgd", rate, epochs=3, batch_size=32), shape), *mixed(shape)]
+        runs.append(train_ensemble(members, x.float(), y, device="cuda", engine="kernel"))
+    assert runs[0].diverged[0] is not None and runs[0].diverged[1:] == (None,) * 5
+    assert all(same(runs[0].weights(index), runs[1].weights(index)) for index in range(1, 6))
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"dtype": torch.float64}, "it computes in float32, and members train in torch.float64"),
+        (
+            {"shape": Shape((200,), inputs=6, classes=3)},
+            "the kernel has room for widths up to 128, and a layer has 200",
+        ),
+        ({"tf32": True}, "its products are float32, and TF32 was asked for"),
+        ({"batch_size": 200}, "the kernel has room for batches of 128, and these are of 200"),
+    ],
+)
+def test_what_it_cannot_train_is_refused_by_name_and_trained_otherwise(options: dict[str, object], why: str) -> None:
+    of_member = {name: value for name, value in options.items() if name in ("shape", "batch_size")}
+    asked: Any = {name: value for name, value in options.items() if name not in of_member}
+    members = [member(epochs=1, **of_member)]  # type: ignore[arg-type]
+    x, y = clouds(210)
+    with pytest.raises(InputError, match=rf"^`engine='kernel'` trains by a CUDA kernel of its own, but {why}\."):
+        train_ensemble(members, x, y, device="cuda", engine="kernel", watch=PLAIN, **asked)
+    assert train_ensemble(members, x, y, device="cuda", watch=PLAIN, **asked).settings["engine"] != "kernel"
+
+
+def test_the_kernel_is_taken_where_nobody_says_and_the_task_is_large_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = clouds()
+    small = train_ensemble([member()], x.float(), y, device="cuda", watch=PLAIN)
+    monkeypatch.setattr(choice, "WORTH_BUILDING", 1)
+    large = train_ensemble([member()], x.float(), y, device="cuda", watch=PLAIN)
+    assert (small.settings["engine"], large.settings["engine"]) == ("graphs", "kernel")
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam"])
+@pytest.mark.parametrize("depth", [4, 20])
+def test_memory_stays_below_what_is_said(optimizer: str, depth: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The difference between many members and few, so that what all of them share does not count."""
+    monkeypatch.setitem(READ_BYTES, "cuda", 1)  # reading has a share of its own; here it takes one member at a time
+    x, y = fashion()
+    peaks = []
+    for members in (8, 72):
+        ones = [
+            Member(Recipe(optimizer, 1e-3, epochs=3, seed=seed), Shape.deep(depth))  # type: ignore[arg-type]
+            for seed in range(members)
+        ]
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+        train_ensemble(ones, x.float(), y, device="cuda", engine="kernel", watch=PLAIN)
+        peaks.append(torch.cuda.max_memory_allocated())
+    assert (peaks[1] - peaks[0]) / 64 <= bytes_per_member(ones[0], len(y), torch.float32, epochs=3)

@@ -1,0 +1,138 @@
+"""The training kernel takes the steps that the passes take: its own source, run thread by thread on this processor."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from kernel_on_cpu import COMPILER, CpuLaunch
+from torch import Tensor
+from trained_alone import SMALL, clouds, member, mixed, same, worst
+
+from equisep.training import Member, Shape, Stage
+from equisep.training.ensemble.kernel.layout import Build
+from equisep.training.ensemble.kernel.stage import KernelStepper
+from equisep.training.ensemble.samples import draw_samples
+from equisep.training.ensemble.stack import Stack
+from equisep.training.ensemble.stepper import Stepper
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="needs g++")
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("kernel")
+
+
+def trained(
+    members: list[Member],
+    stages: list[Stage],
+    folder: Path | None,
+    *,
+    dtype: torch.dtype = torch.float64,
+    cluster: int = 1,
+    backward: bool = False,
+    n: int = 70,
+) -> tuple[list[dict[str, Tensor]], Tensor]:
+    """Weights of every member, loss and accuracy of every epoch; by the passes, or with a folder by the kernel."""
+    shape = members[0].shape
+    x, y = clouds(n, inputs=shape.inputs, classes=shape.classes)
+    samples = draw_samples(members, x, y, per_class=None, sizes=None).on(CPU, dtype)
+    states = [one.shape.build(one.recipe.seed).state_dict() for one in members]
+    stack = Stack.of(states, shape, device=CPU, dtype=dtype)
+    told = []
+    with torch.no_grad():
+        for stage in stages:
+            if folder is None:
+                stepper: Stepper | KernelStepper = Stepper(stack, samples, members, stage)
+            else:
+                launch, build = CpuLaunch(folder, dtype, backward=backward), Build.of(shape, cluster=cluster)
+                stepper = KernelStepper(stack, samples, members, stage, build=build, launch=launch)
+            told += [torch.stack(numbers) for numbers in stepper.epochs()]
+    return [stack.state(index) for index in range(len(members))], torch.stack(told)
+
+
+def agree(members: list[Member], stages: list[Stage], folder: Path, within: float = 1e-10, **options: object) -> None:
+    plain = {name: value for name, value in options.items() if name not in ("cluster", "backward")}
+    expected, numbers = trained(members, stages, None, **plain)  # type: ignore[arg-type]
+    found, told = trained(members, stages, folder, **options)  # type: ignore[arg-type]
+    assert max(worst(one, other) for one, other in zip(found, expected, strict=True)) <= within
+    assert torch.allclose(told, numbers, rtol=1e-6 if within < 1e-6 else 1e-3)
+
+
+@pytest.mark.parametrize("cluster", [1, 2])
+def test_all_optimizers_with_both_batch_sizes(folder: Path, cluster: int) -> None:
+    agree(mixed(), [Stage(epochs=2)], folder, cluster=cluster)
+
+
+@pytest.mark.parametrize("cluster", [1, 2])
+@pytest.mark.parametrize("rule", ["follow", "hold"])
+def test_stages_with_frozen_layers(folder: Path, rule: str, cluster: int) -> None:
+    """The lowest and the highest layer learn, then one in the middle, then the classifier alone."""
+    shape = Shape((8, 7, 5), inputs=6, classes=3)
+    stages = [Stage(epochs=1, trains=trains, frozen_norm=rule, milestones=()) for trains in ((1, 4), (2,), (4,))]  # type: ignore[arg-type]
+    agree(mixed(shape)[:3], stages, folder, cluster=cluster)
+
+
+@pytest.mark.parametrize("shape", [Shape((8, 7), 6, 3, norm=False), Shape((8,), 6, 3, activation=False)], ids=str)
+def test_without_normalization_or_activation(folder: Path, shape: Shape) -> None:
+    agree(mixed(shape)[1:3], [Stage(epochs=2)], folder)
+
+
+@pytest.mark.parametrize("mean", [False, True])
+def test_terms_of_the_loss_by_class(folder: Path, mean: bool) -> None:
+    one = member(class_weights=(1.0, 3.0, 0.5), weighted_mean=mean)
+    agree([one, replace(one, logit_adjustment=(0.5, -1.0, 0.0), class_weights=None)], [Stage(epochs=2)], folder)
+
+
+def test_inputs_that_come_in_pieces_and_full_warps(folder: Path) -> None:
+    shape = Shape((100, 30), inputs=140, classes=10)
+    agree([member(shape=shape, batch_size=128)], [Stage(epochs=1)], folder, n=150)
+
+
+@pytest.mark.parametrize("cluster", [1, 2])
+def test_no_number_depends_on_which_thread_comes_first(folder: Path, cluster: int) -> None:
+    """A barrier that is missing would let one read what another has not written yet, or has written already."""
+    one, other = (
+        trained(mixed()[:2], [Stage(epochs=2)], folder, cluster=cluster, backward=backward)[0]
+        for backward in (False, True)
+    )
+    assert all(map(same, one, other))
+
+
+def test_float32_is_float64_rounded(folder: Path) -> None:
+    members = mixed(SMALL)
+    found, _ = trained(members, [Stage(epochs=2)], folder, dtype=torch.float32)
+    plain, _ = trained(members, [Stage(epochs=2)], None, dtype=torch.float32)
+    exact, _ = trained(members, [Stage(epochs=2)], None)
+    for one, rival, wanted in zip(found, plain, exact, strict=True):
+        gap, usual = (worst({n: v.to(wanted[n].dtype) for n, v in state.items()}, wanted) for state in (one, rival))
+        assert gap < 10 * usual
+
+
+def test_a_stage_goes_on_from_what_was_kept_to_the_same_bits(folder: Path) -> None:
+    """Weights, statistics and moments after two epochs of four, in a stepper made anew."""
+    members = mixed()[:3]
+    samples = draw_samples(members, *clouds(), per_class=None, sizes=None).on(CPU, torch.float64)
+
+    def fresh() -> Stack:
+        states = [one.shape.build(one.recipe.seed).state_dict() for one in members]
+        return Stack.of(states, SMALL, device=CPU, dtype=torch.float64)
+
+    def stepper(stack: Stack) -> KernelStepper:
+        launch = CpuLaunch(folder, torch.float64)
+        return KernelStepper(stack, samples, members, Stage(epochs=4), build=Build.of(SMALL), launch=launch)
+
+    whole, cut = fresh(), fresh()
+    told = [torch.stack(numbers) for numbers in stepper(whole).epochs()]
+    first = stepper(cut)
+    settled = [first.settled for _ in zip(range(2), first.epochs(), strict=False)]
+    assert settled == [False, True]  # one launch of two epochs
+    second = stepper(cut)
+    second.optimizers.put_back(first.optimizers.state())
+    again = [torch.stack(numbers) for numbers in second.epochs(2)]
+    assert torch.equal(torch.stack(again), torch.stack(told[2:]))
+    assert all(same(cut.state(index), whole.state(index)) for index in range(3))
