@@ -99,12 +99,11 @@ def test_nothing_is_decided_by_networks_that_do_not_fit_or_by_few_seeds(id: str,
         deciding = [part for part in verdict.parts if part.verdict == verdict.verdict]
         assert deciding and all(part.n >= FEW for part in deciding), claim.text
         assert not any(part.other_data or part.other_network for part in deciding), claim.text
-        own = evidence.beside if verdict.beside else evidence
-        if own is None or not claim.fit or evidence.figure.fit is None:
+        if not claim.fit or evidence.figure.fit is None:
             continue
         fitting = {}  # counted here anew, from the accuracies themselves
         for name in series_of(evidence.figure, claim):
-            found = own.series[name]
+            found = evidence.series[name]
             networks = found.best if claim.rule == "as printed" else found.chosen
             shares = [quantity(entry.outcome, "accuracy") for entry in networks.values()]
             fitting[name] = sum(share is not None and round(share, 6) >= evidence.figure.fit for share in shares)
@@ -118,7 +117,7 @@ def words(summary: Summary, start: str) -> dict[str, str]:
 
 
 def test_three_claims_of_the_paper_are_properties_of_its_reading(recorded: dict[str, Summary]) -> None:
-    """A higher final D at 20 layers, a longer half-life of unequal classes, and ρ as printed hold in `drawn` alone."""
+    """A higher final D at 20 layers and a longer half-life of unequal classes hold in `drawn` alone; so may ρ as printed."""
     for optimizer in ("SGD)", "SGD with momentum)"):
         assert words(recorded["he2023/fig1"], f"The 20-layer final D is higher than the 8-layer one ({optimizer}") == {
             "drawn": "held", "mixed": "contradicted", "eval": "contradicted",
@@ -132,25 +131,13 @@ def test_three_claims_of_the_paper_are_properties_of_its_reading(recorded: dict[
             "drawn": "held", "mixed": "contradicted", "eval": "contradicted",
         }  # fmt: skip
     assert words(recorded["he2023/fig1"], "Adam, 20 layers: ρ and half-life") == {
-        "drawn": "held", "mixed": "contradicted", "eval": "contradicted",
+        "drawn": "undecided", "mixed": "contradicted", "eval": "contradicted",
     }  # fmt: skip
 
 
-def test_readings_of_other_trainings_are_taken_only_where_they_cover_a_claim(recorded: dict[str, Summary]) -> None:
-    evidence, judged = recorded["he2023/fig3"].evidence, recorded["he2023/fig3"].claims
-    assert evidence.beside is not None
-    assert set(evidence.beside.series["cifar-8"].chosen) == set(range(10))
-    assert not evidence.beside.series["imbalanced-8"].entries  # one rate of five, which nobody chose
-    assert not evidence.beside.series["sgd-0.1"].entries
-    beside = {each.claim.text: each.main.beside for each in judged}
-    assert beside["The law holds on CIFAR-10"] and not beside["The law holds for unequal classes"]
-    fig1 = recorded["he2023/fig1"].evidence
-    assert fig1.beside is not None and fig1.beside.series["sgd-20"].rate == fig1.figure.code_rates["sgd-20"]
-    assert fig1.beside.series["adam-8"].rate == 1e-3
-
-
 def test_the_json_of_the_committed_record_is_what_it_was(recorded: dict[str, Summary]) -> None:
-    """`recorded_json.json` is what `equisep figures show ID --json` printed of version 0.1, of each figure four series.
+    """`recorded_json.json` is what `equisep figures show ID --json` printed of version 0.1, of each figure four series, of figures
+    that were not run again since.
 
     Its words for readings and its bend are today's. Claims are judged by other rules since, and rates chosen among networks
     that fit: series at another rate are other numbers. Titles name the subject, and series have labels for readers.

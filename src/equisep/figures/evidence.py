@@ -85,14 +85,12 @@ class SeriesEvidence:
 class Evidence:
     """What was run of one figure at one scale (`paper` or `smoke`).
 
-    At `smoke` scale, and where `substitute` images stand in, claims are not run. `beside` is further evidence of the same
-    figure: trainings of its own, read in more ways (`equisep.runs.three_readings`).
+    At `smoke` scale, and where `substitute` images stand in, claims are not run.
     """
 
     figure: Figure
     scale: str
     series: Mapping[str, SeriesEvidence]
-    beside: Evidence | None = None
 
     @property
     def done(self) -> int:

@@ -7,7 +7,7 @@ the reading, not of the trained networks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from equisep.figures.evidence import Evidence
@@ -84,11 +84,4 @@ def readings_of(figure: Figure, claim: Claim) -> Sequence[str]:
 
 def _verdicts(evidence: Evidence, claim: Claim) -> ClaimVerdicts:
     readings = readings_of(evidence.figure, claim)
-    if not readings:
-        return ClaimVerdicts(claim, (judge_claim(evidence, claim),))
-    own = tuple(judge_claim(evidence, claim, reading) for reading in readings)
-    if evidence.beside is None or all(verdict.verdict != "not run" for verdict in own):
-        return ClaimVerdicts(claim, own)
-    beside = tuple(replace(judge_claim(evidence.beside, claim, reading), beside=True) for reading in readings)
-    known = [verdict.verdict != "not run" for verdict in beside]
-    return ClaimVerdicts(claim, beside if all(known) else own)
+    return ClaimVerdicts(claim, tuple(judge_claim(evidence, claim, reading) for reading in readings or ("",)))

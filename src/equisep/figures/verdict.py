@@ -86,7 +86,6 @@ class Verdict:
     """A claim and how it fared. `ours`, `n` and `interval` are those of the weakest part; `printed` is the paper's number.
 
     reading     in which its numbers were read; nothing where the claim is judged once.
-    beside      whether it rests on the evidence beside the figure's own: see `Evidence.beside`.
     """
 
     claim: Claim
@@ -98,7 +97,6 @@ class Verdict:
     parts: tuple[Part, ...]
     reason: str
     reading: str = ""
-    beside: bool = False
 
     @property
     def held(self) -> bool | None:

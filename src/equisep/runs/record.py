@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +15,6 @@ from equisep.figures.figure import Figure
 from equisep.files import json_text, parse_json, write_whole, writing
 from equisep.runs.packing import KIND, SCHEMA, pack, unpack
 from equisep.runs.plan import Asked, asked_cells
-from equisep.runs.three_readings import evidence_beside
 
 REMARKS = "remarks.json"
 
@@ -95,10 +93,7 @@ def read_record(path: str | Path) -> Record:
 
 
 def recorded_evidence(figure: Figure, path: str | Path) -> Evidence:
-    """The evidence of a figure that its record holds; what a record of version 0.1 lacks, the figure as declared tells.
-
-    Beside it stands what the record of three readings has of the same figure, where there is one in the folder of records.
-    """
+    """The evidence of a figure that its record holds; what a record of version 0.1 lacks, the figure as declared tells."""
     record = read_record(path)
     missing = list(record.missing)
     lacking = record.planned - len(record.entries) - len(missing)
@@ -106,8 +101,7 @@ def recorded_evidence(figure: Figure, path: str | Path) -> Evidence:
         run = {(entry.series, _of_paper(entry.cell)) for entry in record.entries}
         asked = [(each.series, each.cell) for each in asked_cells(figure, Asked(record.scale))]
         missing += [(series, cell) for series, cell in asked if (series, _of_paper(cell)) not in run][:lacking]
-    own = gather(figure, record.entries, scale=record.scale, plan=missing)
-    return replace(own, beside=evidence_beside(figure, Path(path).parents[1]))
+    return gather(figure, record.entries, scale=record.scale, plan=missing)
 
 
 def _of_paper(cell: Cell) -> Cell:

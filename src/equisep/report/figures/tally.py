@@ -18,7 +18,6 @@ from equisep.figures.figure import Figure
 from equisep.figures.judge import WORDS
 from equisep.files import json_text, parse_json
 from equisep.report.figures.list import ListRow
-from equisep.runs.three_readings import PLACE
 
 TALLY = "tally.json"
 KIND = "equisep-tally"
@@ -66,13 +65,7 @@ class Tally:
 
 def made_of(figure: Figure, results: Path) -> str:
     """A fingerprint of the record, of the figure as declared, and of the rules it is judged by."""
-    beside = results / PLACE
-    parts = [
-        _record(figure, results).read_bytes(),
-        beside.read_bytes() if figure.readings and beside.is_file() else b"",
-        json_text(_declared(figure)).encode(),
-        _rules(),
-    ]
+    parts = [_record(figure, results).read_bytes(), json_text(_declared(figure)).encode(), _rules()]
     return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[:16]
 
 
