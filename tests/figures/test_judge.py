@@ -726,17 +726,6 @@ def test_a_reading_that_is_not_recorded_is_not_run() -> None:
     assert law.main.reading == "drawn" and law.standing == "contradicted"
 
 
-def test_evidence_beside_is_taken_where_it_has_every_reading() -> None:
-    made = figure(LAW, readings=("drawn", "mixed"))
-    own = evidence(made, {"a": read_in(mixed=(-0.999,) * 3)})
-    more = evidence(made, {"a": [outcome(**{"r@reading=drawn": -0.9, "r@reading=mixed": -0.998})] * 3})
-    (law,) = judge_readings(replace(own, beside=more))
-    assert [(verdict.verdict, verdict.beside) for verdict in law.verdicts] == [("contradicted", True), ("held", True)]
-    less = evidence(made, {"a": [outcome(**{"r@reading=mixed": -0.9})] * 3})
-    (law,) = judge_readings(replace(own, beside=less))
-    assert [(verdict.verdict, verdict.beside) for verdict in law.verdicts] == [("not run", False), ("held", False)]
-
-
 def test_another_network_decides_nothing_of_the_papers() -> None:
     good = [outcome(law_curve(0.5, r=-0.999))] * 3
     stood_in = figure(LAW, base=Cell(network="vgg11", network_for="vgg13"))

@@ -136,8 +136,8 @@ def test_three_claims_of_the_paper_are_properties_of_its_reading(recorded: dict[
 
 
 def test_the_json_of_the_committed_record_is_what_it_was(recorded: dict[str, Summary]) -> None:
-    """`recorded_json.json` is what `equisep figures show ID --json` printed of version 0.1, of each figure four series, of figures
-    that were not run again since.
+    """`recorded_json.json` is what `equisep figures show ID --json` printed of version 0.1, of each figure four series,
+    of figures that were not run again since.
 
     Its words for readings and its bend are today's. Claims are judged by other rules since, and rates chosen among networks
     that fit: series at another rate are other numbers. Titles name the subject, and series have labels for readers.

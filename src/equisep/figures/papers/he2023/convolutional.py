@@ -203,7 +203,8 @@ FIGS9 = Figure(
     series=(Series("bert"),),
     panels=(
         Panel("first", "first token", y="fuzziness@reduction=first", series=("bert",), x_label="encoder layer (0 = the first)"),
-        Panel("mean", "mean of the tokens", y="fuzziness@reduction=mean", series=("bert",), x_label="encoder layer (0 = embeddings)"),
+        Panel("mean", "mean of the tokens", y="fuzziness@reduction=mean", series=("bert",),
+              x_label="encoder layer (0 = embeddings)"),
     ),
     claims=(
         *(
