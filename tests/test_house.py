@@ -41,7 +41,7 @@ EXCEPTIONS = {
     ("results", "findings"): {"findings", "explain"},
     ("tracking", "report"): {"plot", "report", "to_frame", "_repr_html_"},
 }
-MOST_FILES = 18  # of a folder, its face included
+MOST_FILES = 17  # of a folder, its face included
 FRAMEWORKS = (
     "torch",
     "numpy",

@@ -4,7 +4,7 @@ import hashlib
 import json
 from importlib.resources import files
 
-from equisep.report.page.scripts import PARTS, page_script, plot_script
+from equisep.report.page.document import PARTS, page_script, plot_script
 
 ASSETS = files("equisep.report.page") / "assets"
 RECORD = json.loads((ASSETS / "plot.json").read_text(encoding="utf-8"))

@@ -22,7 +22,7 @@ from equisep.cli.app import COMMANDS
 from equisep.cli.console import in_options, options_of
 from equisep.cli.measure import measure
 from equisep.data import load_data, prepare_split
-from equisep.measuring.options import MEMORY
+from equisep.measuring.request import MEMORY
 
 NETWORK = """
 import torch

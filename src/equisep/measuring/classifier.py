@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor, nn
 
 from equisep.errors import InputError, SiteError, did_you_mean
-from equisep.measuring.options import Options
+from equisep.measuring.request import Options
 from equisep.taps import INPUT, Call, Grains, Reduction, inner, scores_of, site_modules
 
 if TYPE_CHECKING:

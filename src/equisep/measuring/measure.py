@@ -22,13 +22,12 @@ from equisep.measuring.distributed.ranks import processes
 from equisep.measuring.distributed.together import ALONE, Together
 from equisep.measuring.forward import exact_arithmetic
 from equisep.measuring.notes import Notes, note_no_picture, note_tf32
-from equisep.measuring.options import Intervals, Options
 from equisep.measuring.passes import test_passes, training_passes
 from equisep.measuring.plan import Plan
 from equisep.measuring.probe import check_batch, probe, reduction_for
 from equisep.measuring.profile import profile_of
 from equisep.measuring.readings import check_repeatable, distinct_readings, with_other_readings
-from equisep.measuring.request import Feeds, Request
+from equisep.measuring.request import Feeds, Intervals, Options, Request
 from equisep.progress import Progress, Watched, silent, watched
 from equisep.results import Note, Profile, Reading
 from equisep.separation import Center, Normalization, Weighting

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from equisep.data.feed import Feed
 from equisep.errors import DataError
-from equisep.measuring.options import MEMORY
 from equisep.measuring.plan import Plan
+from equisep.measuring.request import MEMORY
 from equisep.separation import Assignments
 from equisep.separation.site import TwoPassSite, at_once
 from equisep.shapes import Int, Shaped

@@ -10,7 +10,7 @@ from torch.nn.modules.conv import _ConvNd
 
 from equisep.data.mixing import Mixing
 from equisep.devices import tf32_allowed
-from equisep.measuring.options import Options
+from equisep.measuring.request import Options
 from equisep.results import LawFit, Note, SiteReading
 from equisep.separation import SiteStatistics
 from equisep.separation.pairs.directional import DIRECTED_CLASSES

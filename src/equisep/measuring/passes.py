@@ -15,9 +15,9 @@ from equisep.labels import check_two_classes
 from equisep.measuring.forward import exact_arithmetic
 from equisep.measuring.memory import Memory, assignments, read_once
 from equisep.measuring.notes import Notes
-from equisep.measuring.options import FOLDS
 from equisep.measuring.plan import STATE_BYTES, Plan
 from equisep.measuring.reading import Read, read, refuse_unsteady
+from equisep.measuring.request import FOLDS
 from equisep.progress import Progress
 from equisep.separation import Assignments, SiteStatistics, TestSite, TestStatistics, TrainSite
 from equisep.separation.noise.bootstrap import bootstrap_weights, reweighted_fuzziness

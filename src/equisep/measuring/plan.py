@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from equisep.measuring.distributed.together import ALONE, Together
-from equisep.measuring.options import FOLDS, Options
 from equisep.measuring.probe import Probe
+from equisep.measuring.request import FOLDS, Options
 from equisep.separation import SiteTask
 from equisep.separation.assignments import RELABELINGS
 from equisep.separation.pca import Components

@@ -15,7 +15,7 @@ from equisep.errors import FeatureError, InputError, ModelError, SiteError
 from equisep.measuring.classifier import number_of_classes, with_classifier, with_classifier_input
 from equisep.measuring.forward import Calling, run_model
 from equisep.measuring.notes import Notes
-from equisep.measuring.options import Options
+from equisep.measuring.request import Options
 from equisep.results import Note
 from equisep.results.readings import BY_BATCH
 from equisep.separation.group_sums import as_float64

@@ -25,10 +25,10 @@ from equisep.measuring.notes import (
     note_sample_size,
     note_sites,
 )
-from equisep.measuring.options import Options
 from equisep.measuring.passes import Passes
 from equisep.measuring.plan import MANY_CLASSES, Plan
 from equisep.measuring.reading import Read, shares
+from equisep.measuring.request import Options
 from equisep.results import ClassifierReading, Corrected, GrainChoice, LawFit, Note, Profile, SiteReading
 from equisep.separation import PHD20, Sampled, SiteStatistics, TestStatistics, effective_depth, geometry_of
 from equisep.separation.centers import cdnv_of

@@ -17,8 +17,8 @@ from equisep.errors import InputError, ModelError
 from equisep.files import encode
 from equisep.measuring.measure import home_of, known_class_names, plan_for, run_plan
 from equisep.measuring.notes import Notes
-from equisep.measuring.options import Options
 from equisep.measuring.plan import Plan
+from equisep.measuring.request import Options
 from equisep.peeled.minority import measured_cosines, small_classes
 from equisep.results import Profile
 from equisep.taps import (

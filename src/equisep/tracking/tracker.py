@@ -14,7 +14,7 @@ from torch import nn
 
 from equisep.data.feed import Unpack
 from equisep.errors import EquisepError, InputError, ModelError
-from equisep.measuring.options import MEMORY, Options
+from equisep.measuring.request import MEMORY, Options
 from equisep.results import Note, Profile, Reading, reading_named
 from equisep.separation.centers import PERFECT
 from equisep.taps import Reduction, ReductionLike, Sites, site_record

@@ -14,8 +14,7 @@ from equisep.errors import InputError
 from equisep.report.columns import BY_NAME
 from equisep.report.page import MOST_PROFILES, profile_page, write_page
 from equisep.report.page.class_numbers import map_numbers
-from equisep.report.page.document import embedded, script_hash
-from equisep.report.page.scripts import page_script, plot_script
+from equisep.report.page.document import embedded, page_script, plot_script, script_hash
 from equisep.report.page.subject import subjects_of
 from equisep.results import ClassCosines, ClassPair, LawFit, Profile, SiteReading, load_profile
 from report.page.page_reader import Page

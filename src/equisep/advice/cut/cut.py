@@ -24,8 +24,8 @@ from equisep.display import brief
 from equisep.errors import InputError, ModelError, did_you_mean
 from equisep.measuring.measure import home_of
 from equisep.measuring.notes import Notes
-from equisep.measuring.options import MEMORY, Options
 from equisep.measuring.plan import Plan
+from equisep.measuring.request import MEMORY, Options
 from equisep.progress import Watched, callback, watched
 from equisep.results import Note
 from equisep.separation.centers import PERFECT

@@ -17,10 +17,10 @@ from equisep.data.inputs import Inputs
 from equisep.errors import DataError, InputError
 from equisep.measuring.measure import home_of, plan_for
 from equisep.measuring.notes import Notes
-from equisep.measuring.options import Options
 from equisep.measuring.passes import Passes, training_passes
 from equisep.measuring.plan import Plan
 from equisep.measuring.reading import read
+from equisep.measuring.request import Options
 from equisep.progress import Progress
 from equisep.separation import SiteStatistics
 from equisep.separation.centers import effective_depth

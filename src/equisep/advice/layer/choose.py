@@ -18,8 +18,8 @@ from equisep.labels import check_two_classes
 from equisep.measuring.forward import exact_arithmetic
 from equisep.measuring.measure import home_of, plan_for
 from equisep.measuring.notes import Notes
-from equisep.measuring.options import MEMORY, Options
 from equisep.measuring.plan import Plan
+from equisep.measuring.request import MEMORY, Options
 from equisep.progress import Progress, Watched, callback, silent, watched
 from equisep.results import Note, Reading
 from equisep.separation.nearest import nearest_points

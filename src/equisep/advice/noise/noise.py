@@ -17,8 +17,8 @@ from equisep.errors import DataError, InputError
 from equisep.measuring.forward import Calling, run_model
 from equisep.measuring.measure import home_of, placed, plan_for, run_plan
 from equisep.measuring.notes import Notes
-from equisep.measuring.options import MEMORY, Options
 from equisep.measuring.plan import Plan
+from equisep.measuring.request import MEMORY, Options
 from equisep.progress import Progress, Watched, callback, watched
 from equisep.results import Profile
 from equisep.taps import (

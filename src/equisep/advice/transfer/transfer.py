@@ -20,7 +20,7 @@ from equisep.errors import DataError, DivergenceError, InputError
 from equisep.labels import check_range
 from equisep.measuring.measure import home_of, measure, placed, plan_for
 from equisep.measuring.notes import Notes
-from equisep.measuring.options import MEMORY, Options
+from equisep.measuring.request import MEMORY, Options
 from equisep.progress import Progress, silent
 from equisep.taps import (
     INPUT,

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from equisep.errors import InputError
 from equisep.measuring.distributed.control import is_spread
-from equisep.measuring.options import Options
+from equisep.measuring.request import Options
 from equisep.taps import Reduction, inner, kind_name
 
 

@@ -22,10 +22,10 @@ from equisep.measuring.distributed.packed import read_packed, write_packed
 from equisep.measuring.distributed.together import FILED
 from equisep.measuring.fingerprint import Fingerprint, Run
 from equisep.measuring.forward import Calling
-from equisep.measuring.options import Options
 from equisep.measuring.plan import Plan
 from equisep.measuring.probe import Probe
 from equisep.measuring.reading import Read, Tally
+from equisep.measuring.request import Options
 from equisep.measuring.scores import ScoreSums
 from equisep.results import Note
 from equisep.separation import (

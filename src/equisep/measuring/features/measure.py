@@ -23,10 +23,9 @@ from equisep.measuring.distributed.together import ALONE
 from equisep.measuring.forward import Calling
 from equisep.measuring.measure import known_class_names, run_plan
 from equisep.measuring.notes import Notes
-from equisep.measuring.options import Options
 from equisep.measuring.plan import Plan, StoredLayers
 from equisep.measuring.probe import Probe
-from equisep.measuring.request import metric_names, plain_number
+from equisep.measuring.request import Options, metric_names, plain_number
 from equisep.progress import Watched, callback, watched
 from equisep.results import Profile, reading_named
 from equisep.shapes import Shaped

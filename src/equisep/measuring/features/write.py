@@ -15,9 +15,9 @@ from equisep.data.stores import FeatureWriter
 from equisep.errors import InputError
 from equisep.measuring.measure import home_of, known_class_names, placed, plan_for
 from equisep.measuring.notes import Notes
-from equisep.measuring.options import Options
 from equisep.measuring.plan import Plan
 from equisep.measuring.reading import read
+from equisep.measuring.request import Options
 from equisep.progress import Progress, Watched, callback, watched
 from equisep.results import Note, Reading, reading_named
 from equisep.taps import (

@@ -7,8 +7,8 @@ from typing import Any
 
 from equisep.report.history_tables import EMERGED, law_rows
 from equisep.report.page.class_numbers import MOST_POINTS, evenly, mirrored, on_grid, points_drawn, short
-from equisep.report.page.finite import finite_profile
 from equisep.report.page.numbers import curve_indices, law_line
+from equisep.report.page.subject import finite_profile
 from equisep.results import Profile
 from equisep.results.wording import class_labels
 from equisep.tracking.history import History
