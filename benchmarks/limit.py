@@ -82,7 +82,7 @@ def by_kernel(shape: Shape, count: int, build: Build) -> float:
     stack, samples, members = prepared(shape, count)
     stepper = KernelStepper(stack, samples, members, Stage(epochs=EPOCHS), build=build, launch=launch)
     epochs = 2 if count > 300 else 4
-    arguments = stepper._arguments(0, epochs, STEPS)
+    arguments = stepper._arguments(0, epochs, STEPS) or []
 
     def run() -> None:
         launch(arguments, members=count, build=build, depth=shape.depth)

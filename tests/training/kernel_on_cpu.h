@@ -3,9 +3,11 @@
 // missing gives other numbers in another order.
 
 #define ON_CPU
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <random>
 #include <ucontext.h>
 #include <vector>
 
@@ -122,13 +124,16 @@ static void body() {
     swapcontext(&current->context, &scheduler);
 }
 
-// All members, one cluster after the other; threads take turns from the first, or from the last with `backward`.
+// All members, one cluster after the other; threads take turns from the first (order 0), from the last (1), or by lot.
 // 0, or 1 where they wait for each other for ever.
-extern "C" int run(void* const* given, int members, int shared_bytes, int backward) {
+extern "C" int run(void* const* given, int members, int shared_bytes, int order) {
     arguments = given;
+    std::vector<int> next(TURNS);
+    for (int t = 0; t < TURNS; t++) next[t] = order == 1 ? TURNS - 1 - t : t;
+    std::mt19937 lot(order);
     std::vector<std::vector<char>> stacks(TURNS, std::vector<char>(STACK_BYTES));
     for (int member = 0; member < members; member++) {
-        for (auto& block : memory) block.assign(shared_bytes / sizeof(float), (real)1e30);  // what nobody wrote is seen
+        for (auto& block : memory) block.assign(shared_bytes / sizeof(float), (real)NAN);  // what nobody wrote is seen
         for (int t = 0; t < TURNS; t++) {
             Coroutine& one = turns[t];
             getcontext(&one.context);
@@ -143,8 +148,9 @@ extern "C" int run(void* const* given, int members, int shared_bytes, int backwa
         }
         for (int left = TURNS, idle = 0; left > 0;) {
             left = 0;
+            if (order > 1) std::shuffle(next.begin(), next.end(), lot);
             for (int t = 0; t < TURNS; t++) {
-                current = &turns[backward ? TURNS - 1 - t : t];
+                current = &turns[next[t]];
                 if (current->over) continue;
                 swapcontext(&scheduler, &current->context);
                 left += !current->over;

@@ -19,16 +19,16 @@ COMPILER = shutil.which("g++")
 
 
 class CpuLaunch:
-    """`Launch` on the processor, in float64 or float32; `backward` lets the last thread go first."""
+    """`Launch` on the processor, in float64 or float32; threads take turns from the first, the last (`order` 1) or by lot."""
 
-    def __init__(self, folder: Path, dtype: torch.dtype, *, backward: bool = False) -> None:
-        self.folder, self.dtype, self.backward = folder, dtype, backward
+    def __init__(self, folder: Path, dtype: torch.dtype, *, order: int = 0) -> None:
+        self.folder, self.dtype, self.order = folder, dtype, order
 
     def __call__(self, arguments: Sequence[Tensor], *, members: int, build: Build, depth: int) -> None:
         assert all(tensor.is_contiguous() for tensor in arguments)
         pointers = (ctypes.c_void_p * len(arguments))(*[tensor.data_ptr() for tensor in arguments])
         library = ctypes.CDLL(str(self._built(build)))
-        assert library.run(pointers, members, build.shared_bytes(depth), int(self.backward)) == 0
+        assert library.run(pointers, members, build.shared_bytes(depth), self.order) == 0
 
     def _built(self, build: Build) -> Path:
         real = "double" if self.dtype is torch.float64 else "float"

@@ -27,10 +27,19 @@ class Orders:
 
     def epochs(self, count: int) -> Iterator[Int[Tensor, "m n"]]:
         """The positions of every member's samples, epoch after epoch."""
-        ahead = max(1, BLOCK_NUMBERS // (len(self.distinct) * self.n))
-        for start in range(0, count, ahead):
-            for epoch in self.draw(min(ahead, count - start)).to(self.device):
+        for start in range(0, count, self.most):
+            for epoch in self.draw(min(self.most, count - start)).to(self.device):
                 yield epoch[self.of_member]
+
+    @property
+    def most(self) -> int:
+        """The most epochs that are drawn at once."""
+        return max(1, BLOCK_NUMBERS // (len(self.distinct) * self.n))
+
+    def skip(self, count: int) -> None:
+        """As if so many epochs had been drawn."""
+        for _ in range(count):
+            self.draw(1)
 
     def draw(self, count: int) -> Int[Tensor, "e s n"]:
         """The next epochs of every distinct seed, on the CPU."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 
+from equisep.training.ensemble.kernel import layout
 from equisep.training.ensemble.member import Member
 
 CGROUP = Path("/sys/fs/cgroup")
@@ -20,8 +21,9 @@ def bytes_per_member(member: Member, n: int, dtype: torch.dtype, *, epochs: int)
 
     Parameters with gradient and moments (3 or 4 numbers a parameter); inputs, linear outputs and activations of one
     batch, for two captured batch sizes or as buffers that are kept on a CPU, and the gradients on their way down;
-    positions and labels of the samples; the history of loss and accuracy. Reading sites takes up to `watch.READ_BYTES`
-    more, whatever the number of members.
+    positions and labels of the samples; the history of loss and accuracy. Or what the training kernel takes, where it can
+    train such members and takes more: it has room for batches of 128, whatever their size. Reading sites takes up to
+    `watch.READ_BYTES` more, whatever the number of members.
     """
     shape, item = member.shape, torch.finfo(dtype).bits // 8
     moments = {"adam": 2, "momentum": 1, "sgd": 0}[member.recipe.optimizer]
@@ -29,7 +31,10 @@ def bytes_per_member(member: Member, n: int, dtype: torch.dtype, *, epochs: int)
     activations = shape.inputs + (3 if shape.norm else 2) * sum(shape.widths) + 6 * shape.classes + 4 * widest
     matrices = widest * widest  # the product before it is copied to its place
     numbers = shape.parameters * (2 + moments) + member.recipe.batch_size * activations + matrices
-    return numbers * item + 8 * 8 * n + 2 * 4 * epochs
+    needed = numbers * item + 8 * 8 * n
+    if dtype is torch.float32 and layout.obstacle(shape, member.recipe.batch_size) is None:
+        needed = max(needed, layout.bytes_needed(shape, member.recipe.optimizer, n))
+    return needed + 2 * 4 * epochs
 
 
 def free_bytes(device: torch.device) -> int:

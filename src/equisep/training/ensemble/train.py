@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -192,18 +193,24 @@ def _engine(
     against: str | None = f"the device is {device}"
     if asked in ("auto", "kernel") and device.type == "cuda":
         from equisep.training.ensemble.kernel.choice import WORTH_BUILDING, kernel_obstacle, operations
+        from equisep.training.ensemble.kernel.compile import KernelError
 
         first = members[0]
         if asked == "kernel" or operations(members, stages, samples=samples) >= WORTH_BUILDING:
-            against = kernel_obstacle(
-                first.shape,
-                stages,
-                members=len(members),
-                batch_size=first.recipe.batch_size,
-                device=device,
-                dtype=dtype,
-                tf32=tf32,
-            )
+            try:
+                against = kernel_obstacle(
+                    first.shape,
+                    stages,
+                    members=len(members),
+                    batch_size=first.recipe.batch_size,
+                    device=device,
+                    dtype=dtype,
+                    tf32=tf32,
+                )
+            except KernelError as error:
+                against = str(error)
+                if asked == "auto":
+                    warnings.warn(f"Graphs train instead of the CUDA kernel: {error}.", RuntimeWarning, stacklevel=5)
             if against is None:
                 return "kernel"
     if asked == "kernel":

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import torch
 
 from equisep.training.ensemble.kernel import layout
-from equisep.training.ensemble.kernel.compile import KernelError, device_obstacle, prepare
+from equisep.training.ensemble.kernel.compile import device_obstacle, prepare
 from equisep.training.ensemble.kernel.layout import Build
 from equisep.training.ensemble.member import Member, Shape, Stage
 
 # operations of a whole task from which `auto` takes the kernel: the first build for a shape takes seconds, once a machine, and
 # smaller tasks are done before by graphs. By the task alone, not by what is built: the same call has to choose the same again
 WORTH_BUILDING = 10**12
+GROUPS = 8  # parts of a Hopper, each an even number of multiprocessors; no cluster reaches from one into another
 
 
 def operations(members: Sequence[Member], stages: Sequence[Stage], *, samples: int) -> int:
@@ -32,7 +33,10 @@ def kernel_obstacle(
     dtype: torch.dtype,
     tf32: bool,
 ) -> str | None:
-    """Why the kernel cannot train such members here, or None; then it is built and loaded."""
+    """Why the kernel is not made for such members or this device, or None; then it is built and loaded.
+
+    `KernelError` where it should run here but cannot be built: without NVRTC, say.
+    """
     if dtype is not torch.float32:
         return f"it computes in float32, and members train in {dtype}"
     if tf32:
@@ -44,13 +48,9 @@ def kernel_obstacle(
         return found
     build = build_for(shape, members=members, device=device)
     found = device_obstacle(build, shape.depth, device)
-    if found is not None:
-        return found
-    try:
+    if found is None:
         prepare(build, shape.depth, device)
-    except KernelError as error:
-        return str(error)
-    return None
+    return found
 
 
 def build_for(shape: Shape, *, members: int, device: torch.device) -> Build:
@@ -60,7 +60,8 @@ def build_for(shape: Shape, *, members: int, device: torch.device) -> Build:
     known = torch.cuda.get_device_properties(device)
     if known.major >= 9:
         for cluster in (4, 2):
-            if members * cluster <= known.multi_processor_count:
+            # a cluster of four leaves up to two multiprocessors of each group alone; one that waits costs all the time again
+            if members * cluster <= known.multi_processor_count - GROUPS * (cluster - 2):
                 return Build.of(shape, cluster=cluster)
     shared = Build.of(shape, resident=2)
     fits = 2 * (shared.shared_bytes(shape.depth) + 1024) <= known.shared_memory_per_multiprocessor

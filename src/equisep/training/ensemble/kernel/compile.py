@@ -5,15 +5,15 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
-import tempfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import torch
 from torch import Tensor
 
+from equisep.files import write_whole
 from equisep.training.ensemble.kernel.layout import WARPS, Build
 
 # in this order they are one source: each builds on those before it
@@ -41,15 +41,11 @@ def device_obstacle(build: Build, depth: int, device: torch.device) -> str | Non
     room, need = int(known.shared_memory_per_block_optin), build.shared_bytes(depth)  # type: ignore[attr-defined]
     if need > room:
         return f"a block needs {need} bytes of shared memory, and {known.name} has {room}"
-    try:
-        _nvrtc()
-    except OSError:
-        return "there is no NVRTC library to build it with"
     return None
 
 
 def prepare(build: Build, depth: int, device: torch.device) -> None:
-    """Build and load it now, so that nothing is waited for later."""
+    """Build and load it now, so that nothing is waited for later; `KernelError` where that cannot be done."""
     with torch.cuda.device(device):
         _function(build, torch.cuda.current_device(), build.shared_bytes(depth))
 
@@ -74,39 +70,63 @@ def launch(arguments: Sequence[Tensor], *, members: int, build: Build, depth: in
 def _function(build: Build, device: int, bytes_shared: int) -> ctypes.c_void_p:
     """The kernel of a build on a device, with room for so much shared memory."""
     torch.zeros(1, device=f"cuda:{device}")  # the context that it is loaded into
-    module, function = ctypes.c_void_p(), ctypes.c_void_p()
-    _check(_driver().cuModuleLoadData(ctypes.byref(module), binary(build, torch.cuda.get_device_capability(device))))
-    _check(_driver().cuModuleGetFunction(ctypes.byref(function), module, b"train"))
+    capability = torch.cuda.get_device_capability(device)
+    try:
+        function = _loaded(binary(build, capability))
+    except KernelError:  # what was kept may be damaged
+        function = _loaded(binary(build, capability, anew=True))
     _check(_driver().cuFuncSetAttribute(function, MOST_SHARED, bytes_shared))
     return function
 
 
-def binary(build: Build, capability: tuple[int, int]) -> bytes:
-    """The machine code of a build, from the cache where it is there."""
+def _loaded(code: bytes) -> ctypes.c_void_p:
+    module, function = ctypes.c_void_p(), ctypes.c_void_p()
+    _check(_driver().cuModuleLoadData(ctypes.byref(module), code))
+    _check(_driver().cuModuleGetFunction(ctypes.byref(function), module, b"train"))
+    return function
+
+
+def binary(build: Build, capability: tuple[int, int], *, anew: bool = False) -> bytes:
+    """The machine code of a build, from the cache where it is there and not to be built anew.
+
+    What is kept is named by the hash of everything it depends on: the source, the options, the GPU, the version of NVRTC.
+    """
     source = b"".join(path.read_bytes() for path in SOURCES)
-    major, minor = ctypes.c_int(), ctypes.c_int()
-    _nvrtc().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
     words = [f"--gpu-architecture=sm_{capability[0]}{capability[1]}", "--std=c++17"]
     words += [f"-D{name}={value}" for name, value in build.options.items()]
-    key = hashlib.sha256(source + repr((words, major.value, minor.value)).encode()).hexdigest()[:24]
-    kept = _folder() / f"train-{key}.cubin"
+    key = hashlib.sha256(source + repr((words, _version())).encode()).hexdigest()[:24]
+    folder = _folder()
+    kept = None if folder is None else folder / f"train-{key}.cubin"
     try:
-        return kept.read_bytes()
+        if kept is not None and not anew:
+            return kept.read_bytes()
     except OSError:
-        code = _compiled(source, words)
+        pass  # not built yet
+    code = _compiled(source, words)
+
+    def write(file: BinaryIO) -> None:
+        file.write(code)
+
     try:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=kept.parent)  # whole or not at all, whoever else builds it now
-        with os.fdopen(handle, "wb") as file:
-            file.write(code)
-        Path(name).replace(kept)
+        if kept is not None:
+            write_whole(kept, write)
     except OSError:
         pass  # no cache: it is built again next time
     return code
 
 
-def _folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "equisep" / "kernels"
+def _folder() -> Path | None:
+    """Where builds are kept; None where there is no home."""
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "equisep" / "kernels"
+    except RuntimeError:
+        return None
+
+
+def _version() -> tuple[int, int]:
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    _nvrtc().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+    return major.value, minor.value
 
 
 def _compiled(source: bytes, words: Sequence[str]) -> bytes:
@@ -115,7 +135,9 @@ def _compiled(source: bytes, words: Sequence[str]) -> bytes:
     library.nvrtcCreateProgram(ctypes.byref(program), source, b"train.cu", 0, None, None)
     try:
         if library.nvrtcCompileProgram(program, len(words), options) != 0:
-            raise KernelError(f"the kernel cannot be built: {_text(library, program, 'ProgramLog').decode()}")
+            lines = _text(library, program, "ProgramLog").decode(errors="replace").strip("\0\n ").splitlines()
+            told = [line for line in lines if "error" in line] or lines or ["NVRTC does not say why"]
+            raise KernelError(f"it cannot be built ({told[0].strip()})")
         return _text(library, program, "CUBIN")
     finally:
         library.nvrtcDestroyProgram(ctypes.byref(program))
@@ -139,12 +161,23 @@ def _nvrtc() -> Any:
     """The library of the CUDA that torch was built for: on the loader's path, or among the packages beside torch."""
     major = str(torch.version.cuda).split(".", maxsplit=1)[0]
     beside = Path(torch.__file__).parent.parent / "nvidia"
-    for name in (f"libnvrtc.so.{major}", *map(str, sorted(beside.glob(f"*/lib/libnvrtc.so.{major}*"))), "libnvrtc.so"):
+    # it looks for its own other half on the loader's path alone, unless that is loaded already
+    _any_of([str(path) for path in sorted(beside.glob(f"*/lib/libnvrtc-builtins.so.{major}*"))])
+    packaged = [str(path) for path in sorted(beside.glob(f"*/lib/libnvrtc.so.{major}*"))]
+    found = _any_of([f"libnvrtc.so.{major}", *packaged, "libnvrtc.so"])
+    if found is None or not hasattr(found, "nvrtcGetCUBIN"):
+        raise KernelError(f"there is no NVRTC library of CUDA {major} to build it with")
+    return found
+
+
+def _any_of(names: Sequence[str]) -> Any:
+    """The first of these libraries that can be loaded, or None."""
+    for name in names:
         try:
             return ctypes.CDLL(name)
         except OSError:
             continue
-    raise OSError(f"no libnvrtc.so.{major}")
+    return None
 
 
 def _check(status: int) -> None:

@@ -67,7 +67,7 @@ class Build:
         stride = chunk if chunk // 4 % 2 else chunk + 4
         columns = quotient_up(quotient_up(widest, cluster), WARPS)
         # rows that lanes read beyond the last unit are thrown away, but have to be there
-        weights = quotient_up(WARPS * columns * stride, LEAD)
+        weights = quotient_up(max(WARPS * columns, shape.classes) * stride, LEAD)
         d_rows = max(rounded(widest), weights)
         x_rows = max(chunk, WARPS * shape.classes, weights)
         return Build(columns, shape.classes, chunk, stride, x_rows, d_rows, cluster, resident)
@@ -165,6 +165,18 @@ class Layout:
                 start = vectors + index * rounded(outputs)
                 kept.append((slice(start, start + outputs), values))
         return kept
+
+
+def bytes_needed(shape: Shape, optimizer: str, n: int) -> int:
+    """What one member takes on the device while the kernel trains it, in batches of any size.
+
+    Its row and moments, scratch memory, its row of the stack; positions and labels as the stack and as the kernel have
+    them, and its order of one epoch.
+    """
+    layout = Layout(shape, Build.of(shape))
+    rows = {"sgd": 1, "momentum": 2, "adam": 3}[optimizer]
+    kept = shape.parameters + 2 * sum(shape.widths) + 2 * shape.classes + 16  # and settings, rates, sums of an epoch
+    return 4 * (rows * layout.length + layout.scratch + kept) + n * (2 * 8 + 2 * 4 + 4)
 
 
 @cache

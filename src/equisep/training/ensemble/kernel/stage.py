@@ -17,6 +17,8 @@ from equisep.training.ensemble.samples import Samples
 from equisep.training.ensemble.stack import Stack
 
 LAUNCH_SECONDS = 0.25  # so that an interruption waits no longer
+FIRST = 2  # epochs of the first launch, which tells how long one takes
+MOST_STEPS = 2**30  # from far fewer on Adam's corrections are 1
 
 
 @runtime_checkable
@@ -103,29 +105,36 @@ class KernelStepper:
 
         `begin` epochs were trained before, in a process that is gone: only their orders are drawn.
         """
-        done, ahead = begin, 2
+        done, ahead = begin, FIRST
         steps = -(-self.samples.n // self.batch_size)
         norms = [layer for layer in range(len(self.stack.running_mean)) if not self.plan.held[layer]]
         clock = _Clock(self.stack.theta.device)
-        self.orders.draw(begin)
-        for until in self.reads:
-            while done < until:
-                count = min(ahead, until - done)
-                arguments = self._arguments(done, count, steps)
-                clock.begin()
-                self.launch(
-                    arguments, members=self.stack.members, build=self.layout.build, depth=self.stack.shape.depth
-                )
-                seconds = clock.end()
-                done += count
-                ahead = max(1, min(8 * ahead, int(count * LAUNCH_SECONDS / max(seconds, 1e-9))))
-                self.layout.unpack(self.rows, self.stack)
-                for index, (loss, hits) in enumerate(zip(*arguments[-2:], strict=True), start=1):
-                    self.stack.tracked[norms] += steps
-                    self.settled = index == count
-                    yield loss / self.samples.n, hits / self.samples.n
+        self.orders.skip(begin)
+        told = self._arguments(done, self._count(done, ahead), steps)
+        while told is not None:
+            clock.begin()
+            self.launch(told, members=self.stack.members, build=self.layout.build, depth=self.stack.shape.depth)
+            clock.end()
+            count = len(told[-1])
+            done += count
+            following = self._arguments(done, self._count(done, ahead), steps)  # drawn while the device works
+            ahead = max(1, min(8 * ahead, int(count * LAUNCH_SECONDS / max(clock.seconds(), 1e-9))))
+            self.layout.unpack(self.rows, self.stack)
+            for index, (loss, hits) in enumerate(zip(*told[-2:], strict=True), start=1):
+                self.stack.tracked[norms] += steps
+                self.settled = index == count
+                yield loss / self.samples.n, hits / self.samples.n
+            told = following
 
-    def _arguments(self, done: int, count: int, steps: int) -> list[Tensor]:
+    def _count(self, done: int, ahead: int) -> int:
+        """Epochs of the next launch: as many as wanted, up to where the stack is read; orders of two launches are held."""
+        until = next((epoch for epoch in self.reads if epoch > done), done)
+        return min(ahead, until - done, max(1, self.orders.most // 2))
+
+    def _arguments(self, done: int, count: int, steps: int) -> list[Tensor] | None:
+        """What the kernel is told for the next `count` epochs; None where there are none left."""
+        if count == 0:
+            return None
         theta, members = self.stack.theta, self.stack.members
         orders = self.orders.draw(count).to(torch.int32).to(theta.device)
         rates = theta.new_tensor(
@@ -140,7 +149,7 @@ class KernelStepper:
             "weighted": int(self.samples.class_weights is not None),
             "weighted_mean": int(self.samples.weighted_mean),
             "adjusted": int(self.samples.logit_adjustment is not None),
-            "steps_before": done * steps,
+            "steps_before": min(done * steps, MOST_STEPS),
         }
         plan = self.layout.plan(self.plan, numbers).to(theta.device)
         sums = theta.new_zeros(2, count, members)
@@ -154,17 +163,23 @@ class _Clock:
     """Seconds that a launch takes on its device, which waiting for it tells."""
 
     def __init__(self, device: torch.device) -> None:
-        self.events = None if device.type != "cuda" else [torch.cuda.Event(enable_timing=True) for _ in range(2)]
+        cuda = device.type == "cuda"
+        self.stream = torch.cuda.current_stream(device) if cuda else None
+        self.events = [torch.cuda.Event(enable_timing=True) for _ in range(2)] if cuda else []
 
     def begin(self) -> None:
         """Just before the launch."""
-        if self.events is not None:
-            self.events[0].record()
+        if self.events:
+            self.events[0].record(self.stream)
 
-    def end(self) -> float:
+    def end(self) -> None:
         """Just after it."""
-        if self.events is None:
+        if self.events:
+            self.events[1].record(self.stream)
+
+    def seconds(self) -> float:
+        """Once the device has come to the end."""
+        if not self.events:
             return 0.0
-        self.events[1].record()
         self.events[1].synchronize()
         return float(self.events[0].elapsed_time(self.events[1])) / 1000

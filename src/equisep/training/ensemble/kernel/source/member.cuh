@@ -126,10 +126,6 @@ struct Member {
         real each[COLUMNS];
         spread<COLUMNS>(each, bias);
         UNROLL for (int j = 0; j < COLUMNS; j++) UNROLL for (int s = 0; s < 4; s++) acc[j][s] += each[j];
-        real* z = scratch + l.z + (long)(first_unit + column) * BATCH + 4 * lane;
-        UNROLL for (int j = 0; j < COLUMNS; j++) {
-            if (column + j < own) put(z + j * BATCH, real4{acc[j][0], acc[j][1], acc[j][2], acc[j][3]});
-        }
         real means[COLUMNS];
         if (l.mode == BY_BATCH) {
             const real share = (real)1 / size;
@@ -163,6 +159,12 @@ struct Member {
             spread<COLUMNS>(means, mean);
         } else {
             UNROLL for (int j = 0; j < COLUMNS; j++) means[j] = 0;
+        }
+        // beyond the batch stands the mean: what is not of it could grow from layer to layer until 0 times it is no longer 0
+        real* z = scratch + l.z + (long)(first_unit + column) * BATCH + 4 * lane;
+        UNROLL for (int j = 0; j < COLUMNS; j++) {
+            UNROLL for (int s = 0; s < 4; s++) acc[j][s] = 4 * lane + s < size ? acc[j][s] : means[j];
+            if (column + j < own) put(z + j * BATCH, real4{acc[j][0], acc[j][1], acc[j][2], acc[j][3]});
         }
         const real slope = scale * inverse;
         if (holds) {
@@ -349,7 +351,7 @@ struct Member {
         UNROLL for (int j = 0; j < N; j++) UNROLL for (int q = 0; q < QUADS; q++) {
             w[j][q] = m[j][q] = v[j][q] = 0;
             const int at = row + (begin + j) * lead + 32 * q;
-            if (begin + j < own && lane + 32 * q < inputs) {
+            if (begin + j < COLUMNS && begin + j < own && lane + 32 * q < inputs) {
                 w[j][q] = state[at];
                 if (rule.adam || rule.momentum != 0) m[j][q] = first[at];
                 if (rule.adam) v[j][q] = second[at];

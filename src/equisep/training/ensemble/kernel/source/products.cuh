@@ -43,7 +43,6 @@ DEVICE void clear(real (&acc)[N][4]) {
     UNROLL for (int j = 0; j < N; j++) UNROLL for (int s = 0; s < 4; s++) acc[j][s] = 0;
 }
 
-
 // values[lane]; not so written, since a register array has no run-time index
 template <int N, int J = 0>
 DEVICE real mine(const real (&values)[N], int lane) {
