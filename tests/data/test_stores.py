@@ -83,7 +83,18 @@ def splits(folder: Path) -> Path:
     return folder
 
 
-MAKERS = [npy_folder, npy_parts, safetensors_file, feather_file, arrow_stream, parquet_lists, splits]
+def with_empty_shards(folder: Path) -> Path:
+    """Lists of any length, first and last shards without rows, a record batch without any."""
+    lists = pa.table({**{name: pa.array(list(x)) for name, x in X.items()}, "label": Y})
+    for part, (first, last) in enumerate([(0, 0), (0, 20), (20, 20), (20, 50), (50, 50)]):
+        path = str(folder / f"{part}.arrow")
+        with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, lists.schema) as writer:  # type: ignore[attr-defined]
+            writer.write_batch(pa.RecordBatch.from_pylist([], schema=lists.schema))
+            writer.write_table(lists.slice(first, last - first), max_chunksize=11)
+    return folder
+
+
+MAKERS = [npy_folder, npy_parts, safetensors_file, feather_file, arrow_stream, parquet_lists, with_empty_shards, splits]
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from torch import nn
 
 import equisep
 from cli.running import equisep as command
-from equisep.data.stores import open_features
+from equisep.data.stores import StoredBatches, open_features
 from equisep.errors import DataError, EquisepError, FeatureError, InputError, LabelError, SiteError
 from equisep.measuring import write_features
 
@@ -64,6 +66,59 @@ def test_numbers_depend_neither_on_memory_nor_on_batches(tmp_path: Path, monkeyp
     assert whole.sites[0].fuzziness == pytest.approx(equisep.fuzziness(x, y), rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    "options", [{"memory": 0}, {"reduction": "pca=3"}, {"intervals": "bootstrap", "resamples": 5}], ids=str
+)
+def test_nothing_is_kept_of_memory_that_is_used_again(
+    options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a batch lay in becomes NaN as soon as it was worked off: no number may know of it."""
+    for split, (x, y) in (("train", data()), ("test", data(90, seed=1))):
+        (tmp_path / split).mkdir()
+        np.save(tmp_path / split / "a.npy", x.numpy())
+        np.save(tmp_path / split / "b.npy", x.double().numpy())
+        np.save(tmp_path / split / "labels.npy", y.numpy())
+    expected = equisep.measure_features(tmp_path, **options)
+    monkeypatch.setattr("equisep.data.stores.batches.BATCH_BYTES", 1)
+    plain, spoilt = StoredBatches.__iter__, []
+
+    def spoiling(batches: StoredBatches) -> Iterator[Any]:
+        for rows, y in plain(batches):
+            yield rows, y
+            spoilt.extend(room.fill_(255) for room in batches._rooms.values())
+
+    monkeypatch.setattr(StoredBatches, "__iter__", spoiling)
+    found = equisep.measure_features(tmp_path, **options)
+    assert len(spoilt) >= 8
+    for one, two in zip(found.sites, expected.sites, strict=True):
+        for name in ("fuzziness", "fuzziness_test", "cdnv", "ncc_train", "ncc_test", "null", "class_fuzziness"):
+            assert getattr(one, name) == pytest.approx(getattr(two, name), rel=1e-9), name
+        ends = [(site.fuzziness_interval.low, site.fuzziness_interval.high) for site in (one, two)]
+        assert ends[0] == pytest.approx(ends[1], rel=1e-9)
+        assert one.coordinates is not None and two.coordinates is not None
+        assert np.allclose(one.coordinates.points, two.coordinates.points, rtol=1e-3)
+
+
+@pytest.mark.parametrize("memory", [0, 2**30])
+@pytest.mark.parametrize("classes", [10, 160])
+def test_float32_products_keep_six_digits_and_are_recorded(classes: int, memory: int, tmp_path: Path) -> None:
+    generator = torch.Generator().manual_seed(0)
+    y = torch.randint(0, classes, (6000,), generator=generator)
+    x = torch.randn(6000, 256, generator=generator) + 3 + torch.randn(classes, 256, generator=generator)[y]
+    for split, part in (("train", slice(0, 5000)), ("test", slice(5000, 6000))):
+        (tmp_path / split).mkdir()
+        np.save(tmp_path / split / "a.npy", x[part].numpy())
+        np.save(tmp_path / split / "labels.npy", y[part].numpy())
+    exact = equisep.measure_features(tmp_path, memory=memory)
+    quick = equisep.measure_features(tmp_path, memory=memory, precision="float32")
+    assert (exact.settings["precision"], quick.settings["precision"]) == ("float64", "float32")
+    one, two = exact.sites[0], quick.sites[0]
+    assert one.fuzziness != two.fuzziness
+    for name in ("fuzziness", "fuzziness_test", "class_fuzziness", "cdnv", "null"):
+        assert getattr(two, name) == pytest.approx(getattr(one, name), rel=1e-6), name
+    assert (one.ncc_train, one.ncc_test) == (two.ncc_train, two.ncc_test)
+
+
 def test_maps_and_components_go_through_the_reductions_of_measure() -> None:
     generator = torch.Generator().manual_seed(0)
     x, y = torch.randn(60, 4, 3, 3, generator=generator), torch.arange(60) % 3
@@ -81,6 +136,7 @@ def test_bad_input_is_one_sentence(tmp_path: Path) -> None:
         (lambda: equisep.measure_features(x, y), InputError, "`{'features': x}`"),
         (lambda: equisep.measure_features({"a": x}, y, sites="b"), SiteError, "No layer `b`"),
         (lambda: equisep.measure_features({"a": x}, y, weights="class"), InputError, "no option `weights`"),
+        (lambda: equisep.measure_features({"a": x}, y, precision="float16"), InputError, "No precision `float16`"),
         (lambda: equisep.measure_features({"a": x}, y, classes=2), LabelError, "must lie in 0 … 1"),
         (lambda: equisep.measure_features({"a": x}, y, test={"b": x}, test_labels=y), InputError, "the layers of"),
         (lambda: equisep.measure_features({"a": x}, 0 * y), LabelError, "at least 2 classes"),
@@ -117,12 +173,13 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "3 layers: f" in done.stdout
     assert open_features(tmp_path / "f").manifest["whole"] is False
-    done = command("measure", "--features", "f", "--out", "p.json", folder=tmp_path)
+    done = command("measure", "--features", "f", "--precision", "float32", "--out", "p.json", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     profile = equisep.Profile.load(tmp_path / "p.json")
     assert profile.whole is False
     assert profile.class_names is not None
     assert profile.settings["features"] == "f"
+    assert profile.settings["precision"] == "float32"
     for words, said in (
         (("--features", "f", "--model", "fnn"), "`--model` is for a model that is run"),
         (("--features", "nothing"), "There is no file or folder `nothing`"),

@@ -184,9 +184,24 @@ def test_float32_products_keep_six_digits_or_are_not_used(scene: Scene) -> None:
         assert relative_error(fuzziness(x, scene.y, precision="float32"), fuzziness(x, scene.y)) <= 1e-6
 
 
-def test_float64_is_taken_where_float32_would_drown_the_spread() -> None:
+def test_tight_classes_far_from_zero_keep_their_digits_in_float32() -> None:
     scene = blobs(19, [300] * 5, 40, spread=1e-3, offset=100.0)
     x = scene.x.astype(np.float32)
-    assert fuzziness(x, scene.y, precision="float32") == fuzziness(x, scene.y)
+    assert relative_error(fuzziness(x, scene.y, precision="float32"), fuzziness(x, scene.y)) <= 1e-8
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_float64_is_taken_where_float32_would_drown_the_spread(late: bool) -> None:
+    """Classes differ, and spread by little, where other features spread by far more: in all rows, or in the last ones alone."""
+    scene, generator = blobs(19, [4000] * 5, 40, spread=1e-3), np.random.default_rng(20)
+    turned, _ = np.linalg.qr(generator.standard_normal((80, 80)))
+    wide = 1e4 * generator.standard_normal((len(scene.x), 40)) * (np.arange(len(scene.x)) >= late * 15_000)[:, None]
+    for k in range(5):
+        mine = (scene.y == k) & wide.any(axis=1)
+        wide[mine] -= wide[mine].mean(axis=0)
+    x = np.hstack([scene.x, wide]) @ turned
+    quick, exact = fuzziness(x, scene.y, precision="float32"), fuzziness(x, scene.y)
+    assert relative_error(quick, exact) <= 1e-6
+    assert (quick == exact) is not late  # float32 served the first rows
     with pytest.raises(InputError, match="`precision` is float64 or float32; found `half`"):
         fuzziness(x, scene.y, precision="half")

@@ -155,6 +155,15 @@ def measure(
             max=2**32 - 1,
         ),
     ] = 0,
+    precision: Annotated[
+        str | None,
+        _option(
+            "--precision",
+            STATISTICS,
+            "float32: quicker products on a CPU, as long as float64 agrees on six digits of D.",
+            default="float64",
+        ),
+    ] = None,
     device: Device = None,
     shard: Annotated[
         str | None,
@@ -208,6 +217,7 @@ def measure(
         "memory": None if memory is None else int(memory * 2**30),
         "seed": seed,
         "coordinates": coordinates,
+        "precision": precision,
         "device": device,
     }
     given = {name: value for name, value in options.items() if value is not None}

@@ -97,6 +97,7 @@ class Plan:
             offset=self._offset_at(index),
             pictured=options.coordinates if self.pictured else 0,
             seed=options.seed,
+            precision=options.precision,
         )
 
     @property

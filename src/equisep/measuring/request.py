@@ -18,6 +18,7 @@ from equisep.results import READINGS, Reading, reading_named
 from equisep.results.readings import readings_named
 from equisep.separation import Center, Convention, Normalization, Weighting
 from equisep.separation.centers import PERFECT
+from equisep.separation.site import PRECISIONS
 from equisep.taps import (
     GRAINS,
     Calls,
@@ -65,11 +66,13 @@ class Options:
     memory: int = MEMORY
     coordinates: int = 300
     seed: int = 0
+    precision: str = "float64"
 
     def __post_init__(self) -> None:
         check_calls(self.calls)
         _check_word("reading", self.reading, READINGS)
         _check_word("intervals", self.intervals, get_args(Intervals))
+        _check_word("precision", self.precision, PRECISIONS)
         for name in self.metrics:
             _check_word("metric", name, METRICS)
         if not isinstance(self.whole, bool):
@@ -158,6 +161,7 @@ class Request:
             whole=True if whole is None else whole,
             memory=MEMORY if memory is None else plain_number(memory),
             **{name: plain_number(given[name]) for name in ("classes", "resamples", "coordinates", "seed")},
+            precision=given["precision"],
             **{name: given[name] for name in same},
         )
         if not (isinstance(sites, str) and sites in GRAINS):

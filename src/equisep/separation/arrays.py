@@ -11,17 +11,14 @@ from torch import Tensor
 from equisep.errors import FeatureError, InputError
 from equisep.labels import as_tensor, class_indices, distinct
 from equisep.separation.assignments import Assignments
-from equisep.separation.blocks import blocks_of, exact_products, with_float64
+from equisep.separation.blocks import with_float64
 from equisep.separation.convention import Convention
 from equisep.separation.group_sums import ClassCenters, GroupSums
-from equisep.separation.site import SecondPass, Spread, projected
+from equisep.separation.site import SecondPass, Spread
 from equisep.separation.subspace import AS_GIVEN
 from equisep.shapes import Int, Shaped
 
 SQUARED = 1e150, 1e-150  # numbers beyond these have no square in float64
-CHECKED = 16  # blocks of which one is computed in float64 as well
-QUICK_ERROR = 1e-7  # of D that may be lost in those blocks
-PRECISIONS = ("float64", "float32")
 COMMON = 1e30, 1e-30  # … and between these no common scale is needed
 
 
@@ -45,43 +42,11 @@ class LabeledRows:
         return sums.centers
 
     def spread(self, convention: Convention, *, precision: str = "float64") -> Spread:
-        """Both passes; `float32` products where they were seen to keep seven digits of D."""
-        second = SecondPass(self.centers(), convention)
-        if precision == "float32" and exact_products():
-            quick = self._in_float32(second)
-            if quick is not None:
-                return quick
-            second = SecondPass(second.centers, convention, second.subspace)
+        """Both passes; `float32` products where they are seen to keep six digits of D."""
+        second = SecondPass(self.centers(), convention, precision=precision)
         for _ in second.look([self.features], Assignments(self.labels)):
             pass
         return second.spread(steps=AS_GIVEN)
-
-    def _in_float32(self, second: SecondPass) -> Spread | None:
-        """The second pass with residuals and products in float32, sums in float64; None where that costs digits.
-
-        Of every sixteenth block Σ_j (v_jᵀ(x_i − m_{y_i}))²/s_j², which D is the mean of, is computed both ways. Rounding is as it
-        comes in the other blocks too; tight classes far from zero, which it would drown, show in these.
-        """
-        centers, space = second.centers, second.subspace
-        means, directions = centers.means.float(), space.directions.float().T.contiguous()  # k d, r d
-        weight = space.singular_values.square().reciprocal()  # r
-        short = exact = 0.0
-        for number, (span, block) in enumerate(blocks_of([self.features])):
-            y = self.labels[span]
-            norms, along = weight.new_zeros(block.rows), weight.new_zeros(len(weight), block.rows)
-            for columns, x in block.columns():
-                if x.dtype == torch.float64:
-                    r = (x - centers.means[:, columns].index_select(0, y)).float()
-                else:
-                    r = x.float() - means[:, columns].index_select(0, y)
-                norms += torch.linalg.vecdot(r, r)
-                along += directions[:, columns] @ r.T
-            if number % CHECKED == 0:
-                _, right, _ = projected(block, y, centers, space.directions)
-                short += float((along.square().sum(dim=1) * weight).sum())
-                exact += float((right.square().sum(dim=0) * weight).sum())
-            second.add(along.T, norms, y)
-        return second.spread(steps=AS_GIVEN) if abs(short - exact) <= QUICK_ERROR * exact else None
 
 
 def labeled_rows(x: Any, y: Any, *, asked: str) -> LabeledRows:

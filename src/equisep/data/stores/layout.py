@@ -42,6 +42,11 @@ class Layer:
     name: str
     parts: tuple[Part, ...]
 
+    @staticmethod
+    def of(name: str, parts: Sequence[Part]) -> Layer:
+        """The parts that hold rows, where any does: a shard without rows does not say how long its lists would be."""
+        return Layer(name, tuple(part for part in parts if part.rows) or tuple(parts))
+
     @property
     def rows(self) -> int:
         """Rows of all parts."""
@@ -152,7 +157,7 @@ def _split(entries: Sequence[Location], labels: str | Path | None, *, where: Loc
             single = not part.shape or part.is_text
             (known if single else columns).setdefault(part.name, []).append(part)
     found, own = _labels(columns, known, labels, where=where)
-    layers = tuple(Layer(name, tuple(parts)) for name, parts in columns.items() if name != own)
+    layers = tuple(Layer.of(name, parts) for name, parts in columns.items() if name != own)
     if not layers:
         held = ", ".join(f"`{name}`" for name in list(known)[:5]) or "nothing that can be read"
         raise DataError(
@@ -195,7 +200,7 @@ def _labels(
         parts: list[Part] = [part for part in READERS[path.suffix](path) if not part.shape or part.shape == (1,)]
         if len(parts) != 1:
             raise InputError(f"`{path}` should hold one column of labels; found {len(parts)}.")
-        return Layer(parts[0].name, tuple(parts)), None
+        return Layer.of(parts[0].name, parts), None
     name = str(asked) if asked is not None else next((name for name in LABELS if name in single), None)
     if name is None:
         others = ", ".join(f"`{name}`" for name in single)
@@ -203,7 +208,7 @@ def _labels(
             f"`{where}` holds no labels: no file and no column is called {', '.join(LABELS[:3])} or the like. Pass `labels=`, "
             f"a file or the name of a column{f' ({others})' if others else ''}."
         )
-    return Layer(name, tuple(single.get(name) or columns[name])), name
+    return Layer.of(name, single.get(name) or columns[name]), name
 
 
 def _checked(stored: StoredFeatures) -> StoredFeatures:

@@ -85,7 +85,8 @@ class ColumnReader:
                 chunk = next(self.chunks, None)
                 if chunk is None:
                     raise DataError(f"`{column.where}` ends before row {self.done + count:,} of {column.rows:,}.")
-                self.rest.append(_values(chunk, column))
+                if len(chunk):  # a piece without rows has no lists, of whatever length
+                    self.rest.append(_values(chunk, column))
         self.done += count
         taken, left = list[Any](), count
         while left:

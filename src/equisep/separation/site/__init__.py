@@ -1,11 +1,13 @@
 """One site's statistics in two passes over its features, which come from memory, from two readings, or from plain arrays."""
 
+from equisep.separation.site.quick import PRECISIONS
 from equisep.separation.site.records import Sampled, SiteStatistics, SiteTask, Spread, TestStatistics
 from equisep.separation.site.sampled import SampledSpread, estimated
-from equisep.separation.site.second_pass import SecondPass, projected, rounding_of, same_for_collapse
+from equisep.separation.site.second_pass import SecondPass, rounding_of, same_for_collapse
 from equisep.separation.site.train_and_test import TestSite, TrainSite, TwoPassSite, at_once, whole_sites
 
 __all__ = [
+    "PRECISIONS",
     "Sampled",
     "SampledSpread",
     "SecondPass",
@@ -18,7 +20,6 @@ __all__ = [
     "TwoPassSite",
     "at_once",
     "estimated",
-    "projected",
     "rounding_of",
     "same_for_collapse",
     "whole_sites",

@@ -18,8 +18,8 @@ from torch.nn.functional import one_hot, pad
 from equisep.separation.blocks import Block
 from equisep.separation.group_sums import NARROW, ClassCenters, rounding_unit
 from equisep.separation.projections import Projections
+from equisep.separation.site.products import projected
 from equisep.separation.site.records import SiteTask, Spread
-from equisep.separation.site.second_pass import projected
 from equisep.separation.subspace import EPS64, ClassSubspace, centered, rounding_cut
 from equisep.shapes import Float64, Int, Shaped
 

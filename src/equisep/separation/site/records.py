@@ -26,7 +26,7 @@ class SiteTask:
     `collapse` asks for PHD20's weighting beside, `confusion` for who is taken for whom by nearest centers, `directional` for
     the spread along the lines between class means; `layer` is the classifier that reads the site. `steps` is how often its
     numbers were rounded; `offset` the squared norm of what was taken off all rows before, as centered components are;
-    `pictured` how many rows are to be shown on a plane.
+    `pictured` how many rows are to be shown on a plane; `precision` that of the products, which float32 halves.
     """
 
     classes: int
@@ -42,6 +42,7 @@ class SiteTask:
     offset: float = 0.0
     pictured: int = 0
     seed: int = 0
+    precision: str = "float64"
 
 
 @dataclass(frozen=True, slots=True)

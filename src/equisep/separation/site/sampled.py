@@ -37,7 +37,7 @@ class SampledSpread:
     @staticmethod
     def of(sums: GroupSums, task: SiteTask, kind: torch.dtype) -> SampledSpread:
         """Between the passes, from the sums of the first."""
-        self = SampledSpread(task, SecondPass(sums.centers, task.convention))
+        self = SampledSpread(task, SecondPass(sums.centers, task.convention, precision=task.precision))
         corrected = task.folds > 0 and task.relabelings > 0 and len(sums.centers.present) <= MOST_CLASSES
         if task.folds or task.relabelings:
             self.relabelings = Relabelings(

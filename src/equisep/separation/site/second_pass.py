@@ -11,15 +11,15 @@ from torch import Tensor
 from equisep.separation.assignments import Assignments
 from equisep.separation.blocks import Block, blocks_of
 from equisep.separation.convention import PHD20, Convention
-from equisep.separation.gpu import FEW_DIRECTIONS, kernels_fit, residual_products, residuals_of
+from equisep.separation.gpu import FEW_DIRECTIONS, kernels_fit
 from equisep.separation.group_sums import ClassCenters
 from equisep.separation.projections import Projections
+from equisep.separation.site.products import projected
+from equisep.separation.site.quick import QuickProducts
 from equisep.separation.site.records import Spread
 from equisep.separation.subspace import ClassSubspace, rounding_cut
 from equisep.shapes import Float64, Int, Shaped
 
-ALIGNED = 16  # directions that a GPU multiplies by at once
-WIDE = 128  # directions from which on a product of rows is the quicker one
 TOUCHED_CLASSES = 512  # beyond, a batch touches the sums of its own classes only
 
 
@@ -38,12 +38,20 @@ class Seen:
 
 
 class SecondPass:
-    """The spread around the class means and along their subspace, as rows come."""
+    """The spread around the class means and along their subspace, as rows come; by float32 products where asked for."""
 
-    def __init__(self, centers: ClassCenters, convention: Convention, subspace: ClassSubspace | None = None) -> None:
-        self.centers, self.convention = centers, convention
+    def __init__(
+        self,
+        centers: ClassCenters,
+        convention: Convention,
+        subspace: ClassSubspace | None = None,
+        *,
+        precision: str = "float64",
+    ) -> None:
+        self.centers, self.convention, self.precision = centers, convention, precision
         self.subspace = subspace or ClassSubspace.spanned(centers.counts, centers.about, convention)
         self.projections: Projections | None = None
+        self._quick: QuickProducts | None = None
 
     def look(
         self,
@@ -56,13 +64,21 @@ class SecondPass:
         own = self.subspace.directions.shape[1]
         exact = self.subspace.directions if beside is None else torch.cat([self.subspace.directions, beside], dim=1)
         r, others = exact.shape[1], 0 if directions is None else len(directions)
+        quick = self._quickly(exact)
         few = directions is None and r <= FEW_DIRECTIONS and self.centers.narrow and all(map(kernels_fit, features))
         for span, block in blocks_of(features, across=max(r, FEW_DIRECTIONS) if few else others, as_given=few):
             part = rows.part(span).to(self.centers.about.device)
-            norms, both, other = projected(block, part.labels, self.centers, exact, directions)
+            found = None if quick is None else quick.projected(block, part.labels, directions)
+            norms, both, other = found or projected(block, part.labels, self.centers, exact, directions)
             along, further = both[:, :own], both[:, own:]
             self.add(along, norms, part.labels)
             yield Seen(block, part, along, other, None if beside is None else further)
+
+    def _quickly(self, directions: Float64[Tensor, "d q"]) -> QuickProducts | None:
+        """Products in float32, where they were asked for and fit; one check for all rows of a pass."""
+        if self._quick is None and self.precision == "float32" and QuickProducts.fit(self.centers, directions):
+            self._quick = QuickProducts(self.centers, directions, self.subspace.singular_values)
+        return self._quick
 
     def add(self, along: Float64[Tensor, "n r"], norms: Float64[Tensor, " n"], labels: Int[Tensor, " n"]) -> None:
         """Add rows by their residuals on the subspace and the squared norms of these."""
@@ -99,60 +115,6 @@ def rounding_of(
             centers.counts, between, sizes=sizes, variances=variances, eps=centers.eps, dim=centers.dim, steps=steps
         )
     )
-
-
-def projected(
-    block: Block,
-    y: Int[Tensor, " n"],
-    centers: ClassCenters,
-    directions: Float64[Tensor, "d r"],
-    others: Shaped[Tensor, "m d"] | None = None,
-) -> tuple[Float64[Tensor, " n"], Float64[Tensor, "n r"], Shaped[Tensor, "n m"] | None]:
-    """‖r_i‖², Vᵀr_i and W r_i of the residuals r_i = x_i − m_{y_i}, W in its own precision; columns in blocks."""
-    if centers.narrow and all(map(kernels_fit, block.parts)) and block.rows:
-        return _projected_on_gpu(block, y, centers, directions, others)
-    norms = directions.new_zeros(block.rows)
-    wide = directions.shape[1] >= WIDE
-    along = directions.new_zeros(block.rows, directions.shape[1])
-    if not wide:
-        along = directions.new_zeros(
-            directions.shape[1], block.rows
-        ).T  # this way round the thin product is the quicker
-    other = None if others is None else others.new_zeros(others.shape[0], block.rows)
-    for columns, x in block.columns():
-        r = centers.residuals(x, y, columns)
-        norms += torch.linalg.vecdot(r, r)
-        if wide:
-            along.addmm_(r, directions[columns])
-        else:
-            along.T.addmm_(directions[columns].T, r.T)
-        if other is not None and others is not None:
-            other.addmm_(others[:, columns], r.to(others.dtype).T)
-    return norms, along, None if other is None else other.T
-
-
-def _projected_on_gpu(
-    block: Block,
-    y: Int[Tensor, " n"],
-    centers: ClassCenters,
-    directions: Float64[Tensor, "d r"],
-    others: Shaped[Tensor, "m d"] | None,
-) -> tuple[Float64[Tensor, " n"], Float64[Tensor, "n r"], Shaped[Tensor, "n m"] | None]:
-    """The same by kernels that read features as they came: few products while they are read, many from residuals."""
-    if others is None and directions.shape[1] <= FEW_DIRECTIONS:
-        norms, along = residual_products(block.whole(), y, centers.means, directions)
-        return norms, along, None
-    width = directions.shape[1]
-    padded = torch.nn.functional.pad(directions, (0, -width % ALIGNED))  # d w: odd widths are slow
-    norms, along = directions.new_zeros(block.rows), directions.new_zeros(block.rows, padded.shape[1])
-    other = None if others is None else others.new_zeros(block.rows, others.shape[0])
-    for columns, x in block.columns():
-        r, squares = residuals_of(x, y, centers.means[:, columns])
-        norms += squares
-        along.addmm_(r, padded[columns])
-        if other is not None and others is not None:
-            other.addmm_(r.to(others.dtype), others[:, columns].T)
-    return norms, along[:, :width], other
 
 
 def same_for_collapse(counts: Int[Tensor, " k"], convention: Convention) -> bool:

@@ -1,0 +1,70 @@
+"""Residuals of rows from their class means, as products with directions: in float64, by kernels of our own on a GPU."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from equisep.separation.blocks import Block
+from equisep.separation.gpu import FEW_DIRECTIONS, kernels_fit, residual_products, residuals_of
+from equisep.separation.group_sums import ClassCenters
+from equisep.shapes import Float64, Int, Shaped
+
+ALIGNED = 16  # directions that are multiplied by at once
+WIDE = 128  # directions from which on a product of rows is the quicker one
+# ‖r_i‖², Vᵀr_i and W r_i of some rows
+Projected = tuple[Float64[Tensor, " n"], Float64[Tensor, "n r"], Shaped[Tensor, "n m"] | None]
+
+
+def projected(
+    block: Block,
+    y: Int[Tensor, " n"],
+    centers: ClassCenters,
+    directions: Float64[Tensor, "d r"],
+    others: Shaped[Tensor, "m d"] | None = None,
+) -> Projected:
+    """‖r_i‖², Vᵀr_i and W r_i of the residuals r_i = x_i − m_{y_i}, W in its own precision; columns in blocks."""
+    if centers.narrow and all(map(kernels_fit, block.parts)) and block.rows:
+        return _projected_on_gpu(block, y, centers, directions, others)
+    norms = directions.new_zeros(block.rows)
+    wide = directions.shape[1] >= WIDE
+    along = directions.new_zeros(block.rows, directions.shape[1])
+    if not wide:
+        along = directions.new_zeros(
+            directions.shape[1], block.rows
+        ).T  # this way round the thin product is the quicker
+    other = None if others is None else others.new_zeros(others.shape[0], block.rows)
+    for columns, x in block.columns():
+        r = centers.residuals(x, y, columns)
+        norms += torch.linalg.vecdot(r, r)
+        if wide:
+            along.addmm_(r, directions[columns])
+        else:
+            along.T.addmm_(directions[columns].T, r.T)
+        if other is not None and others is not None:
+            other.addmm_(others[:, columns], r.to(others.dtype).T)
+    return norms, along, None if other is None else other.T
+
+
+def _projected_on_gpu(
+    block: Block,
+    y: Int[Tensor, " n"],
+    centers: ClassCenters,
+    directions: Float64[Tensor, "d r"],
+    others: Shaped[Tensor, "m d"] | None,
+) -> Projected:
+    """The same by kernels that read features as they came: few products while they are read, many from residuals."""
+    if others is None and directions.shape[1] <= FEW_DIRECTIONS:
+        norms, along = residual_products(block.whole(), y, centers.means, directions)
+        return norms, along, None
+    width = directions.shape[1]
+    padded = torch.nn.functional.pad(directions, (0, -width % ALIGNED))  # d w: odd widths are slow
+    norms, along = directions.new_zeros(block.rows), directions.new_zeros(block.rows, padded.shape[1])
+    other = None if others is None else others.new_zeros(block.rows, others.shape[0])
+    for columns, x in block.columns():
+        r, squares = residuals_of(x, y, centers.means[:, columns])
+        norms += squares
+        along.addmm_(r, padded[columns])
+        if other is not None and others is not None:
+            other.addmm_(r.to(others.dtype), others[:, columns].T)
+    return norms, along[:, :width], other
