@@ -60,7 +60,8 @@ class Convention:
     def weights(self, counts: Int[Tensor, "*m k"]) -> Weights:
         """The weights of classes with these numbers of samples; a class without samples weighs nothing."""
         sizes = counts.double()
-        by_sample = sizes / sizes.sum(dim=-1, keepdim=True).clamp(min=1)
+        total = sizes.sum(dim=-1, keepdim=True)
+        by_sample = sizes / total.masked_fill(total == 0, 1)  # sizes are also weights, whose sum may be below 1
         by_class = by_sample
         if self.weighting != "sample" or self.centered_on == "classes":
             present = (counts > 0).double()
