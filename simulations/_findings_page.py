@@ -44,7 +44,7 @@ RULES = (
         "a rare class may be hard for another reason than its size",
     ),
     RuleRow(
-        "head", ("head-worse",), ("head worse than features",),
+        "head", ("head-worse", "head-at-chance"), ("head worse than features",),
         "Papyan, Han & Donoho 2020, NC4: under collapse the network decides as nearest class means do",
         "head trained anew without most of 3 to 5 classes; a balanced ridge head on the same features must be better",
         "nearest class means are no proof of the best head",

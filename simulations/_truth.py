@@ -233,6 +233,13 @@ def _head(numbers: Numbers, raw: Raw, kind: str, finding: Finding) -> Claims:
     yield "a new head is better", raw.ridge_class_accuracy() > network
 
 
+def _at_chance(numbers: Numbers, raw: Raw, kind: str, finding: Finding) -> Claims:
+    yield from _head(numbers, raw, kind, finding)
+    network = float(raw.class_accuracy_test.mean())
+    yield "guessing", same(numbers["guess"], 1 / len(np.unique(raw.y_test)))
+    yield "nearer to guessing", network < ((numbers["guess"] or 0) + (numbers["nearest"] or 0)) / 2
+
+
 def _samples(numbers: Numbers, raw: Raw, kind: str, finding: Finding) -> Claims:
     counts = np.bincount(raw.y, minlength=raw.classes)
     yield "smallest class", numbers["per_class"] == counts[counts > 0].min()
@@ -344,7 +351,8 @@ def _rare(numbers: Numbers, raw: Raw, kind: str, finding: Finding) -> Claims:
 
 CHECKS: Mapping[str, Callable[[Numbers, Raw, str, Finding], Claims]] = {
     "unfitted": _fit, "labels-unrelated": _unrelated, "memorizing": _memorizing, "test-gain": _test_gain, "lost-classes": _lost,
-    "head-worse": _head, "too-few-samples": _samples, "idle-layers": _work, "work": _work, "every-layer-works": _work,
+    "head-worse": _head, "head-at-chance": _at_chance,
+    "too-few-samples": _samples, "idle-layers": _work, "work": _work, "every-layer-works": _work,
     "too-deep": _depth, "cut": _depth, "no-cut": _no_cut, "law": _law, "near-law": _law, "no-law": _law,
     "law-by-block": _by_block, "hardest-class": _hardest, "collapse": _collapse, "no-collapse": _collapse, "rare-geometry": _rare,
 }  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 from made_profiles import codes, network, with_rare_classes
 
 from equisep.findings.rare import predicted_cosines
-from equisep.results import LawFit, Profile, SiteReading
+from equisep.results import LawFit, Note, Profile, SiteReading
 
 
 def bare(sites: int = 3) -> Profile:
@@ -85,10 +85,19 @@ def test_a_profile_of_the_first_schema() -> None:
 
 
 def test_two_points_are_no_law() -> None:
-    profile = network()
+    profile = network(classes=(0.8,) * 10, nearest=(0.8,) * 10)
     short = replace(profile, sites=profile.sites[:2], law=LawFit(curve=(45.0, 18.0), rho=0.4, r=-1.0, loads=(0.9,)))
     assert not {"law", "no-law", "near-law"} & set(codes(short))
     assert "a law (2 points; two always lie on a line)" in short.findings[-1].text
+    assert short.findings[-1].next is None  # measuring the same again brings no more layers
+
+
+def test_class_means_that_coincide_are_no_metric_left_out() -> None:
+    note = Note("no-separation", "All class means coincide.", site="input")
+    profile = network(classes=(0.8,) * 10, nearest=(0.8,) * 10)
+    sites = tuple(replace(site, fuzziness=None, fuzziness_test=None) for site in profile.sites)
+    last = replace(profile, sites=sites, law=LawFit(curve=()), notes=(note,)).findings[-1]
+    assert "class means coincide at every layer, so that D does not exist" in last.text and last.next is None
 
 
 def test_text_is_as_wide_as_asked_and_names_move_no_cursor() -> None:

@@ -12,7 +12,7 @@ from made_profiles import CLASSES, codes, network, with_rare_classes
 from equisep.findings import MOST, RULES, WEIGHTS
 from equisep.findings.rare import predicted_cosines
 from equisep.law import fit_law
-from equisep.results import Break, ClassifierReading, ClassPair, Corrected, Interval, Profile
+from equisep.results import Break, ClassifierReading, ClassPair, Corrected, Interval, Note, Profile
 
 DEEP: dict[str, Any] = {
     "curve": [45.0 * 0.6**step for step in range(11)],
@@ -120,6 +120,60 @@ def test_lost_classes_and_the_head_that_loses_them() -> None:
     assert "most of all class 6 (90.0 against 1.0 %)" in first.text
     alike = network(classes=(0.8,) * 10, nearest=(0.82,) * 10)
     assert "head-worse" not in codes(alike)
+
+
+def test_a_head_at_chance_is_not_told_to_be_trained_on_equal_classes() -> None:
+    """An untrained head, or one that numbers the classes otherwise: nothing that weights of classes could mend."""
+    untrained = network(accuracy=(0.1, 0.1), classes=(1.0, *(0.0,) * 9), nearest=(0.8,) * 10)
+    first = untrained.findings[0]
+    assert first.code == "head-at-chance" and first.confidence == "sure" and "head-worse" not in codes(untrained)
+    assert "gets 10.0 % of the test samples right, on average over classes, guessing 10.0 %" in first.text
+    assert "80.0 %. Its head is not trained, or numbers the classes in another order." in first.text
+    assert first.next is not None and "balanced" not in first.next
+    below = network(accuracy=(0.003, 0.011), classes=(0.011,) * 10, nearest=(0.8,) * 10)
+    assert codes(below)[0] == "head-at-chance"
+    above = network(accuracy=(0.2, 0.2), classes=(0.2,) * 10, nearest=(0.8,) * 10)  # beyond the noise of 2,000 samples
+    assert codes(above)[0] == "head-worse"
+    plain = network(accuracy=(0.1, None), ncc_test=None)  # without classes one by one, on training data
+    assert (
+        codes(plain)[0] == "head-at-chance"
+        and "of the training samples right, guessing 10.0 %" in plain.findings[0].text
+    )
+    unfinished = network(accuracy=(0.6, 0.6), ncc_train=(0.5, 0.6, 0.7, 0.8), classes=(0.6,) * 10, nearest=(0.8,) * 10)
+    assert codes(unfinished)[:2] == ["unfitted", "head-worse"]
+    assert unfinished.findings[1].next is None  # it is to be trained on as a whole first
+
+
+def test_one_sample_per_class_says_nothing_of_collapse_or_head() -> None:
+    alone = network(
+        curve=(0.0,) * 4, accuracy=(0.25, None), ncc_train=(1.0,) * 4, ncc_test=None, counts=(1,) * CLASSES
+    )  # fmt: skip
+    assert codes(alone) == ["too-few-samples", "not-measured"]
+    first = alone.findings[0]
+    assert first.text.startswith("10 of 10 classes have one training sample, which is its own class mean")
+    few = network(counts=(30,) * 6 + (1,) * 4)
+    assert "too-few-samples" not in codes(few) and "no-collapse" in codes(few)
+
+
+def test_a_handful_of_test_samples_decides_no_depth_and_names_no_class() -> None:
+    tested = (1.0,) * 9 + (0.0,)
+    for seen, said in ((1, False), (9, False), (200, True)):
+        profile = replace(
+            network(**{**DEEP, "classes": tested, "nearest": tested}), counts_test=(seen,) * CLASSES
+        )  # fmt: skip
+        assert ("too-deep" in codes(profile)) == ("hardest-class" in codes(profile)) == said, seen
+    short = replace(network(**DEEP), counts_test=(1,) * CLASSES)
+    assert "what a cut would cost (10 test samples; from 100 on one point shows)" in short.findings[-1].text
+    close = replace(network(classes=(0.8,) * 9 + (0.6,)), counts_test=(20,) * CLASSES)
+    assert next(each for each in close.findings if each.code == "hardest-class").confidence == "likely"
+
+
+def test_test_data_that_are_the_training_data_are_taken_for_none() -> None:
+    note = Note("test-is-training", "The test data are the training data.")
+    profile = network(**DEEP, notes=(note,))
+    assert not {"too-deep", "memorizing", "test-gain"} & set(codes(profile))
+    assert "what a cut would cost (the test data are the training data)" in profile.findings[-1].text
+    assert "test samples" not in profile.explain()
 
 
 def test_names_of_classes_and_who_is_taken_for_whom() -> None:

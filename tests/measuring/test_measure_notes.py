@@ -39,7 +39,8 @@ def labeled() -> list[tuple[Tensor, Tensor]]:
 @ways
 def test_a_quiet_measurement_has_no_notes(memory: int | None) -> None:
     data = batches(samples(spread=0.05))
-    profile = measure(network(), data, data, memory=memory, intervals="none")
+    other = batches(samples(spread=0.051))
+    profile = measure(network(), data, other, memory=memory, intervals="none")
     assert codes(profile) == []
 
 
@@ -65,10 +66,20 @@ def test_a_class_with_a_single_sample_stands(memory: int | None) -> None:
     x, y = samples([30, 30, 30, 1])
     profile = measure(network(), batches((x, y)), memory=memory)
     assert note(profile, "single-training") == (
-        "1 of 4 classes (3) have one sample in the training data; they are without within-class spread of their own."
+        "1 of 4 classes (3) have one sample in the training data; they are without within-class spread of their own, "
+        "and in these data each is its own class mean."
     )
     assert all(site.class_fuzziness[3] == 0 for site in profile.sites)
     assert all(math.isfinite(value) for value in profile.curve())
+
+
+@ways
+def test_test_data_that_are_the_training_data_are_noted_first(memory: int | None) -> None:
+    profile = measure(network(), batches((X, Y)), batches((X, Y)), memory=memory)
+    assert profile.notes[0].code == "test-is-training"
+    assert "test samples" not in profile.explain()
+    other = measure(network(), batches((X, Y)), batches((X + 1e-3, Y)), memory=memory)
+    assert "test-is-training" not in codes(other)
 
 
 def test_many_absent_classes_are_named_briefly() -> None:

@@ -47,7 +47,7 @@ RULES: Mapping[str, Rule] = {
 
 def findings_of(profile: Profile, *, most: int = MOST) -> tuple[Finding, ...]:
     """What a profile says, in at most `most` sentences, the one that changes a decision first."""
-    facts = Facts(profile)
+    facts = Facts.of(profile)
     return spelled(ranked(chain.from_iterable(rule(facts) for rule in RULES.values()), most=most))
 
 

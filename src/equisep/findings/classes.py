@@ -6,7 +6,9 @@ learning models on the minority classes"; their classifiers become one and the s
 Rules. A class is rare at half of the largest class or less. `lost-classes`: rare classes of which the network gets half of the
 median of the other classes or less (on test data where there are any), and of which nearest class means at the last layer do
 not get more either: else the head loses them (`head`). Sure where the upper limit at 95 % (Wilson) of every class named stays
-below. `hardest-class`: else, the class with the lowest accuracy, where it is 10 points or more below the median.
+below. `hardest-class`: else, the class with the lowest accuracy, where it is 10 points or more below the median, of classes with
+10 samples or more, of fewer one being more than that. Sure where its upper limit lies below the lower one of the median, of as
+many samples.
 
 Limits: a rare class may be hard for another reason than its size: `sure` says that it is lost, not why.
 Tested by: `simulations/situations.py`, kind `collapsed minority`.
@@ -20,7 +22,7 @@ from equisep.findings.facts import ClassRow, Facts, known, wilson
 from equisep.findings.ranking import made
 from equisep.results import ClassPair
 from equisep.results.finding import Finding
-from equisep.results.wording import number, percent
+from equisep.results.wording import number, percent, plural
 
 LOST = 0.5
 HARD = 0.1
@@ -80,7 +82,7 @@ def _lost(facts: Facts, lost: list[ClassRow]) -> Finding:
 
 def _hardest(facts: Facts) -> Iterator[Finding]:
     usual = facts.usual_accuracy
-    rows = [row for row in facts.class_rows if row.accuracy is not None]
+    rows = [row for row in facts.class_rows if row.accuracy is not None and row.seen * HARD >= 1]
     if usual is None or not rows:
         return
     worst = min(rows, key=lambda row: row.accuracy or 0)
@@ -100,11 +102,11 @@ def _hardest(facts: Facts) -> Iterator[Finding]:
         "" if pair is None
         else f"; nearest class means take {pair.value:.0f} of its {worst.seen:,} {what} samples for {facts.names[pair.second]}"
     )  # fmt: skip
-    sure = wilson(worst.accuracy or 0, worst.seen)[1] < usual
+    sure = wilson(worst.accuracy or 0, worst.seen)[1] < wilson(usual, worst.seen)[0]
     yield made(
         "hardest-class",
-        f"The hardest class is {name} ({worst.count:,} training samples): {percent(worst.accuracy)} % of its {what} samples are "
-        f"right, {percent(usual)} % in the median of the classes{taken}{beside}.",
+        f"The hardest class is {name} ({plural(worst.count, 'training sample')}): {percent(worst.accuracy)} % of its {what} "
+        f"samples are right, {percent(usual)} % in the median of the classes{taken}{beside}.",
         rule="classes",
         confidence="sure" if sure else "likely",
         numbers={

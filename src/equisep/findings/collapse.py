@@ -3,7 +3,7 @@
 Papyan, Han & Donoho (2020): in the terminal phase of training the features of every class become one vector (NC1 → 0).
 
 Rule (of `law/emergence.py`): NC1 = Tr(SSw SSb⁺)/K of the last layer at most 0.01 is collapse; above 0.02 it is not; between the
-two nothing is said. It is said of fitted networks only.
+two nothing is said. It is said of fitted networks only, and not where half of the classes have one sample (`samples`).
 
 Limits: on training data, in the reading named in the profile; collapse on training data says nothing about test data.
 Tested by: `tests/findings/test_findings_rules.py`, on features that are collapsed by construction and ones that are not.
@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from equisep.findings.facts import Facts, known
 from equisep.findings.fit import unfitted
 from equisep.findings.ranking import made
+from equisep.findings.samples import single
 from equisep.results.finding import Finding
 from equisep.results.records import COLLAPSED, NOT_COLLAPSED
 from equisep.results.wording import number
@@ -24,7 +25,7 @@ from equisep.results.wording import number
 def collapse(facts: Facts) -> Iterator[Finding]:
     """`collapse` or `no-collapse`."""
     nc1 = None if facts.last is None else known(facts.last.nc1)
-    if facts.last is None or nc1 is None or COLLAPSED < nc1 <= NOT_COLLAPSED or unfitted(facts):
+    if facts.last is None or nc1 is None or COLLAPSED < nc1 <= NOT_COLLAPSED or unfitted(facts) or single(facts):
         return
     there = nc1 <= COLLAPSED
     text = (

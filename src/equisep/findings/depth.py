@@ -8,8 +8,8 @@ Rule. The cut is the first layer from which on nearest class means get at least 
 and 99 % of the training samples (or the network's own training accuracy less one point, where that is lower). `too-deep`: two
 layers or more, and a fifth of the depth or more, lie behind it. `cut`: fewer do, but two or more. `no-cut`: none does, and one
 layer earlier nearest class means lose more than a point of test accuracy. All are said only of networks
-that have fitted their data (`fit`) and do not memorize (`memorizing`), and whose head is not what fails (`head`). Sure from
-1,000 test samples on.
+that have fitted their data (`fit`) and do not memorize (`memorizing`), and whose head is not what fails (`head`), from 100 test
+samples on, of fewer one being more than the point that is allowed. Sure from 1,000 test samples on.
 
 Limits: what a cut costs is measured with nearest class means as the new head, on these test samples; it does not say that a
 shallower network trained from scratch does as well.
@@ -55,7 +55,7 @@ def cut_at(facts: Facts) -> SiteReading | None:
 def can_be_judged(facts: Facts) -> bool:
     """Whether depth is a question yet: a network that fits, carries over to test data, and does not fail by its head."""
     earlier = (unfitted(facts), labels_unrelated(facts), memorizes(facts), head_loss(facts), too_few(facts))
-    return facts.n_test > 0 and not any(earlier)
+    return facts.n_test * WITHIN >= 1 and not any(earlier)
 
 
 def spare_layers(facts: Facts, cut: SiteReading | None) -> int:

@@ -6,7 +6,7 @@ import math
 import re
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import median
 
@@ -18,6 +18,7 @@ Z = 1.96  # limits at 95 %
 RARE = 0.5  # a class of at most this share of the largest one is rare
 MOST_NAMED = 4  # classes named in one sentence
 LONGEST_NAME = 24
+SAME_DATA = "test-is-training"  # the Note on test data that are the training data
 
 
 def known(value: float | None) -> float | None:
@@ -51,11 +52,41 @@ class ClassRow:
     rare: bool
 
 
+def without_test(profile: Profile) -> Profile:
+    """The profile without what was read on test data."""
+    sites = tuple(
+        replace(
+            site,
+            fuzziness_test=None,
+            cdnv_test=None,
+            ncc_test=None,
+            ncc_class_test=None,
+            confused_test=None,
+            corrected_test=None,
+        )
+        for site in profile.sites
+    )
+    bare = replace(profile, sites=sites, counts_test=None, accuracy_test=None, accuracy_class_test=None)
+    head = profile.classifier
+    return replace(bare, classifier=None if head is None else replace(head, margins_test=None))
+
+
 @dataclass(frozen=True)
 class Facts:
     """A profile as rules read it. Nothing here raises: what is missing or not finite is None or empty."""
 
     profile: Profile
+
+    @classmethod
+    def of(cls, profile: Profile) -> Facts:
+        """Those of a profile; test data that are the training data are taken for none."""
+        same = any(note.code == SAME_DATA for note in profile.notes)
+        return cls(without_test(profile) if same else profile)
+
+    @property
+    def tested_on_training(self) -> bool:
+        """Whether the data given as test data were the training data."""
+        return any(note.code == SAME_DATA for note in self.profile.notes)
 
     @cached_property
     def each(self) -> str:

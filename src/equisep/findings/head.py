@@ -7,8 +7,13 @@ Rule: the mean over classes of nearest-center accuracy at the last layer is abov
 by more than the noise of these samples (95 %, as of independent ones); on test data where there are any. `more` names the
 classes with the largest differences.
 
-Limits: of an unfinished network (`fit`) it is said after that. Nearest class means are no proof of the best head: a
-retrained one may do better or worse.
+`head-at-chance` instead, where the network is not above guessing by more than the noise of these samples: its head is then not
+trained, or counts the classes in another order than the labels do. Sure where even the upper limit (95 %, Wilson) of its
+accuracy is nearer to guessing than to nearest class means. On training data neither is said where D cannot be told
+(`samples`): the mean of few samples lies near each of them, whatever the features.
+
+Limits: of an unfinished network (`fit`) it is said after that, without advice of its own. Nearest class means are no proof of
+the best head: a retrained one may do better or worse. An untrained head and another order of the classes are not told apart.
 Tested by: `simulations/situations.py`, kind `head worse than features`.
 """
 
@@ -18,8 +23,10 @@ import math
 from collections.abc import Iterator
 from statistics import fmean
 
-from equisep.findings.facts import ClassRow, Facts, Z, difference_noise, known
+from equisep.findings.facts import ClassRow, Facts, Z, difference_noise, known, wilson
+from equisep.findings.fit import unfitted
 from equisep.findings.ranking import made
+from equisep.findings.samples import too_few
 from equisep.results.finding import Finding
 from equisep.results.wording import percent
 
@@ -28,12 +35,18 @@ MOST_LOST = 0.1  # a class is named where nearest means get this much more of it
 
 
 def head(facts: Facts) -> Iterator[Finding]:
-    """`head-worse`."""
+    """`head-worse` or `head-at-chance`."""
     found = head_loss(facts)
     if found is None or facts.last is None:
         return
     network, nearest, rows = found
     what = "test" if facts.accuracy_test is not None else "training"
+    if what == "training" and too_few(facts):
+        return
+    guess, noise = _guessing(facts, rows)
+    if network <= guess + noise:
+        yield _at_chance(facts, found, guess, what)
+        return
     mean = ", on average over classes," if rows else ""
     lost = sorted((row for row in rows if _loss(row) >= MOST_LOST), key=_loss, reverse=True)[:2]
     words = ", ".join(
@@ -46,8 +59,10 @@ def head(facts: Facts) -> Iterator[Finding]:
         f"{what} samples right{mean} and the network {percent(network)} %{f'; most of all {words}' if words else ''}.",
         rule="head",
         numbers={"network": network, "nearest": nearest, "n": facts.n_test or facts.n_train},
-        next="retrain the head alone with every class as often, such as sklearn.linear_model.LogisticRegression("
-        "class_weight='balanced') on the last features, or decide by nearest class means",
+        next=None
+        if unfitted(facts)
+        else "retrain the head alone with every class as often, such as "
+        "sklearn.linear_model.LogisticRegression(class_weight='balanced') on the last features, or decide by nearest class means",
         site=facts.last.name,
         classes=[row.label for row in lost],
     )
@@ -71,6 +86,35 @@ def head_loss(facts: Facts) -> tuple[float, float, tuple[ClassRow, ...]] | None:
         rows, network, nearest = (), one, two
         noise = difference_noise(network, nearest, facts.n_test if tested else facts.n_train)
     return (network, nearest, rows) if nearest - network >= max(BETTER, noise) else None
+
+
+def _at_chance(facts: Facts, found: tuple[float, float, tuple[ClassRow, ...]], guess: float, what: str) -> Finding:
+    network, nearest, rows = found
+    n = facts.n_test if what == "test" else facts.n_train
+    mean = ", on average over classes" if rows else ""
+    return made(
+        "head-at-chance",
+        f"The answers of the network have nothing to do with these labels: it gets {percent(network)} % of the {what} samples "
+        f"right{mean}, guessing {percent(guess)} %, and nearest class means at its last {facts.each} {percent(nearest)} %. Its "
+        "head is not trained, or numbers the classes in another order.",
+        rule="head",
+        confidence="sure" if wilson(network, n)[1] < (guess + nearest) / 2 else "likely",
+        numbers={"network": network, "nearest": nearest, "guess": guess, "n": n},
+        next="look whether the trained weights were loaded, then for which class the network takes the samples of each: "
+        f"profile.confused_{'test' if what == 'test' else 'train'}",
+        site=None if facts.last is None else facts.last.name,
+    )
+
+
+def _guessing(facts: Facts, rows: tuple[ClassRow, ...]) -> tuple[float, float]:
+    """What guessing gets, on average over classes or else of all samples, and how far chance goes beyond it, at 95 %."""
+    if rows:
+        share = 1 / len(rows)
+        return share, Z * math.sqrt(share * (1 - share) * sum(1 / row.seen for row in rows)) / len(rows)
+    counts = facts.profile.counts_test if facts.accuracy_test is not None else facts.profile.counts
+    n = sum(counts or ())
+    share = max(counts or (), default=0) / n if n else 0.0
+    return share, Z * math.sqrt(share * (1 - share) / n) if n else 0.0
 
 
 def _spread(share: float | None) -> float:

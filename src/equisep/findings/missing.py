@@ -1,7 +1,7 @@
 """What a profile cannot answer because it was not measured, and the command that measures it.
 
-Rule: a question whose numbers are all absent is named once, in one sentence, with the call that brings them. `nothing-measured`
-where there is neither D nor nearest-center accuracy, or fewer than three layers for a law.
+Rule: a question whose numbers are all absent is named once, in one sentence, with the call that brings them, where one does.
+`nothing-measured` where there is neither D nor nearest-center accuracy, or fewer than three layers for a law.
 
 Limits: it speaks of this profile; other files may know more.
 Tested by: `tests/findings/test_findings_missing.py`.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from equisep.findings.depth import WITHIN
 from equisep.findings.facts import Facts, known
 from equisep.findings.ranking import made
 from equisep.results.finding import Finding
@@ -32,19 +33,36 @@ def missing(facts: Facts) -> Iterator[Finding]:
             next=facts.measured_again(arguments="test"),
         )
         return
-    parts = []
-    if not facts.n_test:
+    parts, measured = [], False  # whether measuring again would bring what is missing
+    if facts.tested_on_training:
+        parts.append("whether it memorizes and what a cut would cost (the test data are the training data)")
+        measured = True
+    elif not facts.n_test:
         parts.append("whether it memorizes and what a cut would cost (no test data)")
+        measured = True
+    elif facts.n_test * WITHIN < 1:
+        parts.append(
+            f"what a cut would cost ({facts.n_test:,} test samples; from {round(1 / WITHIN)} on one point shows)"
+        )
+        measured = True
     elif facts.accuracy_test is None:
         parts.append("whether it memorizes and what a cut would cost (the network's own answers were not read)")
+        measured = True
     if not centers:
         parts.append("depth and head (no nearest-center accuracy: metric `ncc`)")
-    if not curve:
+        measured = True
+    if not curve and any(note.code == "no-separation" for note in facts.profile.notes):
+        parts.append(
+            f"law and shares of the work (class means coincide at every {facts.each}, so that D does not exist)"
+        )
+    elif not curve:
         parts.append("law and shares of the work (no D: metric `fuzziness`)")
+        measured = True
     elif len(curve) < LEAST_SITES:
         parts.append(f"a law ({len(curve)} points; two always lie on a line)")
     if facts.n_test and facts.profile.accuracy_class_test is None and facts.accuracy_test is not None:
         parts.append("single classes (their accuracies are not in this profile)")
+        measured = True
     if parts:
         yield made(
             "not-measured",
@@ -52,5 +70,5 @@ def missing(facts: Facts) -> Iterator[Finding]:
             rule="missing",
             confidence="cannot be said",
             numbers={"questions": len(parts)},
-            next=facts.measured_again("--split both", "test"),
+            next=facts.measured_again("--split both", "test") if measured else None,
         )

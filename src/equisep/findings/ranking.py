@@ -9,13 +9,14 @@ from equisep.results.finding import Confidence, Finding
 MOST = 7  # sentences
 
 # Read from the top: would it make the sentences below it moot? Labels that belong to other inputs make everything moot; an
-# unfinished network all that is said of depth; lost classes are a loss to be undone today; too few samples leave open what
-# all others say; a network that memorizes wants other labels, more samples or less training before it wants a new head; then
-# what to do about the shape of the network; then what is.
+# unfinished network all that is said of depth; one whose answers are at chance has none to judge; lost classes are a loss to be
+# undone today; too few samples leave open what all others say; a network that memorizes wants other labels, more samples or less
+# training before it wants a new head; then what to do about the shape of the network; then what is.
 WEIGHTS: Mapping[str, int] = {
     "nothing-measured": 100,
     "labels-unrelated": 95,
     "unfitted": 90,
+    "head-at-chance": 88,
     "lost-classes": 85,
     "too-few-samples": 80,
     "memorizing": 75,

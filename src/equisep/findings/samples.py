@@ -5,7 +5,8 @@ samples there are per feature (docs/intervals.md). `SiteReading.corrected` is D 
 reason why it cannot be told.
 
 Rule: at half of the layers or more D of the population cannot be told: plain D stands near its chance level, or, of at most 30
-samples per class in the median, there is no value, or its interval (95 %) spans a factor of 4 or more. Not said where labels
+samples per class in the median, there is no value, or its interval (95 %) spans a factor of 4 or more; or half of the classes
+or more have one sample, which is its own class mean and has no spread. Not said where labels
 belong to other inputs (`memorizing`): no number of samples would do.
 
 Limits: how many samples would do is a lower estimate from D against its chance level, or twice as many as there are.
@@ -45,8 +46,16 @@ def _untold(corrected: Corrected, *, few: bool) -> bool:
     return few and (not low or high is None or high >= WIDE * low)
 
 
+def single(facts: Facts) -> bool:
+    """Whether half of the classes or more have one sample: D and NC1 are then 0 or near it, whatever the features."""
+    counts = [count for count in facts.profile.counts if count]
+    return bool(counts) and sum(count == 1 for count in counts) >= HALF * len(counts)
+
+
 def too_few(facts: Facts) -> bool:
     """Whether the samples do not tell D at half of the layers."""
+    if single(facts):
+        return not labels_unrelated(facts)
     asked = [site for site in facts.sites if site.corrected is not None]
     return bool(asked) and len(refused(facts)) >= HALF * len(asked) and not labels_unrelated(facts)
 
@@ -54,6 +63,9 @@ def too_few(facts: Facts) -> bool:
 def samples(facts: Facts) -> Iterator[Finding]:
     """`too-few-samples`."""
     if not too_few(facts):
+        return
+    if single(facts):
+        yield _single(facts)
         return
     sites = refused(facts)
     needed = max((site.corrected.needed_per_class or 0 for site in sites if site.corrected is not None), default=0)
@@ -75,4 +87,17 @@ def samples(facts: Facts) -> Iterator[Finding]:
         numbers={"per_class": facts.per_class, "sites": len(sites), "needed_per_class": needed if enough else None},
         next=facts.measured_again(f"--per-class {needed}", "test") if enough else None,
         site=sites[0].name,
+    )
+
+
+def _single(facts: Facts) -> Finding:
+    counts = [count for count in facts.profile.counts if count]
+    ones = sum(count == 1 for count in counts)
+    return made(
+        "too-few-samples",
+        f"{ones:,} of {len(counts):,} classes have one training sample, which is its own class mean: spread within classes, D, "
+        "collapse and nearest-center accuracy on training data say nothing; 2 samples per class are the least, 30 are few.",
+        rule="samples",
+        confidence="cannot be said",
+        numbers={"per_class": facts.per_class, "single": ones, "needed_per_class": None},
     )

@@ -12,6 +12,7 @@ from equisep.data.mixing import Mixing
 from equisep.devices import tf32_allowed
 from equisep.measuring.request import Options
 from equisep.results import LawFit, Note, SiteReading
+from equisep.results.wording import plural
 from equisep.separation import SiteStatistics
 from equisep.separation.pairs.directional import DIRECTED_CLASSES
 from equisep.shapes import Int
@@ -19,6 +20,7 @@ from equisep.taps import Reduction
 
 # from those that change a conclusion to those that say how it was read; what is not listed stands between
 _FIRST = (
+    "test-is-training",
     "unmixed-batches", "sample-size", "too-few-samples", "no-separation", "changed", "class-mix", "rank", "no-curve",
     "zero-fuzziness", "small-classes", "low-classes", "no-effective-depth",
 )  # fmt: skip
@@ -72,8 +74,9 @@ def note_classes(notes: Notes, counts: Int[Tensor, " k"], *, what: str) -> None:
         if classes:
             names = ", ".join(map(str, classes[:5])) + (", …" if len(classes) > 5 else "")
             effect = "left out of all means over classes" if size == 0 else "without within-class spread of their own"
-            text = f"{len(classes)} of {counts.numel()} classes ({names}) have {words} in the {what} data; they are {effect}."
-            notes.add(f"{code}-{what}", text)
+            own = ", and in these data each is its own class mean" if size == 1 and what == "training" else ""
+            text = f"{len(classes)} of {counts.numel()} classes ({names}) have {words} in the {what} data; they are {effect}"
+            notes.add(f"{code}-{what}", f"{text}{own}.")
 
 
 def note_sample_size(notes: Notes, readings: Sequence[SiteReading], law: LawFit, beyond: LawFit | None) -> None:
@@ -96,6 +99,15 @@ def note_sample_size(notes: Notes, readings: Sequence[SiteReading], law: LawFit,
             f"{span} and r {beyond.r:.4f} ({beyond.verdict}), of these samples {law.rho:.3g} and {law.r:.4f} ({law.verdict})."
         )
         notes.add("sample-size", text)
+
+
+def note_same_data(notes: Notes) -> None:
+    """Test data that are the training data, by the fingerprints of both."""
+    text = (
+        "The test data are the training data, sample by sample: numbers of test data say nothing about samples that the "
+        "network has not seen. Pass other samples, or none."
+    )
+    notes.add("test-is-training", text)
 
 
 def note_class_mix(notes: Notes, train: Int[Tensor, " k"], test: Int[Tensor, " k"], options: Options) -> None:
@@ -123,7 +135,7 @@ def note_sites(notes: Notes, readings: Sequence[SiteReading], sites: Sequence[Si
         known = any(reading.null is not None for reading in readings)
         beside = "; compare it with its chance level (D under random labels)" if known else ""
         text = (
-            f"The smallest class has {smallest} samples against up to {widest} features at {len(wide)} of "
+            f"The smallest class has {plural(smallest, 'sample')} against up to {widest} features at {len(wide)} of "
             f"{len(readings)} sites: D depends on n against d there{beside}."
         )
         notes.add("small-classes", text)

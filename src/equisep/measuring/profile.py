@@ -22,6 +22,7 @@ from equisep.measuring.notes import (
     note_depth,
     note_directional,
     note_many_classes,
+    note_same_data,
     note_sample_size,
     note_sites,
 )
@@ -374,6 +375,8 @@ def _note_all(
     for read, what in zip(reads, SETS, strict=False):
         note_classes(notes, read.counts, what=what)
         note_batches(notes, read.mixing, what=what)
+    if len(reads) > 1 and reads[0].n == reads[1].n and reads[0].order == reads[1].order:
+        note_same_data(notes)
     note_class_mix(notes, reads[0].counts, reads[-1].counts, options)
     if not options.whole:
         note_sample_size(notes, readings, chosen.law, chosen.others.get("corrected"))

@@ -39,6 +39,11 @@ def percent(share: float | None, *, missing: str = MISSING) -> str:
     return f"{100 * held:.1f}"
 
 
+def plural(count: int, word: str) -> str:
+    """`1 seed`, `3 seeds`."""
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+
+
 def class_labels(profile: Profile) -> list[str]:
     """What the classes are called: their names where they are known, else their numbers."""
     names = profile.class_names or map(str, range(profile.classes))

@@ -13,10 +13,11 @@ from equisep.figures.rules import ALIKE
 from equisep.report.figures.cells import is_ours, version_words
 from equisep.report.figures.markdown import escaped, markdown_table
 from equisep.report.figures.pages.recorded import Recorded, by_paper
-from equisep.report.figures.pages.words import marked, plural, reading_statement
+from equisep.report.figures.pages.words import marked, reading_statement
 from equisep.report.figures.summary import LIBRARIES, Summary
 from equisep.report.formatting import duration, size
 from equisep.results.records import FUZZY_R, LAW_R, NO_LAW_R
+from equisep.results.wording import plural
 
 ACROSS = 3  # thumbnails in a row
 _HEADS = {

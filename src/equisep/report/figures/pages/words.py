@@ -9,6 +9,7 @@ from equisep.report.figures.cells import is_ours
 from equisep.report.figures.markdown import escaped
 from equisep.report.figures.pages.recorded import Recorded
 from equisep.report.figures.summary import Summary
+from equisep.results.wording import plural
 
 MARKS = {
     "held": "●",
@@ -113,8 +114,3 @@ def reading_statement(claims: Iterable[ClaimVerdicts]) -> str:
 
 def _run_in(each: ClaimVerdicts) -> list[str]:
     return [name for name, verdict in each.by_reading.items() if verdict.verdict != "not run"]
-
-
-def plural(count: int, word: str) -> str:
-    """`1 seed`, `3 seeds`."""
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
