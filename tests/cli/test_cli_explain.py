@@ -45,7 +45,7 @@ def test_sentences_in_80_columns(folder: Path) -> None:
 
 def test_json_has_all_of_every_finding(folder: Path) -> None:
     content = json.loads(equisep("explain", "p.json", "--json", folder=folder).stdout)
-    assert content["model"] == "Net"
+    assert content["model"] == "Net" and content["whole"] is None
     first = content["findings"][0]
     assert first.keys() == {"code", "text", "confidence", "rule", "weight", "numbers", "next", "site", "classes"}
     assert [each["text"] for each in content["findings"]] == [

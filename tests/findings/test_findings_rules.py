@@ -11,6 +11,7 @@ from made_profiles import CLASSES, codes, network, with_rare_classes
 
 from equisep.findings import MOST, RULES, WEIGHTS
 from equisep.findings.rare import predicted_cosines
+from equisep.findings.wording import without_meaning
 from equisep.law import fit_law
 from equisep.results import Break, ClassifierReading, ClassPair, Corrected, Interval, Note, Profile
 
@@ -36,6 +37,16 @@ def test_a_good_network() -> None:
     assert "two layers earlier get 74.0 % of 2,000 test samples, the network 81.0 %" in first.text
     assert first.text.endswith("(D: spread within classes over the distance between them.)")
     assert sum("spread within classes over the distance" in finding.text for finding in profile.findings) == 1
+
+
+def test_the_first_sentence_with_d_says_of_which_samples_it_is() -> None:
+    for whole, words in (
+        (True, "between them; of the samples read, which are all there are.)"),
+        (False, "between them; of the samples read, a sample of more: corrected D is that of all.)"),
+    ):
+        profile = network(whole=whole)
+        assert profile.findings[0].text.endswith(words) and words in " ".join(profile.explain().split())
+        assert without_meaning(profile.findings[0].text) == without_meaning(network().findings[0].text)
 
 
 def test_too_deep_says_where_to_cut_and_what_it_costs() -> None:

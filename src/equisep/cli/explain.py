@@ -29,7 +29,7 @@ def explain(
     content = load_profile(profile)
     if json:
         whole = {"profile": content.to_dict()} if everything else {}
-        print_json({"model": content.model, "findings": plain(content.findings), **whole})
+        print_json({"model": content.model, "whole": content.whole, "findings": plain(content.findings), **whole})
         return
     out.print(render_findings(content.findings))
     if everything:

@@ -48,7 +48,8 @@ RULES: Mapping[str, Rule] = {
 def findings_of(profile: Profile, *, most: int = MOST) -> tuple[Finding, ...]:
     """What a profile says, in at most `most` sentences, the one that changes a decision first."""
     facts = Facts.of(profile)
-    return spelled(ranked(chain.from_iterable(rule(facts) for rule in RULES.values()), most=most))
+    found = ranked(chain.from_iterable(rule(facts) for rule in RULES.values()), most=most)
+    return spelled(found, whole=profile.whole)
 
 
 def explain(profile: Profile, *, width: int = WIDTH) -> str:

@@ -9,20 +9,35 @@ from dataclasses import replace
 
 from equisep.results.finding import Finding
 
-MEANING = " (D: spread within classes over the distance between them.)"
+# what D is, and of which samples; profiles of earlier versions do not say of which
+MEANINGS = {
+    whole: f" (D: spread within classes over the distance between them{of_which}.)"
+    for whole, of_which in (
+        (True, "; of the samples read, which are all there are"),
+        (False, "; of the samples read, a sample of more: corrected D is that of all"),
+        (None, ""),
+    )
+}
 WIDTH, LEAST_WIDTH = 80, 30
 NEXT = "→"
 _JOINED = "\N{NO-BREAK SPACE}"  # no place to break a line
 _CONFIDENCE = {"sure": "", "likely": " [likely]", "cannot be said": " [cannot be said]"}
 
 
-def spelled(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The findings, D explained behind the first sentence that has it."""
+def spelled(findings: Iterable[Finding], *, whole: bool | None = None) -> tuple[Finding, ...]:
+    """The findings, D explained behind the first sentence that has it: that of all samples there are (`whole`), or of some."""
     done = list(findings)
     first = next((rank for rank, finding in enumerate(done) if re.search(r"\bD\b", finding.text)), None)
     if first is not None:
-        done[first] = replace(done[first], text=done[first].text + MEANING)
+        done[first] = replace(done[first], text=done[first].text + MEANINGS[whole])
     return tuple(done)
+
+
+def without_meaning(text: str) -> str:
+    """A sentence without the explanation of D behind it."""
+    for meaning in MEANINGS.values():
+        text = text.removesuffix(meaning)
+    return text
 
 
 def explained(findings: Sequence[Finding], *, width: int = WIDTH) -> str:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from equisep.findings.facts import Facts, known
 from equisep.findings.ranking import WEIGHTS
-from equisep.findings.wording import MEANING, wrapped
+from equisep.findings.wording import without_meaning, wrapped
 from equisep.report.findings import MOST_COLUMNS
 from equisep.report.formatting import ASCII, Glyphs, ascii_text, number, one_line, percent
 from equisep.report.tables import GAP, plain_table, room_beside
@@ -65,7 +65,7 @@ def _headline(findings: Sequence[Finding]) -> tuple[Finding | None, list[Finding
 
 def _said(finding: Finding) -> str:
     """The sentence, with how sure it is where it is not; what D is stands above the table."""
-    words = one_line(finding.text.removesuffix(MEANING))
+    words = one_line(without_meaning(finding.text))
     return words if finding.confidence == "sure" else f"{words} [{finding.confidence}]"
 
 
