@@ -1,4 +1,4 @@
-"""CDNV, nearest class centers and effective depth against loops over everything."""
+"""CDNV and nearest class centers against loops over everything."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from closeness import close
 from equisep import cdnv, ncc_accuracy
 from equisep.errors import InputError, NumericalError
-from equisep.separation import blocks, effective_depth, least_separable
+from equisep.separation import blocks
 from reference import plain
 from reference.scenes import Scene, blobs
 
@@ -88,38 +88,6 @@ def test_ncc_accuracy_refuses_train_of_another_width() -> None:
     scene = blobs(10, [5, 5], 3)
     with pytest.raises(InputError, match="needs train and x of one width; found 3 and 2 features"):
         ncc_accuracy(scene.x[:, :2], scene.y, train=scene)
-
-
-def test_effective_depth_is_the_first_layer_from_which_on_all_stay_separated() -> None:
-    assert effective_depth([1.0, 0.5, 0.99, 1.0, 1.0]) == 2
-    assert effective_depth([1.0, 0.5, 0.99, 1.0, 1.0], epsilon=0.0) == 3
-    assert effective_depth([1.0, 1.0, 0.98, 1.0, 1.0]) == 3
-    assert effective_depth([1.0, 1.0, 1.0, 0.98]) is None
-    assert effective_depth([1.0, None, 1.0]) == 2
-    assert effective_depth([0.0, 1.0, 1.0]) == 1
-    assert effective_depth([1.0]) is effective_depth([]) is None
-
-
-def test_the_least_separable_layer_is_the_first_after_the_input() -> None:
-    """Galanti & Galanti's own depth, for their figures."""
-    assert least_separable([1.0, 0.5, 0.99, 1.0, 0.5]) == 3
-    assert least_separable([1.0, 0.5, 0.99, 1.0, 1.0], epsilon=0.01) == 2
-    assert least_separable([1.0, 0.5, 0.9]) is None
-
-
-@pytest.mark.parametrize("samples", [100, 600, 60000])
-def test_effective_depth_counts_an_error_of_exactly_epsilon(samples: int) -> None:
-    for wrong in range(0, samples, samples // 100):
-        accuracies, epsilon = [0.0, (samples - wrong - 1) / samples, (samples - wrong) / samples], wrong / samples
-        assert effective_depth(accuracies, epsilon=epsilon) == 2
-        errors = np.array([samples, wrong + 1, wrong]) / samples
-        assert plain.effective_depth(errors.tolist(), epsilon) == 2
-
-
-@pytest.mark.parametrize("epsilon", [-0.1, 1.0, float("nan")])
-def test_effective_depth_refuses_an_epsilon_that_is_no_share(epsilon: float) -> None:
-    with pytest.raises(InputError, match="`epsilon` is a share of samples, 0 ≤ ε < 1; found"):
-        effective_depth([1.0], epsilon=epsilon)
 
 
 def test_many_rows_are_worked_off_in_pieces_with_one_result(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from equisep import ncc_accuracy
 from equisep.separation import blocks, nearest
-from equisep.separation.nearest import nearest_points
+from equisep.separation.nearest import Points, nearest_points
 from reference import plain
 from reference.scenes import blobs
 
@@ -37,7 +37,13 @@ def sure(z: Tensor, points: Tensor) -> Tensor:
     scale = nearest._scale(squares)
     assert scale is not None
     short, absent = ((points * scale).float(), (squares * scale**2).float()), torch.zeros(len(points), dtype=torch.bool)
-    return nearest._screened(z, *short, absent, scale=scale)[1]
+    near, enough = nearest._screened(z, *short, absent, scale=scale)
+    first, second = near.double().topk(2, dim=1, largest=False).values.unbind(dim=1)
+    return second - first > enough
+
+
+def own(z: Tensor, points: Tensor, y: list[int]) -> list[bool]:
+    return Points(points, torch.ones(len(points), dtype=torch.int64)).own(z, torch.tensor(y)).tolist()
 
 
 @settings(max_examples=150)
@@ -59,7 +65,10 @@ def test_of_whole_numbers_the_answer_is_exact_near_ties_included(seed, k, r, siz
     z = np.concatenate([points, halfway, halfway + rng.integers(-step, step + 1, size=(60, r)), far * points])
     exact = (np.square(points).sum(axis=1) - 2 * (z @ points.T)).argmin(axis=1)
     with screening():
-        assert found(torch.tensor(z).double(), torch.tensor(points).double()) == exact.tolist()
+        rows, centers = torch.tensor(z).double(), torch.tensor(points).double()
+        assert found(rows, centers) == exact.tolist()
+        labels = np.where(rng.random(len(z)) < 0.5, exact, rng.integers(k, size=len(z)))
+        assert own(rows, centers, labels.tolist()) == (labels == exact).tolist()
 
 
 @settings(max_examples=60)
@@ -117,6 +126,7 @@ def test_rows_that_float32_has_no_room_for_are_left_to_float64() -> None:
         expected = found(z, points)
     with screening():
         assert found(z, points) == expected
+        assert all(own(z, points, expected))
     assert not sure(z, points)[:40].any() and not sure(z, points)[60:64].any()
 
 

@@ -7,11 +7,12 @@ from functools import lru_cache
 
 from equisep.figures.outcome import Curve, Curves, Outcome
 from equisep.law import fit_law
+from equisep.law.effective_depth import PERFECT, least_separable
 from equisep.law.emergence import emerged, law_standing
 from equisep.results import LawFit
 
 SETTLED = 0.1
-FITTED = 0.99  # Galanti & Galanti 2022 take an accuracy above 99 % for perfect
+FITTED = 1 - PERFECT
 
 
 @lru_cache(maxsize=65536)
@@ -57,10 +58,8 @@ def class_r(reading: Curves) -> float | None:
 
 def least_depth(reading: Curves) -> float | None:
     """Galanti's effective depth: the least site from 1 on whose training samples nearest centers separate (> 99 %)."""
-    for site, share in enumerate(reading.ncc):
-        if site and share is not None and round(share, 6) > FITTED:  # 0.99 in float32 is above 0.99
-            return float(site)
-    return None
+    depth = least_separable(reading.ncc, epsilon=PERFECT, above=True)
+    return None if depth is None else float(depth)
 
 
 def load_gap(reading: Curves, split: int) -> float | None:

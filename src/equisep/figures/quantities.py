@@ -17,6 +17,7 @@ from equisep.figures import stopping
 from equisep.figures.curve_numbers import FITTED, at_site, law_of
 from equisep.figures.outcome import Curve, Curves, Outcome
 from equisep.figures.query import BY_CLASS, WAYS, Query, curve, curve_of, reading_of
+from equisep.results.wording import AXES
 
 __all__ = [
     "CLAIMED",
@@ -287,15 +288,15 @@ _BUILT_IN: Mapping[str, Quantity] = {entry.name: entry for entry in (
     Quantity("law_epoch", "epoch of those read at which the law emerged", made_of=_D,
              of=lambda outcome, query: numbers.law_epoch(outcome, query.ways.get("reading"))),
     # metrics of one site, which are curves over all of them too
-    Quantity("fuzziness", "D", "separation fuzziness D", made_of=_D, of=_of_site),
-    Quantity("chance", "D under random labels", "chance level of D", made_of="chance", of=_of_site),
+    Quantity("fuzziness", "D", AXES["fuzziness"], made_of=_D, of=_of_site),
+    Quantity("chance", "D under random labels", AXES["chance"], made_of="chance", of=_of_site),
     Quantity("of_chance", "D over its chance level", made_of="chance", of=_at(numbers.of_chance)),
-    Quantity("fuzziness_test", "D on test data", "separation fuzziness D on test data", made_of="fuzziness_test", of=_of_site),
-    Quantity("cdnv", "CDNV", made_of="cdnv", of=_of_site),
-    Quantity("cdnv_test", "CDNV on test data", made_of="cdnv_test", of=_of_site),
-    Quantity("ncc", "NCC accuracy", "nearest class-center accuracy", style="share", span=_SHARE, log=False, made_of="ncc",
+    Quantity("fuzziness_test", "D on test data", AXES["fuzziness_test"], made_of="fuzziness_test", of=_of_site),
+    Quantity("cdnv", AXES["cdnv"], made_of="cdnv", of=_of_site),
+    Quantity("cdnv_test", AXES["cdnv_test"], made_of="cdnv_test", of=_of_site),
+    Quantity("ncc", "NCC accuracy", AXES["ncc"], style="share", span=_SHARE, log=False, made_of="ncc",
              of=_of_site),
-    Quantity("ncc_test", "NCC accuracy on test data", "nearest class-center accuracy on test data", style="share",
+    Quantity("ncc_test", "NCC accuracy on test data", AXES["ncc_test"], style="share",
              span=_SHARE, log=False, made_of="ncc_test", of=_of_site),
     Quantity("ncc_error", "NCC error", "samples nearer to another class center", style="share", span=_SHARE, made_of="ncc",
              of=lambda outcome, query: _complement(_of_site(outcome, Query("ncc", query.ways)))),
@@ -307,7 +308,7 @@ _BUILT_IN: Mapping[str, Quantity] = {entry.name: entry for entry in (
     Quantity("prediction_gain", made_of="ncc", of=_at(numbers.prediction_gain)),
     Quantity("loss", "training loss", of=_of_network),
     # curves that panels draw
-    Quantity(BY_CLASS, "D by class", "class fuzziness $D_k$"),
+    Quantity(BY_CLASS, "D by class", AXES[BY_CLASS]),
     Quantity("ratios", "D over D of the layer before", "$D_l/D_{l-1}$"),
     # numbers of outcomes under their own names: of any training; of noisy weights; of a classifier; of solved problems
     Quantity("final_loss", "training loss at the end"),

@@ -17,6 +17,7 @@ from equisep.data.shard import Shard
 from equisep.devices import provenance, tf32_allowed, usable_device
 from equisep.errors import EquisepError, InputError
 from equisep.labels import check_range
+from equisep.law.effective_depth import PERFECT
 from equisep.measuring.distributed.control import full_tensor, in_group
 from equisep.measuring.distributed.ranks import processes
 from equisep.measuring.distributed.together import ALONE, Together
@@ -31,7 +32,6 @@ from equisep.measuring.request import Feeds, Intervals, Options, Request
 from equisep.progress import Progress, Watched, silent, watched
 from equisep.results import Note, Profile, Reading
 from equisep.separation import Center, Normalization, Weighting
-from equisep.separation.centers import PERFECT
 from equisep.taps import (
     Calls,
     Reduction,

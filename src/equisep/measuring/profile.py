@@ -11,6 +11,7 @@ from torch import nn
 from equisep.files import encode
 from equisep.findings.rare import predicted_cosines
 from equisep.law import curve_intervals, fit_law, judged_by_folds, law_intervals, steadied
+from equisep.law.effective_depth import effective_depth
 from equisep.law.intervals import ResampleKind
 from equisep.law.population import corrected, corrected_law
 from equisep.measuring.notes import (
@@ -31,7 +32,7 @@ from equisep.measuring.plan import MANY_CLASSES, Plan
 from equisep.measuring.reading import Read, shares
 from equisep.measuring.request import Options
 from equisep.results import ClassifierReading, Corrected, GrainChoice, LawFit, Note, Profile, SiteReading
-from equisep.separation import PHD20, Sampled, SiteStatistics, TestStatistics, effective_depth, geometry_of
+from equisep.separation import PHD20, Sampled, SiteStatistics, TestStatistics, geometry_of
 from equisep.separation.centers import cdnv_of
 from equisep.separation.collapse import centered_means, nc3_of
 from equisep.separation.fuzziness import class_fuzziness_of, fuzziness_of

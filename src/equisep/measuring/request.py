@@ -13,11 +13,11 @@ from torch import nn
 from equisep.data.feed import Feed, Unpack
 from equisep.data.shard import Shard
 from equisep.errors import InputError, did_you_mean
+from equisep.law.effective_depth import PERFECT
 from equisep.progress import Progress, callback
 from equisep.results import READINGS, Reading, reading_named
 from equisep.results.readings import readings_named
 from equisep.separation import Center, Convention, Normalization, Weighting
-from equisep.separation.centers import PERFECT
 from equisep.separation.site import PRECISIONS
 from equisep.taps import (
     GRAINS,

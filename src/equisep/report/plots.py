@@ -21,6 +21,7 @@ from equisep.report.legends import add_legend, root_figure
 from equisep.results import Interval, LawFit, Profile
 from equisep.results.profile import CURVES
 from equisep.results.records import work_shares
+from equisep.results.wording import AXES
 
 # Okabe & Ito's colors for lines and Paul Tol's muted ones, with black, for classes: told apart with any color vision.
 LINE_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -30,18 +31,7 @@ CLASS_COLORS = (
 METRICS = (*CURVES, "class_fuzziness", "load")  # what can be drawn against depth
 _MARK = "equisep-curve"  # followed by what is passed from site to site, layers or blocks
 _SHARES = ("ncc_train", "ncc_test", "load")
-_AXES = {
-    "fuzziness": "separation fuzziness D",
-    "null": "chance level: D with shuffled labels",
-    "nc1": "NC1",
-    "cdnv": "CDNV",
-    "cdnv_test": "CDNV on test data",
-    "cdnv_directional": "CDNV along the lines between class means",
-    "ncc_train": "accuracy by nearest class mean",
-    "ncc_test": "accuracy by nearest class mean on test data",
-    "class_fuzziness": "separation fuzziness D of each class",
-    "load": "share of the work",
-}
+_AXES = AXES | {"null": AXES["chance"], "ncc_train": AXES["ncc"]}  # as profiles call them
 
 
 def plot_profile(profile: Profile, target: Axes | str | Path | None = None, **options: Any) -> Axes:

@@ -9,6 +9,19 @@ if TYPE_CHECKING:
     from equisep.results.profile import Profile
 
 MISSING = "–"
+AXES = {  # metrics of a layer as the label of an axis, in every drawing
+    "fuzziness": "separation fuzziness D",
+    "fuzziness_test": "separation fuzziness D on test data",
+    "chance": "chance level of D",
+    "class_fuzziness": "class fuzziness $D_k$",
+    "cdnv": "CDNV",
+    "cdnv_test": "CDNV on test data",
+    "cdnv_directional": "CDNV along the lines between class means",
+    "nc1": "NC1",
+    "ncc": "nearest class-center accuracy",
+    "ncc_test": "nearest class-center accuracy on test data",
+    "load": "share of the work",
+}
 
 
 def number(value: float | None, digits: int = 4, *, missing: str = MISSING) -> str:

@@ -1,7 +1,7 @@
 """How far classes are separated: the statistics of labeled vectors in two mergeable passes, and the numbers made from them."""
 
 from equisep.separation.assignments import Assignments
-from equisep.separation.centers import cdnv, effective_depth, least_separable, ncc_accuracy
+from equisep.separation.centers import cdnv, ncc_accuracy
 from equisep.separation.collapse import Geometry, geometry_of
 from equisep.separation.convention import PAPER, PHD20, Center, Convention, Normalization, Weighting
 from equisep.separation.fuzziness import class_fuzziness, fuzziness
@@ -35,10 +35,8 @@ __all__ = [
     "Weighting",
     "cdnv",
     "class_fuzziness",
-    "effective_depth",
     "fuzziness",
     "geometry_of",
-    "least_separable",
     "ncc_accuracy",
     "nearest_centers",
 ]

@@ -1,8 +1,7 @@
-"""Nearest class centers, class-distance normalized variance, and effective depth (Galanti & Galanti 2022)."""
+"""Nearest class centers and class-distance normalized variance (Galanti & Galanti 2022)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -16,9 +15,6 @@ from equisep.separation.nearest import Points
 from equisep.separation.pairs.means import squared_distances, squared_rounding
 from equisep.separation.site import Spread
 from equisep.shapes import Float64, Int, Shaped
-
-EPS64 = torch.finfo(torch.float64).eps
-PERFECT = 0.01  # Galanti & Galanti call more than 99 % perfect
 
 
 def cdnv_of(spread: Spread) -> float | None:
@@ -104,39 +100,11 @@ def ncc_accuracy(x: Any, y: Any, *, train: tuple[Any, Any] | None = None) -> flo
 
 def _hits(features: Shaped[Tensor, "n d"], labels: Int[Tensor, " n"], centers: ClassCenters) -> int:
     """Samples whose nearest center is their own: by distances in the features themselves, without a decomposition."""
-    middle = centers.about[centers.present].mean(dim=0)
-    points = centers.about - middle  # k d
-    near, hits = Points(points, centers.counts), 0
+    origin = centers.shift + centers.about[centers.present].mean(dim=0)
+    near, hits = (
+        Points(centers.about - (origin - centers.shift), centers.counts),
+        0,
+    )  # both about the same point, however it rounds
     for span, block in blocks_of([features]):
-        z = block.whole().to(torch.float64, copy=True).sub_(centers.shift).sub_(middle)  # b d
-        hits += int((near.nearest(z) == labels[span]).sum())
+        hits += int(near.own(block.whole().to(torch.float64) - origin, labels[span]).sum())
     return hits
-
-
-def effective_depth(ncc_train: Sequence[float | None], *, epsilon: float = PERFECT) -> int | None:
-    """First l ≥ 1 from which on nearest-center training accuracy stays at 1 − ε or more; None if no site qualifies.
-
-    Site 0 is the raw input. Galanti & Galanti (2022) treat more than 99 % as perfect: ε = 0.01.
-    """
-    _check_epsilon(epsilon)
-    depth = None
-    for index in range(len(ncc_train) - 1, 0, -1):
-        if not _perfect(ncc_train[index], epsilon):
-            break
-        depth = index
-    return depth
-
-
-def least_separable(ncc_train: Sequence[float | None], *, epsilon: float = 0.0) -> int | None:
-    """Least l ≥ 1 whose nearest-center training accuracy is at least 1 − ε: the depth of Galanti & Galanti's figures."""
-    _check_epsilon(epsilon)
-    return next((index for index, value in enumerate(ncc_train) if index and _perfect(value, epsilon)), None)
-
-
-def _perfect(accuracy: float | None, epsilon: float) -> bool:
-    return accuracy is not None and accuracy + epsilon >= 1 - EPS64  # 0.82 + 0.18 rounds below 1
-
-
-def _check_epsilon(epsilon: float) -> None:
-    if not 0 <= epsilon < 1:
-        raise InputError(f"`epsilon` is a share of samples, 0 ≤ ε < 1; found {epsilon}.")

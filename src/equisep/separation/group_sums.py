@@ -78,12 +78,13 @@ class ClassCenters:
         self, x: Shaped[Tensor, "n c"], y: Int[Tensor, " n"], columns: slice = slice(None)
     ) -> Float64[Tensor, "n c"]:
         """x_i − m_{y_i} in float64: subtracted before anything else is done, so that tight classes keep their digits."""
+        if self.origins is not None and self.inside is not None:
+            x = x.to(torch.float64)
+            origins = self.origins[:, columns].index_select(0, y)  # overwritten, so that nothing more is made
+            return torch.sub(x, origins, out=origins).sub_(self.inside[:, columns].index_select(0, y))
         x = x.to(torch.float64, copy=True)
         if self.narrow:
             return x.sub_(self.means[:, columns].index_select(0, y))
-        if self.origins is not None and self.inside is not None:
-            x.sub_(self.origins[:, columns].index_select(0, y))
-            return x.sub_(self.inside[:, columns].index_select(0, y))
         return x.sub_(self.shift[columns]).sub_(self.about[:, columns].index_select(0, y))
 
 

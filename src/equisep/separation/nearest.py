@@ -63,21 +63,44 @@ class Points:
             self.short = (points * self.scale).float(), (self.squares * self.scale**2).float()
 
     def nearest(self, z: Float64[Tensor, "n r"]) -> Int[Tensor, " n"]:
-        """argmin_k ‖z − c_k‖ of every row, so many rows at once that their distances fit."""
+        """argmin_k ‖z − c_k‖ of every row."""
+        return torch.cat([self._nearest(part) for part in self._tiles(z)])
+
+    def own(self, z: Float64[Tensor, "n r"], y: Int[Tensor, " n"]) -> Bool[Tensor, " n"]:
+        """Whether the nearest point of every row is that of its own class y, which has samples: quicker than which one it is."""
+        tiles = self._tiles(z)
+        return torch.cat([self._own(*both) for both in zip(tiles, y.split(len(tiles[0])), strict=True)])
+
+    def _tiles(self, z: Float64[Tensor, "n r"]) -> tuple[Float64[Tensor, "_ r"], ...]:
+        """So many rows at once that their distances fit."""
         z = torch.nn.functional.pad(z, (0, self.gap)) if self.gap else z
-        size = max(1, TILE_NUMBERS // max(1, len(self.points)))
-        if len(z) <= size:
-            return self._nearest(z)
-        return torch.cat([self._nearest(part) for part in z.split(size)])
+        return z.split(max(1, TILE_NUMBERS // max(1, len(self.points))))
 
     def _nearest(self, z: Float64[Tensor, "n r"]) -> Int[Tensor, " n"]:
         if self.short is None or self.scale is None or not exact_products():
-            return _distances(z, self.points, self.squares, self.absent).argmin(dim=1)
-        guesses, sure = _screened(z, *self.short, self.absent, scale=self.scale)
-        unsure = (~sure).nonzero().flatten()
+            return self._exactly(z)
+        near, enough = _screened(z, *self.short, self.absent, scale=self.scale)
+        least, guesses = near.min(dim=1)
+        second = near.scatter_(1, guesses.unsqueeze(1), torch.inf).amin(dim=1)
+        unsure = (~(second.double() - least.double() > enough)).nonzero().flatten()
         if unsure.numel():
-            guesses[unsure] = _distances(z[unsure], self.points, self.squares, self.absent).argmin(dim=1)
+            guesses[unsure] = self._exactly(z[unsure])
         return guesses
+
+    def _own(self, z: Float64[Tensor, "n r"], y: Int[Tensor, " n"]) -> Bool[Tensor, " n"]:
+        if self.short is None or self.scale is None or not exact_products():
+            return self._exactly(z) == y
+        near, enough = _screened(z, *self.short, self.absent, scale=self.scale)
+        mine = near.gather(1, y.unsqueeze(1)).squeeze(1)
+        ahead = near.scatter_(1, y.unsqueeze(1), torch.inf).amin(dim=1).double() - mine.double()
+        own = ahead > 0
+        unsure = (~(ahead.abs() > enough)).nonzero().flatten()
+        if unsure.numel():
+            own[unsure] = self._exactly(z[unsure]) == y[unsure]
+        return own
+
+    def _exactly(self, z: Float64[Tensor, "n r"]) -> Int[Tensor, " n"]:
+        return _distances(z, self.points, self.squares, self.absent).argmin(dim=1)
 
 
 def _distances(z: Tensor, points: Tensor, squares: Tensor, absent: Bool[Tensor, " k"] | None) -> Tensor:
@@ -110,8 +133,8 @@ def _screened(
     absent: Bool[Tensor, " k"] | None,
     *,
     scale: float,
-) -> tuple[Int[Tensor, " n"], Bool[Tensor, " n"]]:
-    """argmin_k by float32, and whether float64 is sure to say the same; points and squares are float32, scaled.
+) -> tuple[Float[Tensor, "n k"], Float64[Tensor, " n"]]:
+    """Scaled distances by float32, and by how much two must differ for float64 to have them in the same order.
 
     With ‖c_k‖ ≤ 1, u = 2⁻²⁴ and γ_m = mu / (1 − mu), a product summed in any order errs by at most γ_r Σ|z_j c_kj| ≤ γ_r ‖z‖
     (Higham 2002, § 3.1). With the rounding of z, of c_k and of ‖c_k‖², its addition, and numbers below float32's range,
@@ -120,11 +143,8 @@ def _screened(
     10¹⁹, before any distance is), E too, and nothing is sure.
     """
     short = torch.mul(z, scale, out=torch.empty_like(z, dtype=torch.float32))
-    near = _distances(short, points, squares, absent)
-    least, guesses = near.min(dim=1)
-    second = near.scatter_(1, guesses.unsqueeze(1), torch.inf).amin(dim=1)
     reach = 1 + 2 * torch.linalg.vector_norm(short, dim=1).double()
-    return guesses, second.double() - least.double() > SLACK * UNIT32 * (points.shape[1] + 8) * reach
+    return _distances(short, points, squares, absent), SLACK * UNIT32 * (points.shape[1] + 8) * reach
 
 
 @dataclass(frozen=True, slots=True)

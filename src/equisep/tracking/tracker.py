@@ -14,9 +14,9 @@ from torch import nn
 
 from equisep.data.feed import Unpack
 from equisep.errors import EquisepError, InputError, ModelError
+from equisep.law.effective_depth import PERFECT
 from equisep.measuring.request import MEMORY, Options
 from equisep.results import Note, Profile, Reading, reading_named
-from equisep.separation.centers import PERFECT
 from equisep.taps import Reduction, ReductionLike, Sites, site_record
 from equisep.tracking.history import Entry, History, Unit
 from equisep.tracking.light import LightReader, checked_model, identity_of, is_first_process

@@ -22,13 +22,13 @@ from equisep.data.feed import Feed, Unpack
 from equisep.devices import usable_device
 from equisep.display import brief
 from equisep.errors import InputError, ModelError, did_you_mean
+from equisep.law.effective_depth import PERFECT
 from equisep.measuring.measure import home_of
 from equisep.measuring.notes import Notes
 from equisep.measuring.plan import Plan
 from equisep.measuring.request import MEMORY, Options
 from equisep.progress import Watched, callback, watched
 from equisep.results import Note
-from equisep.separation.centers import PERFECT
 from equisep.taps import (
     Reduction,
     ReductionLike,

@@ -15,6 +15,7 @@ from equisep.advice.cut.heads import AffineHead, Readout, centers_head, linear_h
 from equisep.data.feed import Feed
 from equisep.data.inputs import Inputs
 from equisep.errors import DataError, InputError
+from equisep.law.effective_depth import effective_depth
 from equisep.measuring.measure import home_of, plan_for
 from equisep.measuring.notes import Notes
 from equisep.measuring.passes import Passes, training_passes
@@ -23,7 +24,6 @@ from equisep.measuring.reading import read
 from equisep.measuring.request import Options
 from equisep.progress import Progress
 from equisep.separation import SiteStatistics
-from equisep.separation.centers import effective_depth
 from equisep.separation.stream import ClassScatter
 from equisep.shapes import Bool
 from equisep.taps import INPUT, Reduction, Rows, Sites, first_call, inner, random_state_kept, scores_of, signature_of

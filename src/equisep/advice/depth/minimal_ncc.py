@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from equisep.display import brief
 from equisep.errors import InputError
+from equisep.law.effective_depth import is_perfect
 
 
 @brief
@@ -46,14 +47,9 @@ def minimal_ncc_depth(ncc_train: Mapping[int, Sequence[float | None]], *, epsilo
     >>> minimal_ncc_depth({2: [0.93, 0.95], 4: [0.99, 1.0], 8: [1.0, 1.0]}, epsilon=0.01).depth
     4
     """
-    from equisep.separation import least_separable  # which loads torch, and what was found is read without it
-
     if not ncc_train or not all(ncc_train.values()):
         raise InputError("A minimal NCC depth needs networks of one depth or more; found none. Train some.")
-    counts = {
-        depth: sum(least_separable((None, value), epsilon=epsilon) is not None for value in values)
-        for depth, values in sorted(ncc_train.items())
-    }
+    counts = {depth: sum(is_perfect(value, epsilon) for value in values) for depth, values in sorted(ncc_train.items())}
     networks = {d: len(ncc_train[d]) for d in counts}
     best = {d: min((1 - value for value in ncc_train[d] if value is not None), default=None) for d in counts}
     return MinimalNccDepth(

@@ -16,9 +16,9 @@ from torch import Tensor
 from equisep.advice.depth.records import FAMILIES, DepthSettings, Trial
 from equisep.advice.standings import Hits
 from equisep.law import fit_law
+from equisep.law.effective_depth import effective_depth
 from equisep.progress import Progress, silent
 from equisep.results.readings import reading_named
-from equisep.separation import effective_depth
 from equisep.training import Ensemble, EnsembleReading, Member, Recipe, Shape, Watch, train_ensemble
 
 WORKERS = 2  # not the number of cores: who trains with whom decides the last digits

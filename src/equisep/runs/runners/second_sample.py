@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from equisep.advice.depth.generalization_bound import class_share_distance
-from equisep.figures.curve_numbers import FITTED
+from equisep.law.effective_depth import is_perfect
 from equisep.models import Fnn
 from equisep.separation.probes import own_labels
 from equisep.taps import reading_mode
@@ -40,7 +40,7 @@ def second_numbers(
     }
     for depth, (rows, others) in enumerate(zip(layers, shown, strict=True), start=1):
         alone = own_labels(rows, y, rows[:0], classes=classes).separated
-        if round(alone, 6) > FITTED:
+        if is_perfect(alone, above=True):
             own = own_labels(rows, y, others, classes=classes)
             return numbers | {
                 "own_depth": float(depth),

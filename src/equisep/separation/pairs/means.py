@@ -16,7 +16,7 @@ from equisep.shapes import Float64, Int
 
 TILE_ROWS, TILE_NUMBERS = 256, 2**22  # classes whose distances to others are held at once, and distances
 GPU_ROWS, GPU_NUMBERS = 4096, 2**24  # … on a GPU, which wants few and large tiles
-FEW_CLASSES = 1024  # up to here distances are taken by differences, which costs little
+FEW_CLASSES = 128  # up to here distances are taken by differences, which costs little
 NEAR = 1 / 16  # of the squared norms of both: points no nearer keep their digits in a product
 MANY_NEAR = 1 / 16  # of a tile: where more pairs are near, all are taken by differences
 ALL_CLASSES = 100  # up to here a profile keeps the cosines of all pairs; beyond, the extremes
