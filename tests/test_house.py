@@ -220,6 +220,10 @@ def test_the_page_on_architecture_names_files_that_exist() -> None:
         assert (base / name).is_file(), name
     for name in re.findall(r"`((?:[a-z_]+/)+)`", page):
         assert (SOURCE / name).is_dir() or (REPO / name).is_dir(), name
+    for section in page.split("\n## "):  # a name alone is of the folder that its section names
+        said = re.search(r"[Ff]iles(?: without a folder)? are in `([a-z_/]+)/`", section)
+        for name in re.findall(r"`([a-z_0-9]+\.py)`", section):
+            assert (SOURCE / said[1] / name).is_file() if said else False, f"{name} in {section.splitlines()[0]}"
 
 
 def test_the_version_is_told_once() -> None:
