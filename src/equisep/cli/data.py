@@ -4,14 +4,29 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass, field, fields
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from equisep.cli.console import say
-from equisep.cli.options import parse_normalization, parse_size
+from equisep.cli.options import (
+    BatchSize,
+    Channels,
+    DataFolder,
+    Normalize,
+    PerClass,
+    Prepare,
+    Resize,
+    Split,
+    Tokenizer,
+    TokenLength,
+    parse_normalization,
+    parse_size,
+)
 from equisep.errors import DataError, InputError
 from equisep.progress import Progress
 from equisep.results import Note
@@ -24,6 +39,7 @@ if TYPE_CHECKING:
 HELD_OUT = ("test", "dev")  # splits of a table that serve as test data, the first there is
 HELD_OUT_KEYS = ("test", "validation")  # … and of a mapping of data sets
 SPLITS = ("both", "train", "test")
+R = TypeVar("R")
 _CODE = re.compile(r".+:[A-Za-z_][\w.]*")
 
 
@@ -32,17 +48,17 @@ class DataFlags:
     """What the flags of a command say of its data; those that were not given are None."""
 
     data: str
-    split: str = "both"
-    batch_size: int = 100
     seed: int = 0
-    data_dir: Path | None = None
-    per_class: int | None = None
-    prepare: str | None = None
-    resize: str | None = None
-    channels: str | None = None
-    normalize: str | None = None
-    tokenizer: str | None = None
-    length: int | None = None
+    data_dir: DataFolder = None
+    tokenizer: Tokenizer = None
+    length: TokenLength = None
+    split: Split = "both"
+    prepare: Prepare = None
+    resize: Resize = None
+    channels: Channels = None
+    normalize: Normalize = None
+    per_class: PerClass = None
+    batch_size: BatchSize = 100
 
     def __post_init__(self) -> None:
         if self.split not in SPLITS:
@@ -63,6 +79,38 @@ class DataFlags:
         for name in names:
             if getattr(self, name) is not None:
                 raise InputError(f"`--{name.replace('_', '-')}` {because} Leave it out.")
+
+
+def with_data_options(*without: str, **defaults: Any) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Of a command's argument `flags`, the options that it is made of, where it stands: of all but `without`.
+
+    `data` and `seed` are the command's own, under its own words. `defaults` are those that differ.
+    """
+
+    def decorate(command: Callable[..., R]) -> Callable[..., R]:
+        hints, own = get_type_hints(command, include_extras=True), signature(command)
+        kinds = get_type_hints(DataFlags, include_extras=True)
+        options = [
+            Parameter(each.name, Parameter.POSITIONAL_OR_KEYWORD, default=defaults.get(each.name, each.default))
+            for each in fields(DataFlags)
+            if each.name not in ("data", "seed", *without)
+        ]
+
+        @wraps(command)
+        def run(*args: Any, **given: Any) -> R:
+            flags = {name: given.pop(name) for name in [option.name for option in options] if name in given}
+            data = given["data"] or ""  # which one command goes without
+            return command(*args, flags=DataFlags(data, given["seed"], **defaults | flags), **given)
+
+        named = [[parameter] if name != "flags" else options for name, parameter in own.parameters.items()]
+        kept = {name: hint for name, hint in hints.items() if name != "flags"}
+        run.__annotations__ = kept | {option.name: kinds[option.name] for option in options}
+        run.__signature__ = own.replace(  # type: ignore[attr-defined]
+            parameters=[each.replace(annotation=run.__annotations__[each.name]) for part in named for each in part]
+        )
+        return run
+
+    return decorate
 
 
 PICTURES = ("prepare", "resize", "channels", "normalize")

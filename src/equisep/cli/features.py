@@ -11,28 +11,18 @@ import typer
 
 from equisep.cli.advice.layer import ModelName
 from equisep.cli.console import in_options, options_of, out, print_json, progress_bars, reported, say
-from equisep.cli.data import DataFlags, asked_model, measured_data
+from equisep.cli.data import DataFlags, asked_model, measured_data, with_data_options
 from equisep.cli.options import (
     OUTPUT,
-    BatchSize,
-    Channels,
     Checkpoint,
-    DataFolder,
     DataName,
     Device,
     Json,
-    Normalize,
-    PerClass,
-    Prepare,
     Quiet,
     Reading,
     Reduced,
-    Resize,
     Seed,
     Sites,
-    Split,
-    Tokenizer,
-    TokenLength,
     asked_sites,
 )
 from equisep.files import encode
@@ -43,21 +33,13 @@ Folder = Annotated[
 
 
 @reported
+@with_data_options()
 def features(
     model: ModelName,
     data: DataName,
     out_folder: Folder,
+    flags: DataFlags,
     checkpoint: Checkpoint = None,
-    data_dir: DataFolder = None,
-    tokenizer: Tokenizer = None,
-    length: TokenLength = None,
-    split: Split = "both",
-    prepare: Prepare = None,
-    resize: Resize = None,
-    channels: Channels = None,
-    normalize: Normalize = None,
-    per_class: PerClass = None,
-    batch_size: BatchSize = 100,
     sites: Sites = None,
     reduction: Reduced = None,
     reading: Reading = None,
@@ -73,10 +55,6 @@ def features(
 
     if device is not None:
         usable_device(device, asked="--device")
-    flags = DataFlags(
-        data=data, split=split, batch_size=batch_size, seed=seed, data_dir=data_dir, per_class=per_class, prepare=prepare,
-        resize=resize, channels=channels, normalize=normalize, tokenizer=tokenizer, length=length,
-    )  # fmt: skip
     loaded = asked_model(model, checkpoint=checkpoint, seed=seed, quiet=quiet)
     with progress_bars(quiet=quiet) as progress:
         source = measured_data(flags, model=model, progress=progress)
@@ -85,7 +63,7 @@ def features(
             written = write_features(
                 loaded.model, source.train, source.test, out=out_folder,
                 sites=asked_sites(sites) if sites else "auto", reduction=reduction or "auto",
-                reading=reading_named(reading or "eval"), device=device, whole=per_class is None and split != "test",
+                reading=reading_named(reading or "eval"), device=device, whole=flags.per_class is None and flags.split != "test",
                 data={**encode(source.record), "asked": data}, progress=progress,
             )  # fmt: skip
     notes = [in_options(note.text, options_of(features)) for note in (*loaded.notes, *source.notes, *written.notes)]

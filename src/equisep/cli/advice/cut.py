@@ -20,26 +20,18 @@ from equisep.cli.console import (
     say,
     usable_file,
 )
-from equisep.cli.data import DataFlags, asked_model, measured_data
+from equisep.cli.data import DataFlags, asked_model, measured_data, with_data_options
 from equisep.cli.options import (
     DATA,
     OUTPUT,
     READ,
-    BatchSize,
-    Channels,
     Checkpoint,
-    DataFolder,
     DataName,
     Device,
     Json,
     Model,
-    Normalize,
-    PerClass,
-    Prepare,
     Quiet,
-    Resize,
     Sites,
-    Tokenizer,
     asked_sites,
 )
 from equisep.errors import DataError, ModelError
@@ -47,22 +39,16 @@ from equisep.files import encode
 
 
 @reported
+@with_data_options("length", "split")
 def cut(
     model: Model,
     data: DataName,
+    flags: DataFlags,
     checkpoint: Checkpoint = None,
     test: Annotated[
         str | None,
         typer.Option("--test", help="Test data, where --data hold none: taken from there.", rich_help_panel=DATA),
     ] = None,
-    data_dir: DataFolder = None,
-    tokenizer: Tokenizer = None,
-    prepare: Prepare = None,
-    resize: Resize = None,
-    channels: Channels = None,
-    normalize: Normalize = None,
-    per_class: PerClass = None,
-    batch_size: BatchSize = 100,
     after: Annotated[
         str | None,
         typer.Option("--after", help="Cut after this layer; by default all are tried.", show_default="all"),
@@ -117,10 +103,6 @@ def cut(
     if device is not None:
         usable_device(device, asked="--device")
     usable_file(out_file, flag="--out", endings=(".pt2",))
-    flags = DataFlags(
-        data=data, split="both", batch_size=batch_size, seed=seed, data_dir=data_dir, per_class=per_class, prepare=prepare,
-        resize=resize, channels=channels, normalize=normalize, tokenizer=tokenizer,
-    )  # fmt: skip
     loaded = asked_model(model, checkpoint=checkpoint, seed=seed, quiet=quiet)
     given: dict[str, Any] = {"reduction": reduction, "classes": classes, "sites": asked_sites(sites) if sites else None}
     given["memory"] = None if memory is None else int(memory * 2**30)

@@ -159,7 +159,7 @@ def depth(
         raise InputError(
             f"`--data {data}` holds sentences; feed-forward networks take rows of numbers. Save features of them as .npz."
         )
-    flags = DataFlags(data, "both", 100, 0, data_dir, None, prepare, resize, channels, normalize)
+    flags = DataFlags(data, data_dir=data_dir, prepare=prepare, resize=resize, channels=channels, normalize=normalize)
     store = usable_folder(folder, flag="--out")
     torch.set_num_threads(1)  # the ensemble has its own two threads
     finished: list[Trial] = []

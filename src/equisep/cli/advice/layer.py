@@ -21,31 +21,21 @@ from equisep.cli.console import (
     say,
     usable_file,
 )
-from equisep.cli.data import DataFlags, asked_model, measured_data
+from equisep.cli.data import DataFlags, asked_model, measured_data, with_data_options
 from equisep.cli.options import (
     OUTPUT,
     PICTURES,
     STATISTICS,
-    BatchSize,
-    Channels,
     Checkpoint,
-    DataFolder,
     DataName,
     Device,
     Json,
     Memory,
-    Normalize,
-    PerClass,
-    Prepare,
     Quiet,
     Reading,
     Reduced,
-    Resize,
     Seed,
     Sites,
-    Split,
-    Tokenizer,
-    TokenLength,
     asked_numbers,
     asked_sites,
 )
@@ -73,20 +63,12 @@ Draw = Annotated[
 
 
 @reported
+@with_data_options()
 def layer(
     model: ModelName,
     data: DataName,
+    flags: DataFlags,
     checkpoint: Checkpoint = None,
-    data_dir: DataFolder = None,
-    tokenizer: Tokenizer = None,
-    length: TokenLength = None,
-    split: Split = "both",
-    prepare: Prepare = None,
-    resize: Resize = None,
-    channels: Channels = None,
-    normalize: Normalize = None,
-    per_class: PerClass = None,
-    batch_size: BatchSize = 100,
     sites: Sites = None,
     reduction: Reduced = None,
     reading: Reading = None,
@@ -106,10 +88,6 @@ def layer(
     wanted = asked_numbers(shots, flag="--shots")
     usable_file(draw, flag="--draw", endings=PICTURES)
     where = None if device is None else usable_device(device, asked="--device")
-    flags = DataFlags(
-        data=data, split=split, batch_size=batch_size, seed=seed, data_dir=data_dir, per_class=per_class, prepare=prepare,
-        resize=resize, channels=channels, normalize=normalize, tokenizer=tokenizer, length=length,
-    )  # fmt: skip
     loaded = asked_model(model, checkpoint=checkpoint, seed=seed, quiet=quiet)
     with progress_bars(quiet=quiet) as progress:
         source = measured_data(flags, model=model, progress=progress)

@@ -9,24 +9,16 @@ from typing import Annotated, Any
 import typer
 
 from equisep.cli.console import in_options, options_of, out, print_json, progress_bars, reported, say
-from equisep.cli.data import DataFlags, asked_model, measured_data
+from equisep.cli.data import DataFlags, asked_model, measured_data, with_data_options
 from equisep.cli.options import (
-    BatchSize,
-    Channels,
     Checkpoint,
-    DataFolder,
     DataName,
     Device,
     Json,
     Model,
-    Normalize,
-    PerClass,
-    Prepare,
     Quiet,
     Reduced,
-    Resize,
     Sites,
-    Tokenizer,
     asked_sites,
 )
 from equisep.errors import DataError, InputError
@@ -34,18 +26,12 @@ from equisep.files import encode
 
 
 @reported
+@with_data_options("length", "split")
 def noise(
     model: Model,
     data: DataName,
+    flags: DataFlags,
     checkpoint: Checkpoint = None,
-    data_dir: DataFolder = None,
-    tokenizer: Tokenizer = None,
-    prepare: Prepare = None,
-    resize: Resize = None,
-    channels: Channels = None,
-    normalize: Normalize = None,
-    per_class: PerClass = None,
-    batch_size: BatchSize = 100,
     sigmas: Annotated[
         str | None,
         typer.Option("--sigmas", help="Sizes of the noise over each tensor's norm.", show_default="0.01 to 1"),
@@ -69,10 +55,6 @@ def noise(
 
     if device is not None:
         usable_device(device, asked="--device")
-    flags = DataFlags(
-        data=data, split="both", batch_size=batch_size, seed=seed, data_dir=data_dir, per_class=per_class, prepare=prepare,
-        resize=resize, channels=channels, normalize=normalize, tokenizer=tokenizer,
-    )  # fmt: skip
     given: dict[str, Any] = {
         "sigmas": None if sigmas is None else _numbers(sigmas),
         "sites": asked_sites(sites) if sites else None,

@@ -12,27 +12,17 @@ import typer
 
 from equisep.cli.advice.layer import Draws, Shots
 from equisep.cli.console import in_options, options_of, out, print_json, progress_bars, reported
-from equisep.cli.data import DataFlags, asked_model, measured_data
+from equisep.cli.data import DataFlags, asked_model, measured_data, with_data_options
 from equisep.cli.options import (
     MODEL,
-    BatchSize,
-    Channels,
-    DataFolder,
     DataName,
     Device,
     Json,
     Memory,
-    Normalize,
-    PerClass,
-    Prepare,
     Quiet,
     Reading,
     Reduced,
-    Resize,
     Seed,
-    Split,
-    Tokenizer,
-    TokenLength,
     asked_numbers,
 )
 from equisep.errors import InputError
@@ -44,12 +34,14 @@ NONE = "none"  # stands for the checkpoint of a model that has its own weights
 
 
 @reported
+@with_data_options()
 def rank(
     models: Annotated[
         list[str],
         typer.Argument(metavar="MODEL...", help="Two models or more, each as for `equisep layer`."),
     ],
     data: DataName,
+    flags: DataFlags,
     checkpoints: Annotated[
         list[str] | None,
         typer.Option(
@@ -58,16 +50,6 @@ def rank(
             rich_help_panel=MODEL,
         ),
     ] = None,
-    data_dir: DataFolder = None,
-    tokenizer: Tokenizer = None,
-    length: TokenLength = None,
-    split: Split = "both",
-    prepare: Prepare = None,
-    resize: Resize = None,
-    channels: Channels = None,
-    normalize: Normalize = None,
-    per_class: PerClass = None,
-    batch_size: BatchSize = 100,
     reduction: Reduced = None,
     reading: Reading = None,
     shots: Shots = "1,5,10,50,100",
@@ -85,10 +67,6 @@ def rank(
     wanted = asked_numbers(shots, flag="--shots")
     files = _files(models, checkpoints)
     where = None if device is None else usable_device(device, asked="--device")
-    flags = DataFlags(
-        data=data, split=split, batch_size=batch_size, seed=seed, data_dir=data_dir, per_class=per_class, prepare=prepare,
-        resize=resize, channels=channels, normalize=normalize, tokenizer=tokenizer, length=length,
-    )  # fmt: skip
     candidates = []
     with progress_bars(quiet=quiet) as progress:
         for model, checkpoint in zip(models, files, strict=True):

@@ -9,22 +9,15 @@ from typing import Annotated, Any
 import typer
 
 from equisep.cli.console import in_options, options_of, out, print_json, progress_bars, reported, say
-from equisep.cli.data import DataFlags, asked_model, measured_data
+from equisep.cli.data import DataFlags, asked_model, measured_data, with_data_options
 from equisep.cli.options import (
-    BatchSize,
-    Channels,
     Checkpoint,
-    DataFolder,
     DataName,
     Device,
     Json,
     Model,
-    Normalize,
-    PerClass,
-    Prepare,
     Quiet,
     Reduced,
-    Resize,
     Sites,
     asked_sites,
 )
@@ -33,17 +26,12 @@ from equisep.files import encode
 
 
 @reported
+@with_data_options("tokenizer", "length", "split", batch_size=128)
 def transfer(
     model: Model,
     data: DataName,
+    flags: DataFlags,
     checkpoint: Checkpoint = None,
-    data_dir: DataFolder = None,
-    prepare: Prepare = None,
-    resize: Resize = None,
-    channels: Channels = None,
-    normalize: Normalize = None,
-    per_class: PerClass = None,
-    batch_size: BatchSize = 128,
     keep: Annotated[
         str | None,
         typer.Option(
@@ -80,10 +68,6 @@ def transfer(
 
     if device is not None:
         usable_device(device, asked="--device")
-    flags = DataFlags(
-        data=data, split="both", batch_size=batch_size, seed=seed, data_dir=data_dir, per_class=per_class, prepare=prepare,
-        resize=resize, channels=channels, normalize=normalize, tokenizer=None,
-    )  # fmt: skip
     given: dict[str, Any] = {
         "keep": None if keep is None else _numbers(keep),
         "sites": asked_sites(sites) if sites else None,
@@ -98,7 +82,7 @@ def transfer(
         with redirect_stdout(sys.stderr):
             answer = transfer_model(
                 loaded.model, source.train, source.test, start=start, seeds=seeds, seed=seed, epochs=epochs, rate=rate,  # type: ignore[arg-type]
-                batch_size=batch_size, margin=margin, device=device, progress=progress,
+                batch_size=flags.batch_size, margin=margin, device=device, progress=progress,
                 **{name: value for name, value in given.items() if value is not None},
             )  # fmt: skip
     options = options_of(transfer)
