@@ -74,7 +74,8 @@ class Points:
     def _tiles(self, z: Float64[Tensor, "n r"]) -> tuple[Float64[Tensor, "_ r"], ...]:
         """So many rows at once that their distances fit."""
         z = torch.nn.functional.pad(z, (0, self.gap)) if self.gap else z
-        return z.split(max(1, TILE_NUMBERS // max(1, len(self.points))))
+        tiles: tuple[Tensor, ...] = z.split(max(1, TILE_NUMBERS // max(1, len(self.points))))
+        return tiles
 
     def _nearest(self, z: Float64[Tensor, "n r"]) -> Int[Tensor, " n"]:
         if self.short is None or self.scale is None or not exact_products():

@@ -25,7 +25,8 @@ from equisep.cli.peeled.inputs import (
 from equisep.errors import InputError
 
 if TYPE_CHECKING:
-    from equisep.peeled import Problem
+    from equisep.peeled import Problem, Thresholds
+    from equisep.report.peeled.threshold import ClassStates, UnderDecay
 
 
 @reported
@@ -84,123 +85,70 @@ def threshold(
         needed({"--majority": majority, "--minority": minority})
     if not (two and decaying):
         refused({"--minority-size": minority_size}, reason="it goes with `--majority`, `--minority` and weight decay")
-    decay = {"classifier_decay": classifier_decay, "feature_decay": feature_decay}
-    record: dict[str, Any] = {}
-    if constrained and two:
-        record = _two_groups(majority, minority, feature_energy, weight_energy, quiet=quiet)
+    limits, states, decay = None, None, None
+    if constrained and majority is not None and minority is not None:
+        limits = _limits(majority, minority, energies_or_assumed(feature_energy, weight_energy, quiet=quiet))
     elif constrained:
         problem = stated_problem(
             sizes=sizes, groups=groups, two=(None, None, None), loss_weights=loss_weights,
             feature_energy=feature_energy, weight_energy=weight_energy, quiet=quiet, example="--majority 5 --minority 5",
         )  # fmt: skip
-        record = _rescue(problem, sizes, loss_weights, every=every, saving=saving, quiet=quiet)
-    if decaying:
-        found = (
-            _decay_threshold(majority, minority, minority_size, decay)
-            if two
-            else _decay_rescue(sizes, loss_weights, decay, mean)
-        )
-        record["weight_decay"] = found
+        states = _states(problem, sizes, loss_weights, every=every, saving=saving, quiet=quiet)
+    if classifier_decay is not None and feature_decay is not None:
+        rates = {"classifier_decay": classifier_decay, "feature_decay": feature_decay}
+        if majority is not None and minority is not None:
+            decay = _decay_threshold(majority, minority, minority_size, rates)
+        else:
+            decay = _decay_rescue(sizes, loss_weights, rates, mean)
+    from equisep.report.peeled.threshold import ThresholdAnswer, render_threshold
+
+    answer = ThresholdAnswer(limits, states, decay)
     if json:
-        print_json(record)
-        return
-    from equisep.report.peeled.terminal import render_threshold
-
-    out.print(render_threshold(record))
+        print_json(answer.to_dict())
+    else:
+        out.print(render_threshold(answer))
 
 
-def _two_groups(
-    majority: int | None,
-    minority: int | None,
-    feature_energy: float | None,
-    weight_energy: float | None,
-    *,
-    quiet: bool,
-) -> dict[str, Any]:
-    from equisep.files import encode
+def _limits(majority: int, minority: int, energies: dict[str, float]) -> Thresholds:
     from equisep.peeled import threshold, thresholds_of
 
-    assert majority is not None and minority is not None
-    energies = energies_or_assumed(feature_energy, weight_energy, quiet=quiet)
-    value = threshold(majority, minority, **energies)  # refuses a minority of one class
-    found: dict[str, Any] = encode(thresholds_of(majority, minority, **energies), nonfinite="text")
-    first = {
-        "threshold": encode(value, nonfinite="text"),
-        "log_threshold": found.pop("log_collapse"),
-        "vanishing": found.pop("vanishing"),
-    }
-    found.pop("collapse")
-    return first | found
+    threshold(majority, minority, **energies)  # refuses a minority of one class
+    return thresholds_of(majority, minority, **energies)
 
 
-def _rescue(
+def _states(
     problem: Problem, sizes: str | None, loss_weights: str | None, *, every: bool, saving: bool, quiet: bool
-) -> dict[str, Any]:
+) -> ClassStates:
     """What becomes of each class of `sizes`, otherwise of each group; with sizes also the loss weight to set."""
-    from equisep.files import encode
-    from equisep.peeled import State, rescue
+    from equisep.peeled import rescue
+    from equisep.report.peeled.threshold import ClassState, ClassStates
 
     with progress_bars(quiet=quiet) as progress:
         found = rescue(problem, weights=saving, every=every, progress=progress)
-    solution = found.solution
-    asked = ("least_weight", "factor", "checked") if saving else ()
-    groups: list[dict[str, Any]] = [
-        {name: getattr(one, name) for name in ("group", "classes", "weight", "state", "margin", *asked)}
-        for one in found.groups
-    ]
-    whole = {
-        "feature_energy": problem.feature_energy,
-        "weight_energy": problem.weight_energy,
-        "multiplier": solution.certificate.multiplier,
-        "value": solution.value,
-        "relative_gap": solution.certificate.relative_gap,
-    }
     counts = numbers(sizes, flag="--sizes")
-    rows = groups if counts is None else _by_class(problem, groups, counts, loss_weights)
-    name = "group" if counts is None else "class"
-    lost = {
-        "lost": [row[name] for row in rows if row["state"].lost],
-        "collapsed": [row[name] for row in rows if row["state"] is State.COLLAPSED],
-        "vanished": [row[name] for row in rows if row["state"] is State.VANISHED],
-    }
-    record: dict[str, Any] = encode(
-        {**lost, **whole, "groups" if counts is None else "classes": rows}, nonfinite="text"
-    )
-    return record
-
-
-def _by_class(
-    problem: Problem, groups: list[dict[str, Any]], counts: list[float], loss_weights: str | None
-) -> list[dict[str, Any]]:
+    if counts is None:
+        return ClassStates(found, tuple(ClassState(one.group, one) for one in found.groups), weighed=saving)
     factors = numbers(loss_weights, flag="--loss-weights") or [1.0] * len(counts)
-    rows = []
-    for k, (group, count, factor) in enumerate(zip(problem.class_groups, counts, factors, strict=True)):
-        found = {name: value for name, value in groups[group].items() if name not in ("group", "classes")}
-        row = {"class": k, "size": count, "loss_weight": factor, **found}
-        if "factor" in found:
-            row["least_loss_weight"] = None if found["factor"] is None else factor * found["factor"]
-        rows.append(row)
-    return rows
+    each = zip(found.classes, counts, factors, strict=True)
+    return ClassStates(found, tuple(ClassState(k, *row) for k, row in enumerate(each)), weighed=saving)
 
 
-def _decay_threshold(
-    majority: int | None, minority: int | None, minority_size: int | None, decay: dict[str, Any]
-) -> dict[str, Any]:
+def _decay_threshold(majority: int, minority: int, minority_size: int | None, rates: dict[str, Any]) -> UnderDecay:
     from equisep.peeled import weight_decay_threshold
+    from equisep.report.peeled.threshold import UnderDecay
 
     needed({"--minority-size": minority_size})
-    assert majority is not None and minority is not None and minority_size is not None
-    found = weight_decay_threshold(majority, minority, minority_size, **decay)
-    return {"threshold": found, "minority_size": minority_size, **decay}
+    assert minority_size is not None
+    found = weight_decay_threshold(majority, minority, minority_size, **rates)
+    return UnderDecay(**rates, threshold=found, minority_size=minority_size)
 
 
-def _decay_rescue(sizes: str | None, loss_weights: str | None, decay: dict[str, Any], mean: str) -> dict[str, Any]:
-    from equisep.files import encode
+def _decay_rescue(sizes: str | None, loss_weights: str | None, rates: dict[str, Any], mean: str) -> UnderDecay:
     from equisep.peeled import weight_decay_rescue
+    from equisep.report.peeled.threshold import UnderDecay
 
     counts = numbers(sizes, flag="--sizes")
     if counts is None:
         raise InputError("Weight decay needs class sizes; found none. Pass `--sizes`, or majority and minority.")
-    found = weight_decay_rescue(counts, loss_weights=numbers(loss_weights, flag="--loss-weights"), mean=mean, **decay)
-    rows = [{"class": k, **encode(one, nonfinite="text")} for k, one in enumerate(found)]
-    return {"collapsed": [row["class"] for row in rows if row["collapsed"]], "mean": mean, **decay, "classes": rows}
+    found = weight_decay_rescue(counts, loss_weights=numbers(loss_weights, flag="--loss-weights"), mean=mean, **rates)
+    return UnderDecay(**rates, classes=tuple(found), mean=mean)

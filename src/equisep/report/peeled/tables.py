@@ -15,6 +15,7 @@ from equisep.report.tables import plain_table
 Row = list[str | Text]
 
 MOST_ROWS = 40  # of a table; --json has them all
+LOST = "Lost: on its own samples another class scores as high or higher, a margin that is not above 0."
 
 
 def table_of(titles: Sequence[str], rows: Sequence[Row], glyphs: Glyphs, *, left: Iterable[str] = ()) -> RenderableType:

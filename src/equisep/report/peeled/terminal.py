@@ -1,10 +1,9 @@
-"""What the Layer-Peeled wing found, in the terminal (rich): solutions, thresholds, diagrams."""
+"""What the Layer-Peeled wing found, in the terminal (rich): solutions and diagrams."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -15,22 +14,15 @@ from equisep.peeled.long_tail import LongTail
 from equisep.peeled.solution import Result, Solution
 from equisep.peeled.vectors import ClassVectors
 from equisep.report.formatting import Glyphs, number
-from equisep.report.peeled.tables import Row, grid_of, shown, state_word, table_of
+from equisep.report.peeled.tables import LOST, Row, grid_of, shown, state_word, table_of
 from equisep.report.terminal import View
 
-LOST = "Lost: on its own samples another class scores as high or higher, a margin that is not above 0."
-LARGE = 500  # samples of a large class, as in the figures of Fang et al.
 STYLES = {Result.SOLVED: "bold green", Result.STATIONARY: "bold yellow", Result.STOPPED: "bold red"}
 
 
 def render_solution(solution: Solution) -> RenderableType:
     """A solution: how it is proven, and the geometry of each group; no geometry where it is not solved."""
     return View(lambda glyphs, width: Group(*_solution_blocks(solution, glyphs)))
-
-
-def render_threshold(record: Mapping[str, Any]) -> RenderableType:
-    """What `equisep peeled threshold` found, from the record that it also prints as JSON."""
-    return View(lambda glyphs, width: Group(*_threshold_blocks(record, glyphs)))
 
 
 def render_diagram(
@@ -121,105 +113,6 @@ def _group_table(solution: Solution, glyphs: Glyphs) -> RenderableType:
         "mean\ncosine",
     )
     return table_of(titles, rows, glyphs, left=("state",))
-
-
-def _threshold_blocks(record: Mapping[str, Any], glyphs: Glyphs) -> Iterable[RenderableType]:
-    if "threshold" in record:
-        ratio = shown(record["threshold"])
-        if record["threshold"] == "inf":
-            ratio = f"10^{record['log_threshold'] / math.log(10):.6g}, which no float holds"
-        small = f"the {record['minority']} small classes have one and the same classifier"
-        yield Text.assemble(("Minority collapse from R = ", "bold"), (ratio, "bold yellow"), f": {small}")
-        gone = record["vanishing"]
-        yield grid_of(
-            [
-                ("R", "samples of a large class over those of a small one"),
-                *_in_samples(record["threshold"]),
-                ("classes", f"{record['majority']} majority, {record['minority']} minority"),
-                ("energies", f"features {record['feature_energy']:g}, classifiers {record['weight_energy']:g}"),
-                (
-                    "vanished from",
-                    "never: the minority vectors stay above zero" if gone is None else f"R = {shown(gone)}",
-                ),
-            ]
-        )
-    elif "multiplier" in record:
-        yield from _rescue_blocks(record, glyphs)
-    decay = record.get("weight_decay")
-    if decay is not None:
-        yield from _decay_blocks(decay, glyphs)
-
-
-def _in_samples(ratio: Any) -> list[tuple[str, str]]:
-    """What R means for classes of 500 samples."""
-    least = math.floor(LARGE / ratio) if isinstance(ratio, float) and ratio > 0 else 0
-    return [("for example", f"{LARGE} samples against {least} or fewer")] if least >= 1 else []
-
-
-def _rescue_blocks(record: Mapping[str, Any], glyphs: Glyphs) -> Iterable[RenderableType]:
-    name, plural = ("class", "classes") if "classes" in record else ("group", "groups")
-    rows = record[plural]
-    lost = len(record["lost"])
-    yield Text(f"{lost} of {len(rows)} {plural} lost", style="bold")
-    yield Text(LOST, style="dim")
-    titles = [name, "size" if name == "class" else "classes", "weight", "state", "margin"]
-    keys = [name, "size" if name == "class" else "classes", "weight"]
-    more = {"least_weight": "least\nweight", "factor": "factor", "least_loss_weight": "least\nloss weight"}
-    columns = [key for key in more if any(row.get(key) is not None for row in rows)]
-    if all(row.get("loss_weight", 1) == 1 for row in rows):
-        columns = [key for key in columns if key != "least_loss_weight"]  # which is the factor then
-    cells: list[Row] = [
-        [
-            *(number(row[key]) if key == "weight" else str(row[key]) for key in keys),
-            state_word(row["state"]),
-            number(row["margin"], 3),
-            *(number(row.get(key), missing=glyphs.missing) for key in columns),
-        ]
-        for row in rows
-    ]
-    yield table_of([*titles, *(more[key] for key in columns)], cells, glyphs, left=("state",))
-    if record["collapsed"]:
-        today = number(record["multiplier"], 6)
-        yield Text(
-            f"Classes of equal weight coincide where that weight is {today} (the multiplier) or less.", style="dim"
-        )
-    if columns and lost:
-        checked = [row["checked"] for row in rows if row.get("checked") is not None]
-        yield Text(
-            "A class is told apart from its least weight on, if all other weights stay. Multiply its loss weight by the factor, "
-            "or repeat its samples as often.",
-            style="dim",
-        )
-        if all(checked):
-            yield Text("Each was checked by solving again slightly below and above it.", style="dim")
-        else:
-            yield Text("A least weight failed its check by solving again: do not rely on it.", style="bold red")
-
-
-def _decay_blocks(decay: Mapping[str, Any], glyphs: Glyphs) -> Iterable[RenderableType]:
-    words = f"weight decay {decay['classifier_decay']:g} on classifiers, {decay['feature_decay']:g} on features"
-    if "threshold" in decay:
-        found = decay["threshold"]
-        since = "at every R" if found is None else f"from R = {shown(found)} on"
-        yield Text.assemble((f"Under {words}: minority collapse ", "bold"), (since, "bold yellow"))
-        return
-    yield Text(f"Under {words}: {len(decay['collapsed'])} of {len(decay['classes'])} classes collapsed", style="bold")
-    yield Text(
-        "Only classes of one size are judged here, by whether their classifiers coincide; the margins under energies tell who is "
-        "lost among unequal ones.",
-        style="dim",
-    )
-    cells: list[Row] = [
-        [
-            str(row["class"]),
-            str(row["size"]),
-            state_word("lost: collapsed" if row["collapsed"] else "not collapsed"),
-            shown(row["least_loss_weight"], glyphs),
-            shown(row["oversampling"], glyphs),
-        ]
-        for row in decay["classes"]
-    ]
-    yield table_of(("class", "size", "state", "least\nloss weight", "oversampling"), cells, glyphs, left=("state",))
 
 
 def _curve_table(curves: Sequence[CosineCurve], glyphs: Glyphs) -> RenderableType:
