@@ -49,11 +49,6 @@ def reweighted_fuzziness(
     return torch.cat([_replicates(x, y, part, classes, rank, convention) for part in weights.split(size)])
 
 
-def resampling_cost(*, n: int, dims: list[int], classes: int, replicates: int) -> float:
-    """Floating-point operations of `reweighted_fuzziness` over all sites, to choose between many and few replicates."""
-    return sum(min(_costs(n=n, d=d, classes=classes, replicates=replicates)) for d in dims)
-
-
 def _costs(*, n: int, d: int, classes: int, replicates: int) -> tuple[float, float]:
     """Operations on the features as they are, and in at most n dimensions after a QR, whose steps cost more than others'."""
     direct = 2.0 * replicates * n * d * min(classes, d)
