@@ -86,7 +86,7 @@ def _from_one_hot(rows: Shaped[Tensor, "n k"]) -> Int[Tensor, " n"]:
     raise LabelError(
         f"Targets of shape {tuple(rows.shape)} are neither class indices nor one-hot rows: "
         f"{int((hot.sum(dim=1) != 1).sum())} of {rows.shape[0]} rows do not hold exactly one 1. "
-        "Multi-label and soft targets are no classes; pass one class index a sample."
+        "Multi-label and soft targets are no classes; pass one class index per sample."
     )
 
 

@@ -361,8 +361,8 @@ def test_keys_that_are_no_arguments_of_forward_are_named_beside_them() -> None:
         measure(Net(), [{"image": x, "label": y}])
     assert str(caught.value).startswith(
         "`Net` could not run the first batch: keys of a batch must be argument names of its forward pass (`x`), and the batch "
-        "holds `image`. Rename them, or pass `unpack=lambda batch: (batch['image'], batch['label'])`. Given the mapping itself, "
-        "the model said: "
+        "holds `image`. Rename them, or pass `unpack=lambda batch: (batch['image'], batch[…])`, with the key of the labels. "
+        "Given the mapping itself, the model said: "
     )
     assert len(str(caught.value)) < 400
 

@@ -13,7 +13,7 @@ from measured_by_hand import batches, codes, network, note, samples
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from equisep.errors import DataError, FeatureError, InputError, LabelError, SiteError
+from equisep.errors import DataError, FeatureError, InputError, LabelError, ModelError, SiteError
 from equisep.measuring import measure
 
 X, Y = samples()
@@ -138,7 +138,7 @@ def test_targets_that_are_multi_label_rows() -> None:
     rows[:50, 2] = 1
     assert sentence(LabelError, (X, rows)) == (
         "Targets of shape (120, 4) are neither class indices nor one-hot rows: 50 of 120 rows do not hold exactly one 1. "
-        "Multi-label and soft targets are no classes; pass one class index a sample."
+        "Multi-label and soft targets are no classes; pass one class index per sample."
     )
 
 
@@ -395,6 +395,24 @@ def test_an_error_in_the_test_data_keeps_the_profile_of_the_training_data(memory
 def test_class_names_must_name_every_class() -> None:
     found = sentence(InputError, (X, Y), class_names=["a", "b"])
     assert found == "`class_names` needs one name for each of the 4 classes; found 2."
+    found = sentence(InputError, (X, Y), class_names="abcd")
+    assert found == "`class_names` needs one name for each of the 4 classes, as a list; found the word 'abcd'."
+
+
+def test_labels_as_a_plain_list_are_taken_and_words_refused_as_words() -> None:
+    given = measure(network(), (X, Y.tolist()))
+    assert given.curve() == measure(network(), (X, Y)).curve()
+    assert "found words such as '" in sentence(LabelError, (X, ["ab"[int(k) % 2] for k in Y]))
+
+
+def test_a_name_of_data_is_no_data() -> None:
+    found = sentence(DataError, "mnist")
+    assert found.startswith("The training data are the name `mnist`. Load them first: `equisep.load_data('mnist')`")
+
+
+def test_bytes_are_told_to_be_made_floats() -> None:
+    found = sentence(ModelError, ((10 * X).to(torch.uint8), Y))
+    assert found.endswith("pass them as the model was trained on them, `x.float() / 255` for bytes, say.")
 
 
 def test_numbers_and_names_of_other_kinds_get_a_sentence_and_those_of_numpy_are_saved(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from equisep.compare import compare_laws, compare_profiles
 from equisep.law import fit_law
 from equisep.report.comparison import render_comparison
 from equisep.report.terminal import render_law, render_profile
-from equisep.results import Break, ClassifierReading, LawFit, Note, SampleOrder, SiteReading
+from equisep.results import Break, ClassifierReading, Corrected, LawFit, Note, SampleOrder, SiteReading
 
 
 def printed(content, width: int = 80) -> str:
@@ -68,6 +68,22 @@ def test_columns_without_room_are_named() -> None:
     assert "920  100" in wide
     narrow = " ".join(printed(full_profile(), 60).split())
     assert "No room for CDNV, NC1, chance, dim: 87 columns" in narrow
+
+
+def test_half_an_interval_is_not_shown_and_every_column_is_explained() -> None:
+    profile = full_profile()
+    sites = tuple(replace(site, corrected=Corrected(12.34, 11.11, 13.33)) for site in profile.sites)
+    sample = replace(profile, whole=False, sites=sites)
+    for width in range(60, 110):
+        text = printed(sample, width).split("Note")[0]
+        assert ("11.1" in text) == ("13.3" in text), width
+        for head, words in (
+            ("CDNV ", "CDNV: spread"),
+            ("corr.", "corr.: D of the population"),
+            ("chance ", "chance: D under"),
+        ):
+            shown = head.strip() in text.split("──")[0]
+            assert shown == (words in " ".join(text.split())), (width, head)
 
 
 def test_tables_and_curves_number_sites_alike() -> None:

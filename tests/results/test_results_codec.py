@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from equisep.errors import NumericalError, ProfileError
+from equisep.errors import NumericalError, ProfileError, StoreError
 from equisep.measuring import measure
 from equisep.models import build
 from equisep.results import Interval, LawFit, Note, Profile, SiteReading, load_profile, save_profile
@@ -291,3 +291,15 @@ def test_the_mode_of_an_earlier_schema_is_its_reading(saved: Path, mode: str, re
     again = Profile.load(saved)
     assert again.reading == again.settings["reading"] == reading
     assert "mode" not in again.settings
+
+
+def test_a_folder_is_no_file_for_a_profile_and_a_disk_that_refuses_gets_a_sentence(tmp_path: Path) -> None:
+    profile = Profile(model="m", classes=2, counts=(1, 1), sites=(), law=LawFit(curve=()))
+    with pytest.raises(
+        ProfileError, match=r"is a folder, and a profile is a file\. Name one in it: `.*profile\.json`\."
+    ):
+        profile.save(tmp_path)
+    (tmp_path / "file").write_text("kept")
+    with pytest.raises(StoreError, match=r"`p\.json` could not be stored in `.*file`: .*; make the folder writable"):
+        profile.save(tmp_path / "file" / "p.json")
+    assert (tmp_path / "file").read_text() == "kept" and len(list(tmp_path.iterdir())) == 1

@@ -67,7 +67,7 @@ def test_multi_label_targets_are_refused() -> None:
     rows = np.array([[1, 1, 0], [0, 1, 0], [0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
     sentence = (
         "Targets of shape (6, 3) are neither class indices nor one-hot rows: 2 of 6 rows do not hold exactly one 1. "
-        "Multi-label and soft targets are no classes; pass one class index a sample."
+        "Multi-label and soft targets are no classes; pass one class index per sample."
     )
     refuses(LabelError, sentence, fuzziness, X, rows)
 

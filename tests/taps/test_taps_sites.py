@@ -138,7 +138,9 @@ def test_a_model_without_modules_is_refused() -> None:
         def forward(self, x: Tensor) -> Tensor:
             return x
 
-    with pytest.raises(SiteError, match=r"`Bare` has no module whose output could be read\. Name the sites\."):
+    with pytest.raises(
+        SiteError, match=r"`Bare` has no module inside .* `equisep.fuzziness\(x, y\)` gives D of the inputs"
+    ):
         resolve_sites(Bare())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from itertools import chain, count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -278,6 +279,8 @@ def _as_batches(data: Any, *, what: str) -> tuple[Iterable[Any], Note | None]:
     pair = data if isinstance(data, list | tuple) and len(data) == 2 else None
     if pair is not None and isinstance(pair[0], Mapping) and not isinstance(pair[1], Mapping):
         return _mapped(*pair, what=what)
+    if pair is not None and _is_column(pair[1], rows=pair[0]):
+        pair = (pair[0], numpy.asarray(pair[1]))
     if pair is not None and not any(isinstance(part, list | tuple | Mapping) for part in pair):
         x, (y, note) = as_tensor(pair[0], what=f"The {what} inputs"), class_indices(pair[1])
         if x.ndim < 1 or len(x) != len(y):
@@ -291,6 +294,12 @@ def _as_batches(data: Any, *, what: str) -> tuple[Iterable[Any], Note | None]:
     return data, None
 
 
+def _is_column(labels: Any, *, rows: Any) -> bool:
+    """Whether labels are a plain list of numbers or words beside an array of samples: a pair, and no list of two batches."""
+    array = isinstance(rows, Tensor | numpy.ndarray) or hasattr(rows, "to_numpy")
+    return array and isinstance(labels, list | tuple) and all(isinstance(label, int | float | str) for label in labels)
+
+
 def _refuse_no_batches(data: Any, *, what: str) -> None:
     """What people pass out of habit, answered with the right call."""
     if isinstance(data, StoredDataset):
@@ -302,6 +311,11 @@ def _refuse_no_batches(data: Any, *, what: str) -> None:
         raise DataError(
             f"The {what} data are one array of shape {tuple(data.shape)}: samples without labels, or labels alone. "
             "Pass them as one pair: `measure(model, (x, y))`."
+        )
+    if isinstance(data, str | Path):
+        raise DataError(
+            f"The {what} data are the name `{data}`. Load them first: `equisep.load_data({str(data)!r})`, of which "
+            "`prepare_split` makes a pair (x, y)."
         )
     if not isinstance(data, Iterable):
         raise DataError(f"The {what} data should be an iterable of (x, y) batches; found {type(data).__name__}.")

@@ -67,9 +67,22 @@ def run_model(model: nn.Module, inputs: Inputs, calling: Calling, *, what: str) 
     except Exception as error:  # whatever a user's model raises
         name = type(inner(model)).__name__
         if calling.whole:
-            first_line = str(error).strip().partition("\n")[0]  # torch goes on with every overload it knows
+            first_line = (
+                str(error).strip().partition(", but expected one of:\n")[0]
+            )  # torch goes on with every overload it knows
+            first_line = first_line.partition("\n")[0]
             raise ModelError(f"`{name}` could not run {what}: {_keys_words(model, inputs)} {first_line}") from error
-        raise ModelError(f"`{name}` could not run {what} ({inputs}): {error}") from error
+        raise ModelError(f"`{name}` could not run {what} ({inputs}): {error}{_type_words(model, inputs)}") from error
+
+
+def _type_words(model: nn.Module, inputs: Inputs) -> str:
+    """What to do where whole numbers came to a model that embeds none: bytes of pictures, most often."""
+    whole = [x for x in inputs.tensors.values() if not x.is_floating_point() and not x.is_complex()]
+    if not whole or any(isinstance(module, nn.Embedding | nn.EmbeddingBag) for module in model.modules()):
+        return ""
+    return (
+        ". The inputs are whole numbers: pass them as the model was trained on them, `x.float() / 255` for bytes, say."
+    )
 
 
 def _keys_words(model: nn.Module, inputs: Inputs) -> str:
@@ -81,7 +94,8 @@ def _keys_words(model: nn.Module, inputs: Inputs) -> str:
     return (
         f"keys of a batch must be argument names of its forward pass ({taken}), and the batch holds "
         f"{', '.join(f'`{key}`' for key in keys)}. Rename them, or pass "
-        f"`unpack=lambda batch: (batch[{keys[0]!r}], batch['label'])`. Given the mapping itself, the model said:"
+        f"`unpack=lambda batch: (batch[{keys[0]!r}], batch[…])`, with the key of the labels. "
+        "Given the mapping itself, the model said:"
     )
 
 

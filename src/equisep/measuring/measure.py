@@ -241,7 +241,11 @@ def known_class_names(names: Sequence[str] | None, feed: Feed, classes: int) -> 
     """The names of the K classes: as given, or as the data tell where they tell of K classes."""
     if names is None:
         return feed.class_names if feed.class_names is not None and len(feed.class_names) == classes else None
-    known = tuple(map(str, names)) if not isinstance(names, str) else ()
+    if isinstance(names, str):
+        raise InputError(
+            f"`class_names` needs one name for each of the {classes} classes, as a list; found the word {names!r}."
+        )
+    known = tuple(map(str, names))
     if len(known) != classes:
         raise InputError(f"`class_names` needs one name for each of the {classes} classes; found {len(known)}.")
     return known

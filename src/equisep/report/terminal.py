@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType
@@ -46,10 +46,17 @@ _SHOWN = (
     *(*(column.name for column in READING_COLUMNS), "share", "fuzziness_test"),
     *("ncc_train", "ncc_test", "cdnv", "nc1", "null", "dim"),
 )
-_KEY = (
-    "D: spread within classes over the distance between them. work: share of the whole fall of ln D. "
-    "NCC: samples nearest to the mean of their class."
-)
+_KEY = {  # the first column of each kind, and what stands below the table where it is shown
+    "fuzziness": "D: spread within classes over the distance between them.",
+    "corrected": "corr.: D of the population behind the samples, and its interval.",
+    "share": "work: share of the whole fall of ln D.",
+    "ncc_train": "NCC: samples nearest to the mean of their class.",
+    "cdnv": "CDNV: spread of two classes over the distance of their means, over all pairs.",
+    "nc1": "NC1: spread within classes as neural collapse measures it.",
+    "null": "chance: D under random labels.",
+    "dim": "dim: features per sample.",
+}
+_INTERVAL = ("corrected_low", "corrected_high")  # go together: half an interval says nothing
 _FIRST_TO_GO = (
     *("dim", "null", "nc1", "corrected_high", "corrected_low", "cdnv", "ncc_test", "share"),
     "fuzziness_test",
@@ -156,18 +163,24 @@ def _site_table(profile: Profile, glyphs: Glyphs, width: int) -> Iterable[Render
     hidden = [
         column.title.replace("\n", " ")
         for column in chosen(_FIRST_TO_GO)
-        if room_beside(columns, width) < good and columns.pop(column.title, [])
+        if (room_beside(columns, width) < good or (column.name in _INTERVAL and _half(columns)))
+        and columns.pop(column.title, [])
     ]
     columns["name"] = shortened_names(names, max(_LEAST_NAME, room_beside(columns, width)), glyphs.ellipsis)
     head = passed_words(profile).removesuffix("s")
     titles = ["layer", "name", *(title for title in columns if title not in ("layer", "name"))]
     rows = zip(*(columns.get(title, ()) for title in titles), strict=True)
     yield plain_table([head, *titles[1:]], rows, glyphs, left=("name",))
-    if "D" in columns:
-        yield Text(_KEY, style="dim")
+    if key := " ".join(_KEY[column.name] for column in chosen(tuple(_KEY)) if column.title in columns):
+        yield Text(key, style="dim")
     if hidden:
         words = f"No room for {', '.join(hidden[::-1])}: {whole} columns show all, as do --json and to_frame()."
         yield Text(words, style="dim")
+
+
+def _half(columns: Mapping[str, object]) -> bool:
+    """Whether one end of the interval is shown without the other."""
+    return sum(column.title in columns for column in chosen(_INTERVAL)) == 1
 
 
 def _law_block(law: LawFit, glyphs: Glyphs, *, passed: str = "layers", first: int = 0) -> Group:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from equisep.errors import NumericalError, ProfileError
-from equisep.files import encode, write_whole
+from equisep.files import encode, write_whole, writing
 from equisep.results.profile import Profile
 from equisep.results.readings import former_reading
 from equisep.results.records import ClassCosines, ClassPair, Corrected, Interval
@@ -215,7 +215,12 @@ def save_profile(profile: Profile, path: str | Path) -> Path:
             f"The profile of `{profile.model}` holds NaN or Inf and was not written to `{target}` ({error}). "
             "Measure again, and report it as a bug if it stays."
         ) from error
-    write_whole(target, text + "\n")
+    if target.is_dir():
+        raise ProfileError(
+            f"`{target}` is a folder, and a profile is a file. Name one in it: `{target / 'profile.json'}`."
+        )
+    with writing(f"`{target.name}`", target.parent):
+        write_whole(target, text + "\n")
     return target
 
 

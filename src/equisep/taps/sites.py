@@ -105,7 +105,10 @@ def grains_of(model: nn.Module, calls: Sequence[Call] | None = None) -> Grains:
         layers, remarks = propose_layers(modules, blocks=blocks, calls=calls, model=type(core).__name__)
         notes += remarks
     if not layers and not blocks:
-        raise SiteError(f"`{type(core).__name__}` has no module whose output could be read. Name the sites.")
+        raise SiteError(
+            f"`{type(core).__name__}` has no module inside whose output could be read: there is no layer between its inputs "
+            "and its class scores. `equisep.fuzziness(x, y)` gives D of the inputs themselves."
+        )
     return Grains(layers=layers or blocks, blocks=blocks or layers, notes=tuple(notes))
 
 
