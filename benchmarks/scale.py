@@ -9,10 +9,12 @@ D            `pinv64`: SSw and SSb as d × d matrices and the pseudo-inverse in 
 CDNV         `loops`: two loops in Python over all pairs of classes; `equisep_cdnv`
 CH           Calinski–Harabasz by `torchmetrics`, which keeps all samples until the end; `harabasz64`, the definition in float64;
              `equisep_stream`, which keeps none
-stored       features in an .npy file: D, CDNV and nearest centers from there, and the speed of the reader beside that of the disk
+stored       features in an .npy file, once in an Arrow file: D, CDNV and nearest centers from there, with products in float64 and
+             in float32, each in a process of its own; and the speed of the reader beside the best that a plain loop of reads
+             into one piece of memory does with the same file in the same minute
 
-`python benchmarks/scale.py --save` takes three minutes on two idle cores, `--full --save` half an hour and 11 GB of disk.
-`--page` writes the costs that docs/scale.md works out from the saved record.
+`python benchmarks/scale.py --save` takes three minutes on two idle cores, `--full --save` half an hour at most and 11 GB of disk.
+`--page` writes the tables of docs/scale.md from the saved record.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ from _record import RESULTS, finish
 from fuzziness import by_matrices, data
 from scale_gpu import gpu_of
 
-REPEATS, LARGE = 3, 2 * 10**7  # runs of each way, and numbers from which on one has to do
+REPEATS, LARGE = 3, 2 * 10**7  # runs of each way, and numbers from which on one has to do for the ways of others
+SLOW = "loops"  # which one run always has to do for
+PIECES = (2**20, 2**22, 2**24)  # bytes that a plain loop reads at once: the best of these counts
 DENSE = ("equisep", "equisep32", "pinv32", "pinv64")
 PAIRS = ("equisep_cdnv", "loops")
 KEPT = ("equisep_stream", "torchmetrics", "harabasz64")
@@ -51,12 +55,13 @@ FULL = (
     (10_000, 1024, 10, (*DENSE, *KEPT)),
     (10_000, 256, 200, (*DENSE, *PAIRS, *KEPT)),
     (10_000, 4096, 10, (*DENSE, *KEPT)),
-    (40_000, 2048, 100, (*DENSE, *PAIRS, *KEPT)),
-    (20_000, 512, 1000, (*DENSE, *PAIRS, *KEPT)),
+    (40_000, 2048, 100, (*DENSE, *KEPT)),
+    (20_000, 512, 1000, (*DENSE, "equisep_cdnv", *KEPT)),  # loops over a million pairs would take an hour
     (2000, 65_536, 10, ("equisep",)),
 )
 ROWS = ((12_800, 2048, 1000), (51_200, 2048, 1000), (200_000, 576, 49_152))
-FULL_ROWS = ((128_000, 2048, 1000), (1_280_000, 2048, 1000), (2_000_000, 576, 49_152))
+FULL_ROWS = ((204_800, 2048, 1000), (1_280_000, 2048, 1000), (2_000_000, 576, 49_152))
+ARROW_ROWS = 51_200  # … of which there is an Arrow file as well
 POINTS = 4096  # class means whose distances are timed
 NEAREST = 2000  # classes up to which nearest centers are asked for: beyond, a GPU should
 CLASSES = 20_000  # … and pairs of means in a quick run
@@ -138,6 +143,7 @@ WAYS: dict[str, Callable[[Tensor, Tensor], float]] = {
     "harabasz64": harabasz,
 }
 TRUTH = {**dict.fromkeys(DENSE, "pinv64"), **dict.fromkeys(PAIRS, "loops"), **dict.fromkeys(KEPT, "harabasz64")}
+OURS = ("equisep", "equisep32", "equisep_cdnv", "equisep_stream")
 
 
 def run(way: str, x: Tensor, y: Tensor) -> dict[str, float]:
@@ -170,27 +176,44 @@ def written(n: int, d: int, k: int, folder: Path) -> None:
     rows.flush()
 
 
-def raw_seconds(path: Path) -> float:
+def as_arrow(folder: Path, target: Path) -> None:
+    """The same features as lists in one column of an Arrow file."""
+    import pyarrow
+    from pyarrow import feather
+
+    x = np.load(folder / "x.npy", mmap_mode="r")
+    lists = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(x.reshape(-1)), x.shape[1])
+    table = pyarrow.table({"x": lists, "label": np.load(folder / "labels.npy")})
+    feather.write_feather(table, str(target / "x.arrow"), compression="uncompressed")
+
+
+def raw_seconds(path: Path, piece: int) -> float:
     """The file read from end to end into one piece of memory."""
-    piece, clock = bytearray(2**24), time.perf_counter()
+    memory, clock = bytearray(piece), time.perf_counter()
     with path.open("rb", buffering=0) as file:
-        while file.readinto(piece):
+        while file.readinto(memory):
             pass
     return time.perf_counter() - clock
 
 
-def run_stored(folder: Path, k: int) -> dict[str, Any]:
-    """D, CDNV and nearest centers of a folder, and both ways to read it, the fastest of some."""
+def run_reading(folder: Path) -> dict[str, Any]:
+    """Both ways to read a folder, in turns, the fastest of some."""
     from equisep.data.stores import StoredBatches, open_features
 
+    (path,) = (path for path in folder.iterdir() if path.stem == "x")
     batches = StoredBatches(open_features(folder).train, reused=True)
     raw, ours = [], []
     for _ in range(REPEATS):
-        raw.append(raw_seconds(folder / "x.npy"))
+        raw += [raw_seconds(path, piece) for piece in PIECES]
         clock = time.perf_counter()
         for _rows in batches:
             pass
         ours.append(time.perf_counter() - clock)
+    return {"file": path.suffix[1:], "raw_seconds": min(raw), "reading_seconds": min(ours)}
+
+
+def run_stored(folder: Path, k: int, precision: str) -> dict[str, Any]:
+    """D, CDNV and nearest centers of a folder."""
     metrics = ("fuzziness", *(("cdnv",) if k <= CLASSES else ()), *(("ncc",) if k <= NEAREST else ()))
     marks: dict[str, list[float]] = {}
 
@@ -199,17 +222,17 @@ def run_stored(folder: Path, k: int) -> dict[str, Any]:
 
     clock, cores = time.perf_counter(), time.process_time()
     profile = equisep.measure_features(
-        folder, metrics=metrics, intervals="none", memory=0, coordinates=0, progress=progress
+        folder, metrics=metrics, intervals="none", memory=0, coordinates=0, precision=precision, progress=progress
     )
     return {
         "metrics": list(metrics),
+        "precision": precision,
         "seconds": time.perf_counter() - clock,
         "core_seconds": time.process_time() - cores,
         "passes": {what: times[-1] - times[0] for what, times in marks.items()},
         "gibibytes": peak() / 2**20,
-        "raw_seconds": min(raw),
-        "reading_seconds": min(ours),
         "fuzziness": profile.sites[0].fuzziness,
+        "ncc": profile.sites[0].ncc_train,
     }
 
 
@@ -270,14 +293,18 @@ def pair_seconds(r: int) -> float:
 def cells(full: bool) -> list[dict[str, Any]]:
     """All ways at all sizes, in turns; the fastest run of each."""
     rows = []
-    for n, d, k, ways in (*SIZES, *FULL) if full else SIZES:
+    sizes = {
+        (n, d, k): ways for n, d, k, ways in (*SIZES, *(FULL if full else ()))
+    }  # a full run has more ways of a size
+    for (n, d, k), ways in sizes.items():
         best: dict[str, dict[str, float]] = {}
         x, y = data(n, d, k, decades=1)
         x = x.to(torch.float32)
-        for _ in range(REPEATS if n * d < LARGE else 1):
+        for number in range(REPEATS):
             for way in ways:
-                one = run(way, x, y)
-                best[way] = min(best.get(way, one), one, key=lambda each: each["core_seconds"])
+                if not number or way in OURS or (n * d < LARGE and way != SLOW):
+                    one = run(way, x, y)
+                    best[way] = min(best.get(way, one), one, key=lambda each: each["core_seconds"])
         for way, one in best.items():
             exact = best.get(TRUTH[way], best["equisep"])["value"]  # `equisep` where float64 would take too long
             one["error"] = abs(one["value"] / exact - 1)
@@ -286,13 +313,29 @@ def cells(full: bool) -> list[dict[str, Any]]:
 
 
 def stored(full: bool) -> list[dict[str, Any]]:
-    """Features of a file, each size in a process of its own; the file is gone afterwards."""
-    rows = []
+    """Features of a file, each size and precision in a process of its own; the file is gone afterwards."""
+    rows = list[dict[str, Any]]()
     for n, d, k in (*ROWS, *FULL_ROWS) if full else ROWS:
-        with tempfile.TemporaryDirectory() as name:
+        size = {"n": n, "d": d, "classes": k}
+        with tempfile.TemporaryDirectory() as name, tempfile.TemporaryDirectory() as other:
             written(n, d, k, Path(name))
-            rows.append({"n": n, "d": d, "classes": k, **_process("stored", name, str(k))})
+            exact = {**size, **_process("reading", name), **_process("stored", name, str(k), "float64")}
+            rows.append(exact)
+            if k <= NEAREST:
+                quick = _process("stored", name, str(k), "float32")
+                error = abs(quick["fuzziness"] / exact["fuzziness"] - 1)
+                rows.append({**size, "file": exact["file"], **quick, "error": error})
+            if n == ARROW_ROWS:
+                as_arrow(Path(name), Path(other))
+                rows.append({**size, **_process("reading", other), **_process("stored", other, str(k), "float64")})
+        print(json.dumps(rows[-1]), file=sys.stderr)  # half an hour is long
     return rows
+
+
+def growth(files: list[dict[str, Any]]) -> float:
+    """What the memory of the most rows is more than that of the fewest, of one width, one number of classes, one way."""
+    alike = [row for row in files if (row["classes"], row["file"], row["precision"]) == (ROWS[0][2], "npy", "float64")]
+    return float(alike[-1]["gibibytes"] / alike[0]["gibibytes"] - 1)
 
 
 def _process(*words: str) -> dict[str, Any]:
@@ -364,6 +407,22 @@ def speed_of(record: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def stored_of(record: dict[str, Any]) -> str:
+    """Features of files, as a table of docs/scale.md."""
+    words = {"fuzziness": "D", "cdnv": "CDNV", "ncc": "nearest centers"}
+    lines = [
+        "| n | d | K | file | numbers | products | seconds | core-seconds | GiB at most | reader, of a plain loop |",
+        f"|{'---|' * 10}",
+    ]
+    for row in record["stored"]:
+        share = f"{row['raw_seconds'] / row['reading_seconds']:.0%}" if "reading_seconds" in row else ""
+        what = ", ".join(words[name] for name in row["metrics"])
+        size = f"{row['n']:,} | {row['d']:,} | {row['classes']:,} | .{row.get('file', 'npy')} | {what}"
+        took = f"{row['seconds']:.3g} | {row['core_seconds']:.3g} | {row['gibibytes']:.3g}"
+        lines.append(f"| {size} | {row.get('precision', 'float64')} | {took} | {share} |")
+    return "\n".join(lines)
+
+
 def _hours(value: float) -> str:
     number, unit = (3600 * value, "s") if value < 1 / 60 else (60 * value, "min") if value < 1 else (value, "h")
     return f"{number:,.0f} {unit}" if number >= 10 else f"{number:.2g} {unit}"
@@ -383,7 +442,12 @@ def write_page(record: dict[str, Any], page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     (kept,) = RESULTS.glob("scale-nvidia-*.json")
     gpu = gpu_of(json.loads(kept.read_text(encoding="utf-8")))
-    for name, table in (("speed", speed_of(record)), ("costs", costs_of(record)), ("gpu", gpu)):
+    for name, table in (
+        ("speed", speed_of(record)),
+        ("stored", stored_of(record)),
+        ("costs", costs_of(record)),
+        ("gpu", gpu),
+    ):
         begin, end = f"<!-- {name} -->\n", f"\n<!-- end of {name} -->"
         head, rest = text.split(begin)
         text = head + begin + table + end + rest.split(end)[1]
@@ -401,13 +465,18 @@ def main() -> None:
     if full:
         sys.argv.remove("--full")
     speed, sizes, files = rates(), cells(full), stored(full)
+    timed = [row for row in files if "reading_seconds" in row]
     largest = max(files, key=lambda row: row["classes"] * row["d"])
     finish(
         "scale",
         {
             "rates": speed,
-            "read_bytes_per_second": max(4 * row["n"] * row["d"] / row["reading_seconds"] for row in files),
-            "read_share_of_raw": min(row["raw_seconds"] / row["reading_seconds"] for row in files),
+            "read_bytes_per_second": max(4 * row["n"] * row["d"] / row["reading_seconds"] for row in timed),
+            "read_share_of_raw": {
+                kind: min(row["raw_seconds"] / row["reading_seconds"] for row in timed if row["file"] == kind)
+                for kind in ("npy", "arrow")
+            },
+            "memory_growth": growth(files),
             # of K × d float64 numbers, as many as the memory of the largest state came to
             "held_matrices": largest["gibibytes"] * 2**30 / (8 * largest["classes"] * largest["d"]),
             "sizes": sizes,
@@ -418,6 +487,8 @@ def main() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["stored"]:
-        print(json.dumps(run_stored(Path(sys.argv[2]), int(sys.argv[3]))))
+        print(json.dumps(run_stored(Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4])))
+    elif sys.argv[1:2] == ["reading"]:
+        print(json.dumps(run_reading(Path(sys.argv[2]))))
     else:
         main()

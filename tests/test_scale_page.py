@@ -21,6 +21,7 @@ def test_the_tables_are_those_of_the_record(monkeypatch: pytest.MonkeyPatch) -> 
         (REPO / "docs" / "scale.md").read_text(encoding="utf-8"),
     )
     assert scale.speed_of(record) in page
+    assert scale.stored_of(record) in page
     assert scale.costs_of(record) in page
     (path,) = (REPO / "benchmarks" / "results").glob("scale-nvidia-*.json")
     assert scale.gpu_of(json.loads(path.read_text(encoding="utf-8"))) in page

@@ -55,6 +55,7 @@ class ColumnReader:
             self.pages = None if column.slow or column.where.system is not None else _Pages(column.where.path)
             self.chunks = _chunks(column, self.pages)
         self.rest: list[Any] = []
+        self.ahead = 0  # rows of these
 
     def read(self, count: int, room: torch.Tensor | None = None) -> Any:
         """The next rows: a tensor, in the room where there is one, or an array of words."""
@@ -67,10 +68,10 @@ class ColumnReader:
         begin = 0
         with self.column.where.reading(f"from row {self.done - count:,} on"):
             for piece in taken:
-                here = rows[begin : begin + len(piece)]
+                here = rows[begin : begin + piece.shape[0]]
                 if self.pages is None or not self.pages.read(piece, here):
                     here.copy_(piece)
-                begin += len(piece)
+                begin += piece.shape[0]
         return rows
 
     def skip(self, count: int) -> None:
@@ -81,19 +82,20 @@ class ColumnReader:
         """The next rows in the pieces that they lie in."""
         column = self.column
         with column.where.reading(f"from row {self.done:,} on"):
-            while sum(map(len, self.rest)) < count:
+            while self.ahead < count:
                 chunk = next(self.chunks, None)
                 if chunk is None:
                     raise DataError(f"`{column.where}` ends before row {self.done + count:,} of {column.rows:,}.")
                 if len(chunk):  # a piece without rows has no lists, of whatever length
                     self.rest.append(_values(chunk, column))
-        self.done += count
+                    self.ahead += self.rest[-1].shape[0]
+        self.done, self.ahead = self.done + count, self.ahead - count
         taken, left = list[Any](), count
         while left:
             first = self.rest[0]
             taken.append(first[:left])
-            self.rest[:1] = [first[left:]] if len(first) > left else []
-            left -= len(taken[-1])
+            self.rest[:1] = [first[left:]] if first.shape[0] > left else []
+            left -= taken[-1].shape[0]
         return taken
 
     def close(self) -> None:
