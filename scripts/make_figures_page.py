@@ -10,13 +10,12 @@ from PIL import Image
 
 from equisep.figures.catalogue import all_figures
 from equisep.figures.changes import CHANGES
-from equisep.figures.figure import Figure
 from equisep.report.figures.pages.changes import changes_page
 from equisep.report.figures.pages.figure_page import figure_page
 from equisep.report.figures.pages.index import index_page
 from equisep.report.figures.pages.recorded import Recorded, recorded_figures, summary_table
 from equisep.report.figures.tally import TALLY, tally_text
-from equisep.runs.cost import Prediction, predict
+from equisep.runs.cost import Prediction, predict, predict_cells
 
 REPO = Path(__file__).resolve().parents[1]
 RESULTS, PAGES, README = REPO / "results", REPO / "docs" / "figures", REPO / "README.md"
@@ -78,9 +77,12 @@ def thumbnail(path: Path) -> bytes:
     return held.getvalue()
 
 
-def cost_of(figure: Figure) -> Prediction:
-    """On the kind of machine that the record was made on."""
-    return predict(figure, scale="paper", device="cuda")
+def cost_of(each: Recorded) -> Prediction:
+    """Of what is not run of a figure, on the kind of machine that the record was made on."""
+    if each.summary is None:
+        return predict(each.figure, scale="paper", device="cuda")
+    missing = [cell for found in each.summary.evidence.series.values() for cell in found.missing]
+    return predict_cells(missing, device="cuda")
 
 
 def readme() -> str:

@@ -117,7 +117,7 @@ def test_a_claim_of_several_series_is_what_its_weakest_is() -> None:
     assert failed.ours == pytest.approx(-0.9)
     assert [part.verdict for part in failed.parts] == ["undecided", "held", "contradicted"]
     assert [part.found for part in failed.parts] == ["between", "law", "no law"]
-    assert failed.reason.startswith("c: mean r -0.9000") and "1 of 3 parts is contradicted" in failed.reason
+    assert failed.reason.startswith("c: mean r = -0.9000") and "1 of 3 parts is contradicted" in failed.reason
 
 
 def test_one_series_with_few_seeds_makes_the_whole_claim_supported() -> None:
@@ -435,7 +435,7 @@ def test_a_law_of_every_class() -> None:
     assert verdict_of(evidence(figure(claim), {"a": [row(-0.999, -0.997)] * 3})).verdict == "held"
     verdict = verdict_of(evidence(figure(claim), {"a": [row(-0.999, -0.96)] * 3}))
     assert (verdict.verdict, [part.verdict for part in verdict.parts]) == ("contradicted", ["held", "contradicted"])
-    assert verdict.reason.startswith("mean r of class 1 -0.9600")
+    assert verdict.reason.startswith("mean r of class 1 = -0.9600")
 
 
 # -- against a value

@@ -183,6 +183,9 @@ def test_when_a_ratio_settles() -> None:
     made = Outcome(
         readings=tuple(Curves(epoch=e, reading="mixed", fuzziness=(8.0, 8.0 * ratio)) for e, ratio in ratios.items())
     )
+    assert (
+        quantity(made, "law_epoch") == made.readings[-1].epoch
+    )  # it never emerged: at the earliest then, and not nowhere
     assert quantity(made, "settled@site=1") == 40.0  # within 10 % of 0.5 at 20 too, but not from then on
 
 
@@ -280,7 +283,7 @@ def test_one_entry_is_all_that_a_new_quantity_takes(toy: str) -> None:
     )
     seen = evidence(made, {"a": [outcome(HALVED), outcome(HALVED[:3]), outcome(HALVED[4:])]})
     (verdict,) = judge(seen)
-    assert verdict.reason.startswith("a: mean range of D 38 [0, ")  # the interval is cut at the span
+    assert verdict.reason.startswith("a: mean range of D = 38 [0, ")  # the interval is cut at the span
     assert verdict.verdict == "undecided" and quantity(seen.series["a"].chosen[0].outcome, toy) == 63.0
     assert "| range |" in figure_markdown(seen, [verdict]) and "| 38.00 |" in figure_markdown(seen, [verdict])
     axes = draw_figure(seen).axes[1]

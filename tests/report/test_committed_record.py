@@ -140,7 +140,8 @@ def test_the_json_of_the_committed_record_is_what_it_was(recorded: dict[str, Sum
     of figures that were not run again since.
 
     Its words for readings and its bend are today's. Claims are judged by other rules since, and rates chosen among networks
-    that fit: series at another rate are other numbers. Titles name the subject, and series have labels for readers.
+    that fit: series at another rate are other numbers. Titles name the subject, sources the place, and series have labels
+    for readers.
     """
     before = json.loads((Path(__file__).parent / "recorded_json.json").read_text(encoding="utf-8"))
     for id, content in before.items():
@@ -155,7 +156,7 @@ def test_the_json_of_the_committed_record_is_what_it_was(recorded: dict[str, Sum
         assert {row["series"] for row, _ in same} <= {row["series"] for row in content["series"]}
         now["series"], content["series"] = map(list, zip(*same, strict=True))
         for each in (now, content):
-            for name in ("claims", "counts", "printed", "notes", "title"):
+            for name in ("claims", "counts", "printed", "notes", "title", "source"):
                 each.pop(name)
         assert all(len(row) >= 18 for row in now["series"]), id
         deepest = max((row["depth"] for row in now["estimates"]), default=None)  # the only one that version 0.1 had

@@ -25,7 +25,7 @@ from equisep.report.figures.pages.authors_rates import rate_parts
 from equisep.report.figures.pages.changes import changes_page
 from equisep.report.figures.pages.figure_page import figure_page
 from equisep.report.figures.pages.index import index_page
-from equisep.report.figures.pages.recorded import recorded_figures, summary_table
+from equisep.report.figures.pages.recorded import Recorded, recorded_figures, summary_table
 from equisep.report.figures.summary import state_of
 from equisep.runs.cost import Prediction
 from equisep.runs.record import read_record, write_record
@@ -41,7 +41,7 @@ def script(name: str) -> dict[str, Any]:
     return runpy.run_path(str(REPO / "scripts" / name))
 
 
-def predicted(figure: Figure) -> Prediction:
+def predicted(each: Recorded) -> Prediction:
     return Prediction(cells=7, groups=1, seconds=7200.0, bytes=2**30, device="a machine")
 
 
@@ -93,10 +93,20 @@ def test_claims_are_listed_by_how_they_stand(tmp_path: Path) -> None:
     found = shown_evidence()
     recorded(found, tmp_path)
     index, _ = pages_of((found.figure,), tmp_path)
-    parts = dict(re.findall(r"^## (.+)\n\n(- .+)$", index, flags=re.MULTILINE))
-    link = "- [Nobody (2000): A figure made by hand](test-figure.md): "
+    parts = dict(re.findall(r"^## (.+)\n(?:\n[^-].*\n)*\n(- .+)$", index, flags=re.MULTILINE))
+    link = "- [A figure made by hand](test-figure.md): "
     assert parts["Confirmed"] == f"{link}A law in both; The deep one separates less a layer."
     assert parts["Contradicted"] == f"{link}ρ of the deep one is 0.9."
+    assert "**Nobody (2000)**" in index
+    assert (
+        "Of 4 claims of the papers: 2 confirmed, 1 contradicted, 0 properties of the reading, 0 undecided, 1 not"
+        in index
+    )
+    texts = ("It falls (a)", "It rises", "It falls (b)")
+    some = replace(found.figure, claims=tuple(replace(found.figure.claims[0], text=text) for text in texts))
+    assert (
+        f"{link}It falls (a; b); It rises." in pages_of((some,), tmp_path)[0]
+    )  # what differs in a bracket is told once
     ours = replace(found.figure, claims=tuple(replace(claim, source="ours") for claim in found.figure.claims))
     assert "## Confirmed" not in pages_of((ours,), tmp_path)[0]  # what no paper says confirms none
 
@@ -123,16 +133,16 @@ def test_a_page_has_picture_sentences_claims_and_how_it_was_run(tmp_path: Path) 
     assert page.startswith("# Nobody (2000): A figure made by hand\n")
     assert "![A figure made by hand](../../results/test/figure.png)" in page
     assert "[every number, seed by seed](../../results/test/figure.json)" in page
-    assert "**What the paper shows.** “Thus 0” (p. 1) and “Thus 1” (p. 1); 2 more in the table." in page
+    assert "**What the paper shows.** A law in both, “Thus 0” (p. 1) and " in page and "; 2 more in the table." in page
     assert "**What we found.** Of 4 claims, 2 held, 1 contradicted and 1 not run, over 3 seeds." in page
     assert "Why it may differ" not in page
-    assert re.search(r"^\| held \| A law in both \| “Thus 0” \(p\. 1\) \| .*mean r -0\.999", page, flags=re.MULTILINE)
+    assert re.search(r"^\| held \| A law in both \| “Thus 0” \(p\. 1\) \| .*mean r = −0\.999", page, flags=re.MULTILINE)
     before, _, run = page.partition("<details markdown><summary>How it was run</summary>")
     assert "**embedded-10x10 stands in for the paper's cifar10.**" in run and "Made by hand." in run
-    assert "| deep | 0.001 | 3 | -0.9990 | 0.6010 |" in run
-    assert "| deep | ρ | 0.818 | 0.6010 | 3 |" in run and "| deep | r | -0.999 | -0.9990 |" in run
+    assert "| deep | 0.001 | 3 | −0.9990 | 0.6010 |" in run
+    assert "| deep | ρ | 0.818 | 0.6010 | 3 |" in run and "| deep | r | −0.999 | −0.9990 |" in run
     assert "Run it again: `equisep figures run test/figure`." in run
-    assert "-0.9990 -0.9990" not in page  # seeds stay in the JSON
+    assert "−0.9990 −0.9990" not in page  # seeds stay in the JSON
     assert "\n\n".join(before.split("\n\n")[:3]).count("\n") < 10
 
 
@@ -146,21 +156,24 @@ def test_what_the_readings_show_is_the_first_statement(tmp_path: Path) -> None:
     recorded(evidence(made, {"a": [read_both_ways(-0.999, -0.9)] * 3}), tmp_path)
     index, pages = pages_of((made,), tmp_path)
     first = index.split("\n\n")[1]
-    assert first.startswith(
-        "**What D says depends on how samples are read.** 2 claims on feed-forward networks were judged in two"
-    )
+    assert first.startswith("**What D says depends on how samples are read.** (D: the spread")
+    assert " 2 claims on feed-forward networks were judged in two" in first
     assert "2 hold in *mixed*" in first and "and 1 in *eval*" in first
     assert "1 holds in one reading and is contradicted in another: a property of the reading" in first
     head = "## Properties of the reading: held in one, contradicted in another"
     assert (
-        f"{head}\n\n- [Nobody (2000): A figure made by hand](test-figure.md): A law (*mixed* held, *eval* contradicted)."
+        f"{head}\n\n**Nobody (2000)**\n\n- [A figure made by hand](test-figure.md): A law (*mixed* held, *eval* contradicted)."
         in index
     )
     assert "| verdict | claim | the paper | here | mixed | eval |" in pages["test/figure"]
-    assert "| held (-0.9990) | contradicted (-0.9000) |" in pages["test/figure"]
-    assert ", read in *mixed*.\n" in pages["test/figure"]  # as the picture is
+    assert "| held (−0.9990) | contradicted (−0.9000) |" in pages["test/figure"]
+    second = index.split("\n\n")[2]
+    assert second.startswith("**The law itself.** Of 1 panel") and "of 1 in *mixed* and 0 in *eval*" in second
+    assert "none (r > −0.971) of 0 in *mixed* and 1 in *eval*" in second
+    found = "Both claims held, over 3 seeds, read in *mixed*. In another reading of the same networks one of them is"
+    assert f"{found} contradicted.\n" in pages["test/figure"]  # read as the picture is
     other = replace(made, readings=("eval", "mixed"))
-    assert ", read in *eval*. The picture shows D read in *mixed*.\n" in pages_of((other,), tmp_path)[1]["test/figure"]
+    assert "contradicted. The picture shows D read in *mixed*.\n" in pages_of((other,), tmp_path)[1]["test/figure"]
 
 
 @pytest.mark.parametrize("listed", [True, False])
@@ -174,7 +187,19 @@ def test_a_figure_that_was_partly_run_says_so(tmp_path: Path, listed: bool) -> N
     if not listed:
         path = tmp_path / "test" / "figure.json"
         path.write_text(re.sub(r'"missing":\[.*?\n\],\n', "", path.read_text(), flags=re.DOTALL))
-    assert "Partly run (12 of 18 cells)." in pages_of((found.figure,), tmp_path)[1]["test/figure"]
+    index, pages = pages_of((found.figure,), tmp_path)
+    assert "Partly run (12 of 18 cells)." in pages["test/figure"]
+    assert "| 1 of 1, 1 in part |" in index
+    assert "| `test/figure` | A figure made by hand (the rest) |" in index
+
+
+def test_an_experiment_of_our_own_says_what_it_asks(tmp_path: Path) -> None:
+    claims = (Claim("A law", "law", ("a",), quote="Every network has it", source="Nobody (2000)"),)
+    made = replace(figure(*claims), id="equisep2026/own")
+    recorded(evidence(made, {"a": [read_both_ways(-0.999, -0.9)] * 3}), tmp_path)
+    page = pages_of((made,), tmp_path)[1]["equisep2026/own"]
+    said = "The experiment is ours; it asks of what the papers say: “Every network has it” (Nobody (2000))."
+    assert f"**What it asks.** {said}\n" in page
 
 
 def test_remarks_stand_with_their_figure(tmp_path: Path) -> None:
@@ -225,7 +250,7 @@ def test_fig1_is_judged_again_at_the_rates_of_the_authors_code() -> None:
             ]
     text = "\n\n".join(rate_parts(gather(FIG1, entries, scale="paper")))
     assert re.search(
-        r"\| sgd-20 \| 0\.003 \| -0\.9990 \| 0\.500 \| \S+ \| 100\.0 \| 0\.01 \| -0\.9000 \| 0\.400 \|", text
+        r"\| sgd-20 \| 0\.003 \| −0\.9990 \| 0\.500 \| \S+ \| 100\.0 \| 0\.01 \| −0\.9000 \| 0\.400 \|", text
     )
     assert "| The law holds in all nine panels | held | contradicted | sgd-" in text
     assert not list(rate_parts(shown_evidence()))

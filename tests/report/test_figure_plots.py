@@ -193,7 +193,7 @@ def test_nine_panels_and_the_sites_below_them(nine: Drawing) -> None:
         ]
     words = words_of(drawing)
     assert "A figure" in words and "Authors (2023), Fig. 1" in words
-    assert "Fashion-MNIST: 100 images per class · run on NVIDIA H200" in words
+    assert "100 images per class · read in batches that mix the classes (mixed) · run on NVIDIA H200" in words
     assert "dots: mean of 3 seeds (geometric where the axis is logarithmic); band: lowest to highest seed" in words
     assert "paper r −1.000" in words and "paper ρ 0.818" in words
 
@@ -322,6 +322,18 @@ def test_levels_and_what_stands_behind() -> None:
     assert "half" in words_of(axes) and axes.get_ylim()[0] < 0.5
     assert "all classes together" in words_of(whole(axes))
     assert len(curves_of(axes)) == 1  # what stands behind has no points
+
+
+@pytest.mark.parametrize(("values", "side"), [((9.0, 5.0, 1.1), "left"), ((1.1, 5.0, 9.0), "right")])
+def test_the_words_of_a_level_stand_where_no_line_runs(values: tuple[float, ...], side: str) -> None:
+    def make(name: str, _: int) -> Outcome:
+        return Outcome(numbers={"score": values[int(name)]})
+
+    panel = Panel("p", kind="sweep", y="score", log_y=False, levels=((1.0, "as low as it gets"),), series=("*",))
+    series = [Series(str(at), x=float(at)) for at in range(3)]
+    drawing = draw_figure(evidence_of(series, [panel], make))
+    (words,) = (text for text in drawing.axes[0].texts if text.get_text() == "as low as it gets")
+    assert words.get_horizontalalignment() == side
 
 
 def test_what_ends_early_says_why() -> None:
@@ -610,6 +622,7 @@ def test_a_scatter_has_one_point_a_seed() -> None:
     ]
     assert all(line.get_linestyle() == "None" for line in axes.lines)
     assert axes.get_xlabel() == "factor" and legend_of(axes) == ["law", "no law"]
+    assert "dots: one of 3 seeds each" in words_of(whole(axes))
 
 
 def test_arrays_have_gaps_and_seeds_at_other_places_lines_of_their_own() -> None:
@@ -714,10 +727,9 @@ def test_smoke_and_stand_ins_are_told() -> None:
         asked=7,
         device="cpu",
     )
-    words = words_of(draw_figure(evidence))
-    assert (
-        "CIFAR-10: 500 images per class, tested on 2,000 images instead of 10,000 · run on cpu · 3 of 7 runs" in words
-    )
+    words = words_of(draw_figure(evidence)).replace("\n", " ")
+    assert "CIFAR-10: 500 images per class, tested on 2,000 images instead of 10,000 · read in" in words
+    assert "run on a CPU · 3 of 7 runs" in words
     assert "trial run at smoke scale: not for publication" in words
 
 

@@ -110,7 +110,7 @@ def test_the_terminal_shows_everything() -> None:
         "Made on cpu, with equisep 0.1, torch 2.13, in 24 s of computing.",
     ):
         assert words in text
-    assert re.search(r"1 held +A law in both\s+paper +-0\.999 \(Fig\. 1\)\s+here .*mean r -0\.999", text)
+    assert re.search(r"1 held +A law in both\s+paper +-0\.999 \(Fig\. 1\)\s+here .*mean r = -0\.999", text)
     assert text.count("A law in both") == 1
     told = printed(render_figure(shown_evidence(), judge(shown_evidence()), remarks=["Mind."], picture="a.png"))
     assert "Picture  a.png" in told and "Why it may differ\nMind." in told
@@ -156,7 +156,7 @@ def test_markdown_has_the_same_numbers() -> None:
     found = shown_evidence()
     text = figure_markdown(found, judge(found), level=3)
     assert text.startswith("### test/figure: A figure made by hand\n")
-    assert re.search(r"\| held \| A law in both \| -0\.999 \(Fig\. 1\) \| .*mean r -0\.999.* over 3 seeds", text)
+    assert re.search(r"\| held \| A law in both \| −0\.999 \(Fig\. 1\) \| .*mean r = −0\.999.* over 3 seeds", text)
     assert "\n\nMind \\*this\\*.\n\n" in figure_markdown(found, judge(found), remarks=["Mind *this*."])
     assert "| deep | ρ | 0.818 | 0.6010 | 3 |" in text
     for table in re.findall(r"(?:^\|.*\|\n?)+", text, flags=re.MULTILINE):
@@ -173,7 +173,7 @@ def test_nothing_in_a_text_breaks_a_table() -> None:
 def test_a_bound_says_that_it_is_one() -> None:
     found = evidence(figure(Claim("C", "at least", ("a",), "score", 0.5)), {"a": numbers(0.6, 0.6, 0.6)})
     assert (
-        "| held | C |  | a: mean score 0.6 [0.6, 0.6] over 3 seeds; the rule asks for at least 0.5. |"
+        "| held | C |  | a: mean score = 0.6 [0.6, 0.6] over 3 seeds; the rule asks for at least 0.5. |"
         in figure_markdown(found, judge(found))
     )
 

@@ -219,7 +219,7 @@ class _Maker:
             min(abs(greatest[seed] - change) for change in changes[seed]) for seed in greatest if changes.get(seed)
         )
         first, second = map(quantity_words, asked)
-        called = f"number of places between the greatest {first} and where {second} changes its sign"
+        called = f"number of steps between the greatest {first} and where {second} changes its sign"
         return Comparison(", ".join(self.claim.of), called, values, (*rows[0], *rows[1]))
 
     def correlated(self) -> Comparison:

@@ -94,11 +94,16 @@ def _epoch_by_epoch(outcome: Outcome, reading: str | None) -> list[Curves]:
 
 
 def law_epoch(outcome: Outcome, reading: str | None = None) -> float | None:
-    """The epoch, of those read, at which the law emerged by `equisep.law.emergence`; None where it did not."""
+    """The epoch, of those read, at which the law emerged by `equisep.law.emergence`; where it did not, the last one.
+
+    It emerges then at the earliest: a training without the law must not be left out of a mean over those that have it.
+    """
     along = _epoch_by_epoch(outcome, reading)
+    if not along:
+        return None
     standings = [law_standing(law_of(curves.fuzziness)) for curves in along]
     first = emerged([curves.epoch for curves in along], standings, what="law").first
-    return None if first is None else float(first)
+    return float(along[-1].epoch if first is None else first)
 
 
 def settled(outcome: Outcome, site: int, reading: str | None = None) -> float | None:

@@ -285,7 +285,7 @@ _BUILT_IN: Mapping[str, Quantity] = {entry.name: entry for entry in (
     Quantity("load_difference", "load gap, in size,", "load gap, in size", made_of=_D, of=_of_reading(_load_difference)),
     Quantity("settled", "epoch of settling", made_of=_D,
              of=lambda outcome, query: numbers.settled(outcome, query.number("site", 1), query.ways.get("reading"))),
-    Quantity("law_epoch", "epoch of those read at which the law emerged", made_of=_D,
+    Quantity("law_epoch", "epoch of those read at which the law emerged (the last where it did not)", made_of=_D,
              of=lambda outcome, query: numbers.law_epoch(outcome, query.ways.get("reading"))),
     # metrics of one site, which are curves over all of them too
     Quantity("fuzziness", "D", AXES["fuzziness"], made_of=_D, of=_of_site),

@@ -359,5 +359,5 @@ def _found_words(claim: Claim, called: str, part: Part) -> str:
     seeds = "1 seed" if part.n == 1 else f"{part.n} seeds"
     against = f", printed {part.printed:g}" if claim.rule == "as printed" and part.printed is not None else ""
     if claim.exact and part.n == 1:  # solved, and no seed in it
-        return f"{head}{called} {digits}{lost}{beside}{found.get(part.found, '')}"
-    return f"{head}mean {called} {digits}{over} over {seeds}{lost}{beside}{against}{found.get(part.found, '')}"
+        return f"{head}{called} = {digits}{lost}{beside}{found.get(part.found, '')}"
+    return f"{head}mean {called} = {digits}{over} over {seeds}{lost}{beside}{against}{found.get(part.found, '')}"

@@ -82,11 +82,13 @@ def collapse_claims(group: str, title: str) -> tuple[Claim, ...]:
     return (
         Claim(f"{title}: the cosine between minority classifiers rises with R", "rising", (f"{group}-R*",),
               "minority_cosine", quote=COLLAPSE, source="abstract"),
-        Claim(f"{title}: it is 0.95 or more where the minority is absent", "at least", (f"{group}-Rinf",), "minority_cosine",
+        Claim(f"{title}: the cosine is 0.95 or more where the minority is absent",
+              "at least", (f"{group}-Rinf",), "minority_cosine",
               0.95, quote=COLLAPSE, source="abstract"),
         Claim(f"{title}: test accuracy on minority classes falls with R", "falling", (f"{group}-R*",),
               "minority_accuracy_test", quote=COLLAPSE, source="abstract"),
-        Claim(f"{title}: it is at chance, 1/10 or less, where the minority is absent", "at most", (f"{group}-Rinf",),
+        Claim(f"{title}: minority test accuracy is at chance, 1/10 or less, where the minority is absent",
+              "at most", (f"{group}-Rinf",),
               "minority_accuracy_test", 0.1, quote="prediction on minority completely at random", source="slides, part I"),
     )  # fmt: skip
 
@@ -135,7 +137,7 @@ QNORM = Figure(
     cite=CITE,
     base=Solve(problem="qnorm", majority=4, starts=32),
     series=tuple(
-        Series(f"q{q:g}-p{p}", {"power": q, "dimension": p}, panel="angles", label=f"q = {q:g}, p = {p}", x=p)
+        Series(f"q{q:g}-p{p}", {"power": q, "dimension": p}, panel="angles", label=f"q={q:g}, p={p}", x=p)
         for q in POWERS
         for p in DIMENSIONS
     ),
@@ -146,11 +148,13 @@ QNORM = Figure(
     claims=(
         Claim("Neural collapse does not emerge for any q ≠ 2", "at least", ("q0.5-*", "q1-*", "q1.5-*", "q3-*"),
               "collapse_distance", 0.01, exact=True, source="slides, part I", quote=QNORMS),
-        Claim("… at q = 0.5 and at q = 1, where every class takes an axis of its own", "at least", ("q0.5-*", "q1-*"),
+        Claim("At q = 0.5 and q = 1 it does not emerge: every class takes an axis of its own", "at least", ("q0.5-*", "q1-*"),
               "collapse_distance", 0.01, source="slides, part I", quote=QNORMS),
-        Claim("… at q = 1.5, and at q = 3 in 8 dimensions", "at least", ("q1.5-*", "q3-p8"), "collapse_distance", 0.01,
+        Claim("At q = 1.5, and at q = 3 in 8 dimensions, it does not emerge",
+              "at least", ("q1.5-*", "q3-p8"), "collapse_distance", 0.01,
               source="slides, part I", quote=QNORMS),
-        Claim("… and the optimum there is better than any simplex ETF", "at least", ("q1.5-*", "q3-p8"), "etf_advantage",
+        Claim("At q = 1.5, and at q = 3 in 8 dimensions, the optimum is better than any simplex ETF",
+              "at least", ("q1.5-*", "q3-p8"), "etf_advantage",
               EXACT, source="slides, part I", quote=QNORMS),
         Claim("Control: at q = 2 neural collapse emerges", "at most", ("q2-*",), "collapse_distance", EXACT, exact=True,
               quote=ETF, source="abstract"),
@@ -188,13 +192,14 @@ MINORITY = Figure(
     claims=(
         Claim("Without imbalance the cosine between minority classifiers is −1/9", "at most", ("EH*",),
               "first_cosine_error", EXACT, exact=True, source=f"{AFTER} the figure on minority collapse"),
-        Claim("It rises with R until it is 1", "at least", ("EH*",), "least_rise", 0.0, exact=True,
+        Claim("The cosine between minority classifiers rises with R until it is 1",
+              "at least", ("EH*",), "least_rise", 0.0, exact=True,
               source=f"{AFTER} the figure on minority collapse"),
-        Claim("From a finite R* on it is 1, as long as the classifiers are not zero", "at most", ("EH*",),
+        Claim("From a finite R* on the cosine is 1, as long as the classifiers are not zero", "at most", ("EH*",),
               "collapsed_error", EXACT, exact=True, source="ours, after Chen 2023"),
         Claim("From R* on minority classifiers are one vector", "at most", ("EH*",), "collapsed_distance", EXACT,
               exact=True, source="ours, after Chen 2023"),
-        Claim("… and so they are in the limit R → ∞", "at most", ("EH*",), "limit_distance", EXACT, exact=True,
+        Claim("In the limit R → ∞ minority classifiers are one vector", "at most", ("EH*",), "limit_distance", EXACT, exact=True,
               source=f"{AFTER} the theorem on the limit"),
         Claim("Minority class means no longer equal the classifiers", "at least", ("EH*",), "mean_gap", 0.01, exact=True,
               quote="class means no longer collapse to classifiers", source="slides, part I"),

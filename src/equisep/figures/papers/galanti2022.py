@@ -138,7 +138,7 @@ def depth_claims(
                       if effective == MLP_EFFECTIVE else str(effective)),
                 Claim(f"Shallower networks fit{text}", "at least", shallow, "accuracy", FITTED, fit=False,
                       source=f"{AFTER} {where}"),
-                Claim(f"… without collapse{text}", "at most", shallow, "ncc", FITTED, source=where,
+                Claim(f"Shallower networks do not collapse{text}", "at most", shallow, "ncc", FITTED, source=where,
                       quote="we do not necessarily achieve an emergence of neural collapse"),
             ]  # fmt: skip
         if collapsed is not None:
@@ -203,7 +203,7 @@ def noise_claims(group: str, place: str) -> tuple[Claim, ...]:
             Claim(f"CDNV of layer 4 grows with noise{text}", "rising", every, "cdnv@site=4", source=f"{AFTER} {where}"),
             Claim(f"The network fits its labels{text}", "at least", every, "accuracy", FITTED, fit=False,
                   quote="the network itself achieved 100% accuracy", source=where),
-            Claim(f"… while layer 4 does not separate noisy ones{text}", "at most", noisy, "ncc@site=4", FITTED,
+            Claim(f"Layer 4 does not separate noisy labels{text}", "at most", noisy, "ncc@site=4", FITTED,
                   source=f"{AFTER} {where}"),
             Claim(f"Effective depth grows with noise{text}", "rising", every, "effective_depth", quote=LATER,
                   source="abstract of the later versions"),
@@ -214,7 +214,7 @@ def noise_claims(group: str, place: str) -> tuple[Claim, ...]:
 FIG1 = Figure(
     id="galanti2022/fig1",
     title="MLP-d-100 on CIFAR-10: layers over epochs",
-    source=SOURCE,
+    source=f"{SOURCE}, Fig. 1",
     cite=CITE,
     fit=FITTED,
     base=BASE.with_(width=100),
@@ -230,7 +230,7 @@ FIG1 = Figure(
 FIG2 = Figure(
     id="galanti2022/fig2",
     title="ConvNet-d-400 on CIFAR-10: layers over epochs",
-    source=SOURCE,
+    source=f"{SOURCE}, Fig. 2",
     cite=CITE,
     fit=FITTED,
     base=CONV.with_(width=400),
@@ -247,7 +247,7 @@ FIG2 = Figure(
 FIG3 = Figure(
     id="galanti2022/fig3",
     title="MLP-10-500 on CIFAR-10 with random labels",
-    source=SOURCE,
+    source=f"{SOURCE}, Fig. 3",
     cite=CITE,
     fit=FITTED,
     base=BASE.with_(depth=11, width=500),
@@ -265,7 +265,8 @@ FIG3 = Figure(
                     for share, value in CDNV_PRINTED
                 ),
                 *(
-                    Claim(f"… above 1 with {share} % ({way})", "at least", (f"mlp-{way}-{share}",), "cdnv@site=4", 1.0,
+                    Claim(f"CDNV of layer 4 is above 1 with {share} % noise ({way})",
+                          "at least", (f"mlp-{way}-{share}",), "cdnv@site=4", 1.0,
                           quote="above 1 for the others", source="Fig. 3" if way == "augmented" else f"Fig. 3 ({PAPERS})")
                     for share in (50, 75)
                 ),
@@ -285,7 +286,7 @@ FIG3 = Figure(
 FIG4 = Figure(
     id="galanti2022/fig4",
     title="ConvNet-10-500 on CIFAR-10 with random labels",
-    source=SOURCE,
+    source=f"{SOURCE}, Fig. 4",
     cite=CITE,
     fit=FITTED,
     base=CONV.with_(depth=10, width=500),
@@ -312,7 +313,7 @@ SETS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 FIG5 = Figure(
     id="galanti2022/fig5",
     title="ResNet-18 after each group of blocks",
-    source=SOURCE,
+    source=f"{SOURCE}, Fig. 5",
     cite=CITE,
     fit=FITTED,
     base=BASE.with_(network="resnet18", depth=None, width=None, grains=("blocks",), tf32=True),
@@ -341,7 +342,7 @@ FIG5 = Figure(
 FIG6 = Figure(
     id="galanti2022/fig6",
     title="ConvNet-d-100 on CIFAR-10: layers over epochs",
-    source=SOURCE,
+    source=f"{SOURCE}, Fig. 6",
     cite=CITE,
     fit=FITTED,
     base=CONV.with_(width=100),
@@ -357,7 +358,7 @@ FIG6 = Figure(
 BOUND = Figure(
     id="galanti2022/bound",
     title="The comparative bound, estimated from two samples S1 and S2",
-    source=SOURCE,
+    source=f"{SOURCE}, Prop. 1",
     cite=CITE,
     fit=FITTED,
     # the embedded images: both samples are small, anyone has them, and an FNN errs on them little enough to tell p apart
@@ -386,8 +387,10 @@ BOUND = Figure(
     claims=(
         Claim("Shallow networks separate S1 and S2 less the more labels of S2 differ", "falling", ("joined2-*",), "ncc",
               source=PILOT, fit=False),
-        Claim("So does layer 4 of the deepest", "falling", (f"joined{DEEPEST}-*",), "ncc@site=4", source=PILOT, fit=False),
-        Claim("… which separates S1 alone better", "below", (f"joined{DEEPEST}-{SHARES[0]}", f"first-{DEEPEST}"),
+        Claim("Layer 4 of the deepest networks separates S1 and S2 less the more labels of S2 differ",
+              "falling", (f"joined{DEEPEST}-*",), "ncc@site=4", source=PILOT, fit=False),
+        Claim("Layer 4 of the deepest networks separates S1 alone better",
+              "below", (f"joined{DEEPEST}-{SHARES[0]}", f"first-{DEEPEST}"),
               "ncc@site=4", source=PILOT, fit=False),
         Claim("Effective depth does not grow with depth, from 4 layers on", "alike",
               tuple(f"first-{d}" for d in BOUND_DEPTHS if d >= MLP_EFFECTIVE), "effective_depth",
@@ -402,7 +405,7 @@ BOUND = Figure(
         "the least depth is that of trained networks on labels drawn at random, which may be greater than that of the best "
         f"networks on the easiest labels. δ: the share of draws with answers out of balance by more than ε = {EPSILON:g}.",
         f"Relabeling a share q at random changes p = q(1 − 1/{CLASSES}) of the labels.",
-        "The embedded Fashion-MNIST at 10×10: S1 and S2 have 50 samples a class.",
+        "The embedded Fashion-MNIST at 10×10: S1 and S2 have 50 samples per class.",
         "The rate falls by 10 at 1/3 and 2/3: eight batches an epoch would see little of a rate that falls from epoch 60 on.",
     ),
     bound=ComparativeBound(

@@ -73,7 +73,7 @@ def _paper_words(figure: Figure, verdict: Verdict) -> str:
         quoted = f"“{claim.quote}” ({claim.source})" if claim.quote else "ours"
         return claim.source if claim.source.startswith("ours") else quoted
     number = _shown_as_printed(claim.quantity, verdict.printed)
-    printed = "" if verdict.printed is None or number in claim.quote else f" {number}"
+    printed = "" if verdict.printed is None or number.replace("-", "−") in claim.quote else f" {number}"
     said = f"“{claim.quote}”" if claim.quote else ""
     return f"{said}{printed}{f' ({claim.source})' if claim.source else ''}".strip()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from equisep.figures.evidence import Evidence
@@ -18,6 +19,8 @@ from equisep.report.figures.cells import (
 )
 from equisep.report.figures.summary import Summary, summarize
 from equisep.report.formatting import one_line
+
+_SIGN = re.compile(r"(?<![\w*`.+-])-(?=\d)")  # before a number, and not within a name: `adam-20` keeps its own
 
 
 def figure_markdown(
@@ -80,8 +83,9 @@ def markdown_table(
 
 
 def escaped(text: str) -> str:
-    """Text that Markdown leaves as it is: on one line, in no table's way, nothing starred."""
-    return one_line(text.replace("\n", " ")).replace("|", "\\|").replace("*", "\\*")
+    """Text that Markdown leaves as it is: on one line, in no table's way, nothing starred; signs of numbers as in papers."""
+    line = one_line(text.replace("\n", " ")).replace("|", "\\|").replace("*", "\\*")
+    return _SIGN.sub("−", line)
 
 
 def table_markdown(table: TextTable) -> str:

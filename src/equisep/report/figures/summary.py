@@ -18,6 +18,7 @@ from equisep.figures.rules import quantities_of
 from equisep.law import seed_interval
 from equisep.results import Interval
 
+_FEW_SERIES = 3  # that a note names
 LIBRARIES = ("equisep", "torch", "numpy", "python")
 
 
@@ -108,6 +109,19 @@ class Summary:
         return tuple(dict.fromkeys(text for claim in self.figure.claims for text in quantities_of(claim)))
 
 
+def _notes_of(evidence: Evidence) -> list[str]:
+    """What outcomes say, each once: seeds may say the same; a note of few series names them."""
+    by_note: dict[str, dict[str, None]] = {}
+    for name, found in evidence.series.items():
+        for note in (note for entry in found.chosen.values() for note in entry.outcome.notes):
+            by_note.setdefault(note, {})[name] = None
+    few = [len(names) <= min(_FEW_SERIES, len(evidence.series) - 1) for names in by_note.values()]
+    return [
+        f"{', '.join(names)}: {note[:1].lower()}{note[1:]}" if own else note
+        for (note, names), own in zip(by_note.items(), few, strict=True)
+    ]
+
+
 def summarize(
     evidence: Evidence,
     verdicts: Sequence[Verdict],
@@ -116,9 +130,7 @@ def summarize(
     claims: tuple[ClaimVerdicts, ...] | None = None,
 ) -> Summary:
     """Sum up what was run; `claims` are the verdicts in every reading, which are judged where they are not given."""
-    chosen = [entry for found in evidence.series.values() for entry in found.chosen.values()]
-    own_notes = dict.fromkeys(note for entry in chosen for note in entry.outcome.notes)  # seeds may say the same
-    notes = (*evidence.figure.notes, *own_notes)
+    notes = (*evidence.figure.notes, *_notes_of(evidence))
     claimed = (text for claim in evidence.figure.claims for text in quantities_of(claim))
     names = tuple(dict.fromkeys((*(entry.name for entry in standard_quantities()), *claimed)))
     return Summary(

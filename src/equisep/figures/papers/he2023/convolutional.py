@@ -167,7 +167,7 @@ FIG8 = Figure(
     source=f"{SOURCE}, Fig. 8",
     base=IMAGES.with_(network="densenet161", grains=("blocks",)),
     series=tuple(Series(f"densenet-{data}", own, data) for data, own in SETS),
-    panels=tuple(Panel(data, SET_NAMES[data], x_label="block") for data, _ in SETS),
+    panels=tuple(Panel(data, SET_NAMES[data], x_label="block (0 = input)") for data, _ in SETS),
     claims=(Claim("The law holds by block", "law", ("densenet-*",), source=f"{AFTER} the main text on Fig. 8"),),
     columns=2,
     **SHORT,
@@ -182,7 +182,7 @@ FIG10 = Figure(
         *(Series(f"resnet18-{data}", {"network": "resnet18", **own}, data) for data, own in SETS),
         *(Series(f"2-layer-{data}", {"network": "resnet-2-layer", **own}) for data, own in SETS),
     ),
-    panels=tuple(Panel(data, SET_NAMES[data], x_label="block") for data, _ in SETS),
+    panels=tuple(Panel(data, SET_NAMES[data], x_label="block (0 = input)") for data, _ in SETS),
     claims=tuple(
         Claim(f"r is closer to zero than that of Fig. 7 ({SET_NAMES[data]})", "below",
               (f"2-layer-{data}", f"resnet18-{data}"), "r@grain=blocks", source=f"{AFTER} the main text on Fig. 10")

@@ -22,6 +22,7 @@ from equisep.figures.papers.he2023.common import (
 )
 
 SWEEP = {"mnist": (*range(3, 11), 18), "fm": (*range(3, 12), 18), "cifar": (3, 4, *range(8, 15), 18, 20)}
+OPTIMAL = {"mnist": 6, "fm": 10, "cifar": 12}  # layers, as printed
 
 FIG5 = Figure(
     id="he2023/fig5",
@@ -39,9 +40,9 @@ FIG5 = Figure(
             Panel(f"{name}-curves", SET_NAMES[name], ordered="layers of the network", series=(f"{name}-*",)) for name in SWEEP
         ),
         *(
-            Panel(name, f"{SET_NAMES[name]}: D of the last layer", kind="sweep", y="last", x_label="layers of the network",
-                  series=(f"{name}-*",))
-            for name in SWEEP
+            Panel(name, f"{SET_NAMES[name]}: D of the last layer (line: the paper's {depth} layers)", kind="sweep", y="last",
+                  x_label="layers of the network", series=(f"{name}-*",), cut=depth)
+            for name, depth in OPTIMAL.items()
         ),
         *(
             Panel(f"{name}-rho", f"{SET_NAMES[name]}: decay per layer", kind="sweep", y="rho", x_label="layers of the network",
@@ -56,7 +57,7 @@ FIG5 = Figure(
         *(
             Claim(f"{SET_NAMES[name]}: the final D at {depth} layers is as low as any, to a factor of 1.25", "least near",
                   (f"{name}-*",), "last", value=depth, quote="optimal depths … are 6, 10, and 12", source="Fig. 5")
-            for name, depth in (("mnist", 6), ("fm", 10), ("cifar", 12))
+            for name, depth in OPTIMAL.items()
         ),
         *(
             Claim(f"ρ rises with depth ({SET_NAMES[name]})", "rising", (f"{name}-*",), "rho",
@@ -108,7 +109,7 @@ FIG9 = Figure(
     series=(
         Series("standard", {}, "standard"),
         Series("frozen", FROZEN, "frozen"),
-        Series("leaky", {**FROZEN, "leaky": True}, "leaky"),
+        Series("leaky", {**FROZEN, "leaky": True}, "leaky", "frozen, decayed"),
         Series("he-standard", HE, "he-standard", "standard, no norm"),
         Series("he-frozen", {**FROZEN, **HE}, "he-frozen", "frozen, no norm"),
     ),
@@ -123,7 +124,7 @@ FIG9 = Figure(
     ),
     claims=(
         Claim("Standard training has the law", "law", ("standard",), quote="−0.997", source="Fig. 9"),
-        Claim("Frozen training has not", "no law", ("frozen",), quote="−0.971", source="Fig. 9"),
+        Claim("Frozen training does not have the law", "no law", ("frozen",), quote="−0.971", source="Fig. 9"),
         Claim("Both fit the training data", "at least", ("standard", "frozen"), "accuracy", value=FIT, fit=False,
               quote="training accuracies (standard: 100%; frozen: 100%)", source="Fig. 9"),
         Claim("Standard training has the better test accuracy", "above", ("standard", "frozen"), "accuracy_test",
@@ -168,7 +169,7 @@ REACTIVATE = Figure(
     claims=(
         Claim("Fine-tuned, the network is nearer to a law: r falls", "below", ("reactivated", "frozen"), "r",
               source="main text, on Fig. 9", quote=REACTIVATES),
-        Claim("with about the same or better test accuracy", "no less", ("frozen", "reactivated"), "accuracy_test",
+        Claim("Fine-tuned, its test accuracy is about the same or better", "no less", ("frozen", "reactivated"), "accuracy_test",
               source="main text, on Fig. 9", quote=REACTIVATES),
     ),
     columns=2,
@@ -178,7 +179,7 @@ REACTIVATE = Figure(
 
 FIGS11 = Figure(
     id="he2023/figS11",
-    title="New layers on frozen ones, and 15 layers from scratch",
+    title="20 and 15 layers from scratch, and new layers on frozen ones",
     source=f"{SOURCE}, SI, Fig. S11",
     base=FM.with_(depth=15),
     series=(
@@ -188,16 +189,18 @@ FIGS11 = Figure(
             "grafted",
         ),
         Series("scratch", {}, "scratch"),
+        Series("deep", {"depth": 20}, "deep"),
     ),
     panels=(
+        Panel("deep", "20 layers from scratch"),
         Panel("scratch", "15 layers from scratch"),
-        Panel("grafted", "pretraining: 10 layers of a trained network, then new ones", cut=10),
+        Panel("grafted", "10 layers of a trained network, then new ones", cut=10),
     ),
     claims=(
         Claim("The law holds in the new layers", "law", ("grafted",), "r@from=10", source=f"{AFTER} the SI on Fig. S11"),
-        Claim("The law holds from scratch", "law", ("scratch",), source=f"{AFTER} the SI on Fig. S11"),
+        Claim("The law holds from scratch (15 layers)", "law", ("scratch",), source=f"{AFTER} the SI on Fig. S11"),
     ),
-    columns=2,
+    columns=3,
     **BEST,
 )  # fmt: skip
 
@@ -236,7 +239,7 @@ PROP1 = Figure(
                   quote="it is improbable for the perturbation to remain constant in practice")
             for name, words in UNLAWFUL.items()
         ),
-        Claim("Over all networks with numbers, that change rises with the imbalance factor", "correlated",
+        Claim("Over all networks with numbers, the change of R under noise rises with the imbalance factor", "correlated",
               ("standard", "frozen", "early-*"), "imbalance;change_matched", fit=False,
               source="ours: noise on weights moves ratios unequally, which Proposition 1 does not speak of"),
     ),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
@@ -17,11 +19,12 @@ from equisep.report.figures.drawing.lines import Line
 from equisep.report.figures.drawing.mathtext import typeset, wrapped
 from equisep.report.figures.drawing.panel_series import asked_of
 from equisep.report.figures.drawing.strokes import GREY, Scale, draw_categories, draw_stroke
-from equisep.report.figures.drawing.ticks import log_number, log_ticks, name_ticks, plain_ticks, tick_x
+from equisep.report.figures.drawing.ticks import AXES, LETTER, log_number, log_ticks, name_ticks, plain_ticks, tick_x
 
 SMALL = 7.0  # points: the size of legends and ticks
 _READ = ("sites", "epochs", "sweep")  # panels whose x are those that were read
 _PALE = "0.6"
+_SPOTS = 12  # along a stretch between two points, that words should not cover
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ def draw_panel(
     axes.spines[["top", "right"]].set_visible(False)
     if not any(line.drawn for line in lines):
         return _empty(axes, panel, lines)
-    log_y = _is_log(panel, lines)
+    log_y = is_log(panel, lines)
     _label_axes(axes, panel, wide, high)
     axes.grid(visible=True, which="major", alpha=0.2, linewidth=0.6)
     positions = _positions(panel, lines)
@@ -73,7 +76,11 @@ def draw_panel(
     if log_y:
         axes.set_yscale("log")
     axes.margins(0.04 if panel.kind != "scatter" else 0.08, 0.08)
-    _draw_levels(axes, panel, log_y=log_y)
+    levels = [(level, words) for level, words in panel.levels if level > 0 or not log_y]
+    for level, _ in levels:
+        axes.axhline(level, color=_PALE, linewidth=0.9, linestyle=(0, (5, 3)), zorder=1.5)
+    if panel.cut is not None:
+        axes.axvline(panel.cut, color=_PALE, linewidth=0.9, zorder=1.5)
     keys: list[Line2D | None]
     if panel.kind == "categories":
         keys = [None for _ in lines]
@@ -86,6 +93,8 @@ def draw_panel(
         if panel.kind in _READ:
             _reach_all(axes, lines, positions)
         tick_x(axes, panel, positions, wide)
+    for level, words in levels:
+        _name_level(axes, level, words, wide, high)
     handles = [key for key, line in zip(keys, lines, strict=True) if key is not None and line.named]
     lost = next((line.lost for line in lines if line.drawn and line.lost), "")
     if lost:
@@ -132,17 +141,43 @@ def _label_axes(axes: Axes, panel: Panel, wide: float, high: float) -> None:
     axes.set_ylabel(wrapped(typeset(up), high * 14), fontsize=SMALL + 0.5)
 
 
-def _draw_levels(axes: Axes, panel: Panel, *, log_y: bool) -> None:
-    """Horizontal lines that numbers are compared with, with their words; a vertical one where a curve is cut."""
-    for level, words in panel.levels:
-        if level > 0 or not log_y:
-            axes.axhline(level, color=_PALE, linewidth=0.9, linestyle=(0, (5, 3)), zorder=1.5)
-            axes.annotate(
-                typeset(words), (1.0, level), xycoords=("axes fraction", "data"), xytext=(0, 2),
-                textcoords="offset points", ha="right", va="bottom", fontsize=SMALL, color=GREY,
-            )  # fmt: skip
-    if panel.cut is not None:
-        axes.axvline(panel.cut, color=_PALE, linewidth=0.9, zorder=1.5)
+def _name_level(axes: Axes, level: float, words: str, wide: float, high: float) -> None:
+    """Write what a horizontal line stands for above or below it, at the right or the left: where fewest lines run through."""
+    across, up = LETTER * len(words) / (wide * AXES), 0.13 / (high * AXES)  # of the axes, that the words take
+    at = float(axes.transAxes.inverted().transform(axes.transData.transform((axes.get_xlim()[0], level)))[1])
+    spots = _drawn_spots(axes)
+    boxes = {
+        (side, above): (0.0 if side == "left" else 1 - across, at if above == "bottom" else at - up)
+        for above in ("bottom", "top")
+        for side in ("right", "left")
+    }
+
+    def covered(place: tuple[str, str]) -> int:
+        x, y = boxes[place]
+        inside = (spots[:, 0] >= x) & (spots[:, 0] <= x + across) & (spots[:, 1] >= y) & (spots[:, 1] <= y + up)
+        return int(inside.sum()) + (len(spots) + 1) * (y < 0 or y + up > 1)
+
+    side, above = min(boxes, key=covered)
+    axes.annotate(
+        typeset(words), (0.0 if side == "left" else 1.0, level), xycoords=("axes fraction", "data"),
+        xytext=(3 if side == "left" else 0, 2 if above == "bottom" else -2), textcoords="offset points", ha=side, va=above,
+        fontsize=SMALL, color=GREY,
+    )  # fmt: skip
+
+
+def _drawn_spots(axes: Axes) -> np.ndarray:
+    """Spots along all lines that are drawn, in shares of the axes."""
+    to_axes = axes.transData + axes.transAxes.inverted()
+    spots = [np.empty((0, 2))]
+    for line in axes.get_lines():
+        points = np.asarray(line.get_xydata(), dtype=float)
+        points = points[np.isfinite(points).all(axis=1)]
+        if line.get_transform() == axes.transData and len(points):  # levels and marks on the floor have their own
+            shares = to_axes.transform(points)
+            steps = np.linspace(0, 1, _SPOTS, endpoint=False)[:, None]
+            between = [a + steps * (b - a) for a, b in pairwise(shares)] if line.get_linestyle() != "None" else []
+            spots += [*between, shares]
+    return np.concatenate(spots)
 
 
 def _empty(axes: Axes, panel: Panel, lines: Sequence[Line]) -> Drawn:
@@ -155,9 +190,16 @@ def _empty(axes: Axes, panel: Panel, lines: Sequence[Line]) -> Drawn:
     return Drawn(panel, axes, tuple(lines), log_y=False)
 
 
-def _is_log(panel: Panel, lines: Sequence[Line]) -> bool:
+def is_log(panel: Panel, lines: Sequence[Line]) -> bool:
+    """Whether the heights of a panel are drawn on a logarithmic axis."""
     values = [value for line in lines for sample in line.samples for value in sample]
-    return panel.log_y and all(entry.log for entry in _entries(panel)) and min(values) >= 0 and max(values) > 0
+    return (
+        bool(values)
+        and panel.log_y
+        and all(entry.log for entry in _entries(panel))
+        and min(values) >= 0
+        and max(values) > 0
+    )
 
 
 def _entries(panel: Panel) -> list[Quantity]:

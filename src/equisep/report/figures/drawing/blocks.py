@@ -18,6 +18,7 @@ from equisep.report.figures.drawing.strokes import Scale
 SHAPE = 0.76  # height over width of a panel
 _WIDTHS = {1: 5.4, 2: 3.9, 3: 3.0, 4: 2.6}  # inches of a panel, by columns
 _NARROWEST = 2.0
+_BESIDE = 4  # panels of a column that was left alone, beside one another
 _CLOUD = 1.75  # inches of a site's samples
 
 
@@ -48,8 +49,10 @@ class Block:
     def shares_legend(self) -> bool:
         """Whether one legend serves all its panels."""
         shown = [lines for lines in self.lines if any(line.drawn for line in lines)]
-        if self.scale is not None:
-            return any(line.named for lines in shown for line in lines)
+        if self.scale is not None:  # a name that all lines of other panels have says nothing
+            names = {line.label for lines in shown for line in lines if line.named}
+            beside = any(line.named for lines in shown for line in lines if any(one.order is not None for one in lines))
+            return beside or len(names) > 1
         return len(shown) > 1 and bool(_shared_keys(shown))
 
 
@@ -107,9 +110,14 @@ def _block(evidence: Evidence, rows: Sequence[Sequence[tuple[Panel, tuple[Line, 
     clouds = clouds_of(evidence, panels[0]) if panels[0].kind == "points" else ()
     if keys := _shared_keys([own for own in lines if any(line.drawn for line in own)]):
         lines = tuple(tuple(replace(line, index=keys.index(line.label)) for line in own) for own in lines)
+    return Block(panels, lines, columns, clouds, _scale(panels, lines))
+
+
+def _scale(panels: Sequence[Panel], lines: Sequence[Sequence[Line]]) -> Scale | None:
+    """The order that the lines of panels are in, from the least to the greatest of them."""
     orders = [line.order for own in lines for line in own if line.order is not None]
-    scale = Scale(min(orders), max(orders), panels[0].ordered) if orders else None
-    return Block(panels, lines, columns, clouds, scale)
+    words = next((panel.ordered for panel in panels if panel.ordered), "")
+    return Scale(min(orders), max(orders), words) if orders else None
 
 
 def _was_run(block: Block, index: int) -> bool:
@@ -131,13 +139,10 @@ def _run_part(block: Block) -> Block | None:
     if not kept:
         return None
     narrower = len(columns) if len(block.panels) > block.columns else block.columns
-    return Block(
-        tuple(block.panels[index] for index in kept),
-        tuple(block.lines[index] for index in kept),
-        narrower if len(kept) % narrower == 0 or narrower == block.columns else block.columns,
-        block.clouds,
-        block.scale,
-    )
+    fits = len(kept) % narrower == 0 or narrower == block.columns
+    across = min(len(kept), _BESIDE) if narrower == 1 else narrower  # a single column lies down
+    panels, lines = (tuple(each[index] for index in kept) for each in (block.panels, block.lines))
+    return Block(panels, lines, across if fits else block.columns, block.clouds, _scale(panels, lines))
 
 
 def _likeness(at: tuple[int, Sequence[tuple[Panel, Sequence[Line]]]]) -> tuple[str, object]:

@@ -16,7 +16,7 @@ from matplotlib.ticker import FixedLocator, MaxNLocator
 from equisep.errors import InputError
 from equisep.figures.evidence import Evidence
 from equisep.figures.judge import Verdict, judge
-from equisep.report.figures.drawing.axes import SMALL, Drawn, draw_panel, panel_title, tick_y
+from equisep.report.figures.drawing.axes import SMALL, Drawn, draw_panel, is_log, panel_title, tick_y
 from equisep.report.figures.drawing.blocks import SHAPE, Block, all_lines, blocks_of, panel_width, sizes_of
 from equisep.report.figures.drawing.labels import footer_lines, scale_words, sign_words, verdict_words
 from equisep.report.figures.drawing.legends import (
@@ -28,7 +28,7 @@ from equisep.report.figures.drawing.legends import (
     legend_inside,
     sign_key,
 )
-from equisep.report.figures.drawing.mathtext import typeset
+from equisep.report.figures.drawing.mathtext import typeset, wrapped
 from equisep.report.figures.drawing.points import draw_points
 from equisep.report.figures.drawing.strokes import GREY
 from equisep.report.legends import place_legend
@@ -39,6 +39,7 @@ _MOST = 0.7  # of the height of axes that a legend inside them may take
 _ROUNDS = 3  # in which panels make room for words and then share their heights again
 _FEW = 8  # marks on the bar of an order
 _WARNING = LINE_COLORS[1]
+_SINGLE = ("scatter", "categories")  # panels with a dot for every seed
 
 
 def draw_figure(evidence: Evidence, verdicts: Sequence[Verdict] | None = None) -> Figure:
@@ -188,13 +189,26 @@ def _share_heights(rows: Sequence[Sequence[Drawn]]) -> bool:
 def _footer(evidence: Evidence, blocks: Sequence[Block], left_out: Sequence[str], width: float) -> list[str]:
     """The lines below the figure, no wider than it."""
     lines = list(all_lines(blocks))
+    pairs = [pair for block in blocks for pair in zip(block.panels, block.lines, strict=True) if not block.of_points]
+    shown = [(panel, own) for panel, own in pairs if any(line.drawn for line in own)]
+    curves = [(panel, own) for panel, own in shown if panel.kind not in _SINGLE]
     signs = sign_words(
         evidence,
+        means=bool(curves),
+        single=any(panel.kind in _SINGLE for panel, _ in shown),
+        bars=any(panel.kind == "categories" for panel, _ in shown),
         bands=any(
             len(values) > 1 for line in lines for values in line.samples if not line.names and line.order is None
         ),
-        log=any(panel.log_y for block in blocks for panel in block.panels),
-        zeros=any(value <= 0 for line in lines if line.laws for values in line.samples for value in values),
+        log=any(is_log(panel, own) for panel, own in curves),
+        zeros=any(
+            value <= 0
+            for panel, own in shown
+            if is_log(panel, own)
+            for line in own
+            for values in line.samples
+            for value in values
+        ),
     )
     said = footer_lines(evidence, signs=signs, left_out=left_out)
-    return [part for line in said for part in textwrap.wrap(line, int(width * 19))]
+    return [part for line in said for part in wrapped(line, width * 19).split("\n")]

@@ -10,9 +10,15 @@ from equisep.figures.cell import Cell, Training, trainings
 from equisep.figures.evidence import Evidence
 from equisep.figures.judge import WORDS, Verdict
 from equisep.figures.papers import DATA_NAMES, SENTENCES, STAND_INS
-from equisep.figures.quantities import WAYS, Query, axis_label, entry_of
+from equisep.figures.quantities import WAYS, Query, axis_label, depends_on_reading, entry_of
 
 _WHOLE = ("accuracy", "accuracy_test", "loss")  # of the network, not of one of its layers
+_READ = {
+    "drawn": "in batches in the order of drawing (drawn)",
+    "mixed": "in batches that mix the classes (mixed)",
+    "eval": "by running statistics (eval)",
+}
+_DEVICES = {"cpu": "a CPU"}
 _AXIS = {"epochs": "epoch", "array": "index"}
 _UNSAID = {"epoch": "last epoch", "site": "last layer", "class": "all classes", "from": "all layers", "of": "D"}
 
@@ -84,24 +90,53 @@ def footer_lines(evidence: Evidence, *, signs: str, left_out: Sequence[str]) -> 
     entries = [entry for found in evidence.series.values() for entry in found.entries]
     devices = sorted({str(entry.provenance["device"]) for entry in entries if entry.provenance.get("device")})
     cells = [entry.cell for entry in entries]
-    parts = [*data_words(cells), *network_words(cells), *([f"run on {' and '.join(devices)}"] if devices else [])]
+    where = " and ".join(_DEVICES.get(device, device) for device in devices)
+    parts = [
+        *data_words(cells),
+        *network_words(cells),
+        *reading_words(evidence),
+        *([f"run on {where}"] if where else []),
+    ]
     if evidence.done < evidence.planned:
         parts.append(f"{evidence.done} of {evidence.planned} runs finished")
     rows = [" · ".join(parts), signs]
     if left_out:
-        rows.append(f"not run and left out: {', '.join(left_out)}")
+        rows.append(f"not run and left out: {'; '.join(left_out)}")
     return [row for row in rows if row]
 
 
-def sign_words(evidence: Evidence, *, bands: bool, log: bool, zeros: bool) -> str:
-    """`dots: mean of 5 seeds; band: lowest to highest seed`, in the words that the figure needs."""
+def reading_words(evidence: Evidence) -> list[str]:
+    """How the features were read that the figure shows, where it shows any."""
+    asked = [text.strip() for panel in evidence.figure.panels for text in panel.y.split(";")]
+    if not any(depends_on_reading(text) for text in asked if text):
+        return []
+    chosen = [entry.outcome for found in evidence.series.values() for entry in found.chosen.values()]
+    names = dict.fromkeys(outcome.readings[0].reading for outcome in chosen if outcome.readings)
+    return [f"read {' and '.join(_READ[name] for name in names)}"] if names else []
+
+
+def sign_words(
+    evidence: Evidence, *, means: bool, single: bool, bars: bool, bands: bool, log: bool, zeros: bool
+) -> str:
+    """`dots: mean of 5 seeds; band: lowest to highest seed`, in the words that the figure needs.
+
+    `means`: whether any dots are means over seeds; `single`: whether any stand for one; `bars`: beside a bar at their mean.
+    """
     counts = seed_counts(evidence)
     if not counts:
         words = []
     elif max(counts) == 1:
         words = ["one seed: nothing says how much another would differ"]
     else:
-        words = [f"dots: mean of {_span(counts)} seeds{' (geometric where the axis is logarithmic)' if log else ''}"]
+        words = []
+        if means:
+            where = " on a curve" if single else ""
+            kind = " (geometric where the axis is logarithmic)" if log else ""
+            words.append(f"dots{where}: mean of {_span(counts)} seeds{kind}")
+        if single:
+            words.append(
+                f"{'others' if means else 'dots'}: one of {_span(counts)} seeds each{', bar: mean' if bars else ''}"
+            )
     if bands:
         words.append("band: lowest to highest seed")
     if zeros:

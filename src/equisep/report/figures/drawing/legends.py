@@ -66,7 +66,7 @@ def _signs(drawn: Sequence[Drawn], fit: float | None) -> Iterator[Artist]:
         yield Line2D([], [], marker="o", markerfacecolor="white", label=f"network does not fit{least}", **dot)
     if any(line.behind for line in lines):
         yield Line2D([], [], color=BEHIND, label="all classes together")
-    if any(line.marks for one in drawn for line in one.lines):
+    if any(line.marks for one in drawn if one.filled for line in one.lines):
         yield Line2D([], [], color=GREY, marker="x", linestyle="none", markersize=5, label="paper")
     known = dict.fromkeys(word for one in drawn for _, word in one.panel.upright)
     shown = {word for line in lines for _, word in line.upright}

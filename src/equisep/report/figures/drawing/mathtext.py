@@ -14,6 +14,7 @@ from equisep.report.formatting import one_line
 _INDEXED = re.compile(r"(?<![A-Za-z0-9_])([A-Za-zλ])_([A-Za-z0-9ε]+)(?![A-Za-z0-9_])")
 _STARRED = re.compile(r"(?<![A-Za-z0-9_])([A-Za-z])\*(?=[\s:,.;)]|$)")
 _FORMULA = re.compile(r"\$[^$]*\$")
+_SHORTEST = 10  # letters of a row
 
 
 def typeset(text: str) -> str:
@@ -28,10 +29,17 @@ def typeset(text: str) -> str:
 
 
 def wrapped(text: str, letters: float) -> str:
-    """Long words on several lines; formulas stay whole."""
+    """Long words on several lines, about equally long ones; formulas stay whole."""
     if any(" " in formula for formula in _FORMULA.findall(text)):
         return text
-    return "\n".join(textwrap.wrap(text, max(10, int(letters)), break_long_words=False, break_on_hyphens=False))
+    most = max(_SHORTEST, int(letters))
+    rows = _rows(text, most)
+    even = next((own for least in range(_SHORTEST, most) if len(own := _rows(text, least)) == len(rows)), rows)
+    return "\n".join(even)
+
+
+def _rows(text: str, letters: int) -> list[str]:
+    return textwrap.wrap(text, letters, break_long_words=False, break_on_hyphens=False)
 
 
 @lru_cache(maxsize=512)

@@ -104,6 +104,17 @@ def draw_categories(axes: Axes, line: Line, *, log_y: bool) -> None:
         face = "white" if line.hollow and line.hollow[at] else color
         look: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4, "markerfacecolor": face}
         axes.plot([float(at)] * len(kept), kept, color=color, alpha=0.75, zorder=3, **look)
+        if not kept and line.run:
+            axes.text(
+                at,
+                0.02,
+                "no\nvalues",
+                transform=axes.get_xaxis_transform(),
+                ha="center",
+                va="bottom",
+                color=GREY,
+                fontsize=7,
+            )
         if len(kept) > 1:
             axes.plot([at - 0.2, at + 0.2], [middle[at]] * 2, color=color, linewidth=1.8, zorder=2)
     if log_y:
@@ -133,6 +144,7 @@ def _draw_points(
         "linestyle": "-" if joined else "none",
         "marker": "" if line.behind else _marker(panel, line, int(np.isfinite(middle).sum())),
         "zorder": 1.8 if line.behind else 3,
+        "clip_on": panel.kind != "scatter",  # rows share heights: a dot may stand on the rim
     }
     infinite = np.isinf(np.array(line.x, dtype=float))
     if joined and infinite.any():  # nothing lies between the greatest number and ∞

@@ -36,7 +36,8 @@ def over_series(evidence: Evidence, panel: Panel) -> Iterable[Line]:
     ways = way_words(asked, first_reading(evidence, panel))
     index = 0
     for name, members in groups.items():
-        group = common_label([found.series.label for _, found in members]) or name
+        labels = [found.series.label for _, found in members]
+        group = common_label(labels) or _common_end(labels) or name
         for text, way in zip(asked, ways, strict=True):
             label = joined_label(group if len(groups) > 1 else "", way) or group
             yield _sweep(
@@ -126,7 +127,8 @@ def over_array(evidence: Evidence, panel: Panel) -> Iterable[Line]:
             samples = tuple(existing(value_at(values, at) for values in curves) for at in range(len(xs)))
             upright = () if part else _upright(asked.found, panel)
             label = "" if part else asked.label
-            yield Line(label=label, index=index, x=xs, samples=samples, run=True, upright=upright)
+            hollow = (True,) * len(xs) if is_unfit(asked.found) else ()
+            yield Line(label=label, index=index, x=xs, samples=samples, run=True, upright=upright, hollow=hollow)
 
 
 def _upright(found: SeriesEvidence, panel: Panel) -> tuple[tuple[float, str], ...]:
@@ -134,6 +136,12 @@ def _upright(found: SeriesEvidence, panel: Panel) -> tuple[tuple[float, str], ..
     outcomes = [entry.outcome for entry in found.chosen.values()][:1]
     known = [(quantity(outcome, name), words) for outcome in outcomes for name, words in panel.upright]
     return tuple((value, words) for value, words in known if value is not None and math.isfinite(value))
+
+
+def _common_end(labels: Sequence[str]) -> str:
+    """What stands after the last comma, where it is the same in all: `plain` of `d = 2, plain` and `d = 3, plain`."""
+    ends = {label.rpartition(", ")[2] if ", " in label else "" for label in labels}
+    return ends.pop() if len(ends) == 1 else ""
 
 
 def _group(series: Series) -> str:

@@ -11,11 +11,12 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from equisep.figures.figure import Panel
+from equisep.figures.quantities import Query, entry_of
 
 _MANY = 24  # x that are not all marked
-_LETTER = 0.056  # inches of a digit
+LETTER = 0.056  # inches of a digit
 _BLANK = 0.05  # inches between two labels
-_AXES = 0.78  # of the width of a panel that its axes take
+AXES = 0.78  # of the width of a panel that its axes take
 
 
 def tick_x(axes: Axes, panel: Panel, positions: Mapping[float, float], wide: float) -> None:
@@ -23,6 +24,10 @@ def tick_x(axes: Axes, panel: Panel, positions: Mapping[float, float], wide: flo
 
     `wide` is the width of the panel in inches.
     """
+    if panel.kind == "scatter" and entry_of(Query.of(panel.x).name).style == "share":
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 5, 10]))
+        return
     shown = {at: log_number(x) if math.isfinite(x) else "∞" for x, at in positions.items()}
     linear = axes.get_xscale() == "linear"
     few = len(shown) <= _MANY and (panel.kind == "sweep" or (panel.kind == "epochs" and not linear))
@@ -35,7 +40,7 @@ def tick_x(axes: Axes, panel: Panel, positions: Mapping[float, float], wide: flo
         low, high = axes.get_xlim()
         if low > 0:
             shown = {at: log_number(at) for at in log_ticks(low, high, most=7)}
-    axes.xaxis.set_major_locator(FixedLocator(_apart(axes, shown, wide * _AXES)))
+    axes.xaxis.set_major_locator(FixedLocator(_apart(axes, shown, wide * AXES)))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: shown.get(value, log_number(value))))
@@ -72,7 +77,7 @@ def log_number(value: float) -> str:
 
 def name_ticks(axes: Axes, names: Sequence[str], wide: float) -> None:
     """A name below each category, in as many rows as it takes."""
-    letters = max(6, int(wide * _AXES / max(1, len(names)) / _LETTER))
+    letters = max(6, int(wide * AXES / max(1, len(names)) / LETTER))
     rows = ["\n".join(_name_rows(name, letters)) for name in names]
     axes.set_xticks(range(len(names)), rows)
     axes.grid(visible=False, axis="x")
@@ -92,7 +97,7 @@ def _apart(axes: Axes, shown: Mapping[float, str], wide: float) -> list[float]:
     transform = axes.xaxis.get_transform()
     low, high = (float(transform.transform(np.array([limit]))[0]) for limit in axes.get_xlim())
     spots = {value: wide * (float(transform.transform(np.array([value]))[0]) - low) / (high - low) for value in values}
-    half = {value: 0.5 * _LETTER * _letters(label) + 0.5 * _BLANK for value, label in shown.items()}
+    half = {value: 0.5 * LETTER * _letters(label) + 0.5 * _BLANK for value, label in shown.items()}
 
     def far(left: float, right: float) -> bool:
         return spots[right] - spots[left] > half[left] + half[right]

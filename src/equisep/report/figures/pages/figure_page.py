@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from equisep.report.figures.cells import provenance_line, series_table, stand_in_lines
+from equisep.report.figures.cells import OWN, provenance_line, series_table, stand_in_lines
 from equisep.report.figures.markdown import (
     claims_markdown,
     escaped,
@@ -21,6 +21,7 @@ from equisep.report.figures.summary import Summary
 
 # means over seeds that the page tells of each series; all others, and every seed, are in the JSON
 _COLUMNS = ("series", "learning rate", "seeds", "r", "ρ", "half-life layers", "last D", "train %", "test %")
+_NAMES = 2  # the first of them in any table of series: its name, and how many seeds
 
 
 def figure_page(each: Recorded, results: Path) -> str:
@@ -32,7 +33,9 @@ def figure_page(each: Recorded, results: Path) -> str:
         f"# {escaped(figure.source)}: {title}",
         f"[All figures](index.md) · `{figure.id}` · [every number, seed by seed](../../results/{figure.id}.json)",
         f"![{title}](../../results/{figure.id}.png)" if (results / f"{figure.id}.png").is_file() else "",
-        f"**What the paper shows.** {said}" if (said := paper_sentence(each)) else "",
+        f"**What {'it asks' if each.paper == OWN else 'the paper shows'}.** {said}"
+        if (said := paper_sentence(each))
+        else "",
         f"**What we found.** {found_sentence(each)}",
         f"**Why it may differ.** {' '.join(escaped(remark) for remark in each.remarks)}" if each.remarks else "",
         claims_markdown(summary),
@@ -54,8 +57,8 @@ def _how_it_was_run(each: Recorded, summary: Summary) -> Iterator[str]:
     yield "<details markdown><summary>How it was run</summary>"
     yield " ".join(f"**{escaped(line)}**" for line in stand_in_lines(summary))
     yield " ".join(map(escaped, summary.notes))
-    series = table_markdown(short)
-    yield f"Means over seeds at the chosen rate:\n\n{series}" if series else ""
+    if len(at) > _NAMES:  # of solved problems there is neither a rate nor a network to tell of
+        yield f"Means over seeds at the chosen rate:\n\n{table_markdown(short)}"
     printed = printed_markdown(summary)
     yield f"The paper's numbers beside ours:\n\n{printed}" if printed else ""
     estimates = estimates_markdown(summary)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from equisep.figures.figure import Figure
 from equisep.figures.judge import FEW, STANDINGS, ClaimVerdicts
 from equisep.figures.papers import PAPERS
 from equisep.figures.rules import ALIKE
 from equisep.report.figures.cells import is_ours, version_words
 from equisep.report.figures.markdown import escaped, markdown_table
 from equisep.report.figures.pages.recorded import Recorded, by_paper
-from equisep.report.figures.pages.words import marked, reading_statement
+from equisep.report.figures.pages.words import law_statement, marked, reading_statement
 from equisep.report.figures.summary import LIBRARIES, Summary
 from equisep.report.formatting import duration, size
 from equisep.results.records import FUZZY_R, LAW_R, NO_LAW_R
@@ -26,13 +26,15 @@ _HEADS = {
     "reading": "Properties of the reading: held in one, contradicted in another",
     "undecided": "Undecided: too little evidence, or an interval that reaches the rule",
 }
+_LEADS = {"confirmed": "Held in the paper's own reading, and contradicted in no other."}
 _COLUMNS = {
     "confirmed": "confirmed",
     "contradicted": "contradicted",
-    "reading": "property of the reading",
+    "reading": "properties of the reading",
     "undecided": "undecided",
     "untested": "not run or not testable",
 }
+_BRACKET = re.compile(r"(.*) \(([^()]*)\)")
 _OPEN = ("confirmed", "contradicted", "reading")  # lists that are not folded
 
 
@@ -56,12 +58,14 @@ class Cost(Protocol):
         """In words."""
 
 
-def index_page(found: Sequence[Recorded], *, thumbnails: Path, predict: Callable[[Figure], Cost]) -> str:
-    """The whole index; `thumbnails` is the folder of small pictures, `predict` tells what a figure without a record costs."""
+def index_page(found: Sequence[Recorded], *, thumbnails: Path, predict: Callable[[Recorded], Cost]) -> str:
+    """The whole index; `thumbnails` is the folder of small pictures, `predict` tells what is not run of a figure would cost."""
     theirs = [(each, claim) for each in found for claim in each.claims if not is_ours(each.figure, claim.claim)]
     parts = [
         "# Do the papers' figures reproduce?",
         reading_statement(claim for _, claim in theirs),
+        law_statement(claim for _, claim in theirs),
+        _counted_words([claim for _, claim in theirs]),
         _counts_table(found),
         *_lists(theirs),
         *_galleries(found, thumbnails),
@@ -77,10 +81,18 @@ def _counts_table(found: Sequence[Recorded]) -> str:
     for paper, own in by_paper(found).items():
         claims = [claim for each in own for claim in each.claims if not is_ours(each.figure, claim.claim)]
         ran = sum(each.summary is not None for each in own)
+        parts = sum(each.is_part for each in own)
+        whole = f"{ran} of {len(own)}{f', {parts} in part' if parts else ''}"
         if claims:
-            rows.append([PAPERS.get(paper, paper), f"{ran} of {len(own)}", *_standings(claims)])
+            rows.append([PAPERS.get(paper, paper), whole, *_standings(claims)])
     titles = ("paper", "figures run", *(_COLUMNS[word] for word in STANDINGS))
     return markdown_table(titles, rows, left=("paper",))
+
+
+def _counted_words(claims: Sequence[ClaimVerdicts]) -> str:
+    """All papers together, in a sentence."""
+    counts = [f"{n} {_COLUMNS[word]}" for word, n in zip(STANDINGS, _standings(claims), strict=True)]
+    return f"Of {plural(len(claims), 'claim')} of the papers: {', '.join(counts)}." if claims else ""
 
 
 def _standings(claims: Sequence[ClaimVerdicts]) -> list[str]:
@@ -93,18 +105,39 @@ def _lists(theirs: Sequence[tuple[Recorded, ClaimVerdicts]]) -> Iterator[str]:
         own = [(each, claim) for each, claim in theirs if claim.standing == standing]
         if not own:
             continue
-        by_figure: dict[str, list[str]] = {}
+        parts = [_LEADS[standing]] if standing in _LEADS else []
+        by_authors: dict[str, dict[str, list[ClaimVerdicts]]] = {}
         for each, claim in own:
-            name = f"[{escaped(each.figure.source)}: {escaped(each.figure.title)}]({each.page})"
-            by_figure.setdefault(name, []).append(f"{escaped(claim.claim.text)}{_turns(claim)}")
-        lines = [f"- {name}: {'; '.join(claims)}." for name, claims in by_figure.items()]
+            authors, place = _short(each)
+            by_authors.setdefault(authors, {}).setdefault(f"[{place}]({each.page})", []).append(claim)
+        for authors, by_figure in by_authors.items():
+            parts.append(f"**{authors}**")
+            parts.append("\n".join(f"- {name}: {'; '.join(_merged(claims))}." for name, claims in by_figure.items()))
         if standing in _OPEN:
-            yield f"## {head}"
-            yield "\n".join(lines)
+            yield "\n\n".join([f"## {head}", *parts])
         else:
             yield f"<details markdown><summary>{head} ({plural(len(own), 'claim')})</summary>"
-            yield "\n".join(lines)
+            yield "\n\n".join(parts)
             yield "</details>"
+
+
+def _short(each: Recorded) -> tuple[str, str]:
+    """Whose figure it is, and where it stands in their paper; its title where no place is named."""
+    authors, year, place = each.figure.source.partition("), ")
+    where = place or each.figure.title
+    return escaped(f"{authors})" if year else authors), escaped(f"{where[:1].upper()}{where[1:]}")
+
+
+def _merged(claims: Sequence[ClaimVerdicts]) -> list[str]:
+    """Claims in words; those that differ in their last bracket alone are told once: `ρ rises (MNIST; CIFAR-10)`."""
+    by_stem: dict[tuple[str, str], list[str]] = {}
+    for claim in claims:
+        found = _BRACKET.fullmatch(claim.claim.text)
+        stem, own = found.groups() if found else (claim.claim.text, "")
+        by_stem.setdefault((stem, _turns(claim)), []).append(own)
+    return [
+        escaped(f"{stem} ({'; '.join(own)})" if any(own) else stem) + turns for (stem, turns), own in by_stem.items()
+    ]
 
 
 def _turns(claim: ClaimVerdicts) -> str:
@@ -137,18 +170,20 @@ def _thumbnail(each: Recorded, thumbnails: Path) -> str:
     return f"{picture}[{escaped(each.figure.source)}: {title}]({each.page})<br>{marked(each.counts)}"
 
 
-def _not_run(found: Sequence[Recorded], predict: Callable[[Figure], Cost]) -> str:
-    """What has no record, with what it would take."""
+def _not_run(found: Sequence[Recorded], predict: Callable[[Recorded], Cost]) -> str:
+    """What has no record, or one in part, with what the rest would take, and why it was not run."""
     rows = []
     for each in found:
-        if each.summary is None:
-            cost = predict(each.figure)
+        if each.summary is None or each.is_part:
+            cost = predict(each)
             words = f"{plural(cost.cells, 'run')}, about {duration(cost.seconds)} on {cost.device}, {size(cost.bytes)}"
-            rows.append([f"`{each.figure.id}`", each.figure.title, str(len(each.claims)), words])
+            open_claims = sum(claim.main.verdict == "not run" for claim in each.claims)
+            shows = f"{each.figure.title}{' (the rest)' if each.is_part else ''}"
+            rows.append([f"`{each.figure.id}`", shows, str(open_claims), words, *(each.remarks[-1:] or [""])])
     if not rows:
         return ""
-    table = markdown_table(("figure", "shows", "claims", "would take"), rows, left=("figure", "shows", "would take"))
-    return f"## Not run\n\n{table}"
+    titles = ("figure", "shows", "claims", "would take", "why not yet")
+    return f"## Not run\n\n{markdown_table(titles, rows, left=[title for title in titles if title != 'claims'])}"
 
 
 def _how_judged(found: Sequence[Recorded]) -> Iterator[str]:
@@ -156,7 +191,8 @@ def _how_judged(found: Sequence[Recorded]) -> Iterator[str]:
     yield (
         "By rule, never by eye, from the record in `results/` ([running figures](../running-figures.md)). *Held*: three seeds or "
         "more, and the whole interval over seeds meets the rule; *contradicted*: all of it lies beyond; *undecided*: it reaches "
-        f"the bound. With fewer than {FEW} seeds *supported* or *against*. *Not testable*: there is no number, or no "
+        f"the bound. With fewer than {FEW} seeds, or on other data or another network than the paper's, *supported* or "
+        "*against*. *Not testable*: there is no number, or no "
         "network that fits its training data where the paper speaks of such. A claim about several networks holds only if "
         "all of them pass; the number shown is that of the weakest. "
         f"By He & Su's own numbers a *law* has r ≤ {LAW_R:g}, *no law* is r > {NO_LAW_R:g} or ρ ≥ 1, and between the two "

@@ -37,6 +37,11 @@ class Recorded:
         return f"{self.figure.id.replace('/', '-')}.md"
 
     @property
+    def is_part(self) -> bool:
+        """Whether some of it was run, and some was not."""
+        return self.summary is not None and self.summary.evidence.done < self.summary.evidence.planned
+
+    @property
     def row(self) -> ListRow:
         """How it fared, in the list of all figures."""
         if self.summary is None:

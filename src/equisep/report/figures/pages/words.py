@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from equisep.figures.figure import Claim
 from equisep.figures.judge import WORDS, ClaimVerdicts
 from equisep.report.figures.cells import is_ours
 from equisep.report.figures.markdown import escaped
 from equisep.report.figures.pages.recorded import Recorded
 from equisep.report.figures.summary import Summary
+from equisep.results.records import LAW_R, NO_LAW_R
 from equisep.results.wording import plural
 
 MARKS = {
@@ -27,6 +29,7 @@ READING_WORDS = {
 }
 _NUMBERS = {2: "two", 3: "three"}
 _QUOTES = 2  # of the paper, in a sentence on what it shows
+_SENTENCE = 4  # words from which on a quotation says by itself what it is about
 
 
 def joined(words: Sequence[str]) -> str:
@@ -47,18 +50,40 @@ def marked(counts: Mapping[str, int]) -> str:
 def paper_sentence(each: Recorded) -> str:
     """What the paper shows, in its own words; in ours where those were not to be had, and then its claims say so."""
     theirs = [claim.claim for claim in each.claims if not is_ours(each.figure, claim.claim)]
+    if not each.claims:
+        return ""
     if not theirs:
-        return "No paper makes these claims: the experiment is ours." if each.claims else ""
-    quoted = [f"“{claim.quote}” ({claim.source})" for claim in theirs if claim.quote]
-    said = list(dict.fromkeys(quoted or [f"{claim.text} ({claim.source})" for claim in theirs]))
+        asked = _said([claim.claim for claim in each.claims if claim.claim.quote])
+        return (
+            f"The experiment is ours; it asks of what the papers say: {asked}." if asked else "The experiment is ours."
+        )
+    return f"{_said(theirs)}."
+
+
+def _said(claims: Sequence[Claim]) -> str:
+    """Each quotation once; a number, or a claim without any, with what is claimed."""
+    quoted = [claim for claim in claims if claim.quote]
+    by_words: dict[str, Claim] = {}
+    for claim in quoted or claims:
+        by_words.setdefault(claim.quote or claim.text, claim)
+    said = [_quotation(claim) for claim in by_words.values()]
     more = f"; {len(said) - _QUOTES} more in the table" if len(said) > _QUOTES else ""
-    return f"{joined([escaped(words) for words in said[:_QUOTES]])}{more}."
+    return f"{joined(said[:_QUOTES])}{more}"
+
+
+def _quotation(claim: Claim) -> str:
+    if not claim.quote:
+        return escaped(f"{claim.text} ({claim.source})")
+    alone = len(claim.quote.split()) >= _SENTENCE
+    return escaped(f"{'' if alone else f'{claim.text}, '}“{claim.quote}” ({claim.source})")
 
 
 def found_sentence(each: Recorded) -> str:
-    """How its claims fare, over how many seeds, in which reading."""
+    """How its claims fare, over how many seeds, in which reading; and how many of them belong to that reading."""
     if each.summary is None:
         return "Not run."
+    if not each.claims:
+        return "It makes no claim that a rule could judge."
     trained = any(row.rates_tried for row in each.summary.series)
     seeds = (
         sorted({one.main.n for one in each.claims if one.main.n and one.main.verdict != "not run"}) if trained else []
@@ -67,16 +92,30 @@ def found_sentence(each: Recorded) -> str:
     over = f", over {span}" if span else ""
     read = [name for name in READING_WORDS if any(one.main.reading == name for one in each.claims)]
     where = f", read in {joined([f'*{name}*' for name in read])}" if read else ""
-    claims = plural(len(each.claims), "claim")
     drawn = _drawn_readings(each.summary)
-    picture = (
-        f" The picture shows D read in {joined([f'*{name}*' for name in drawn])}." if read and drawn != read else ""
-    )
-    return (
-        f"Of {claims}, {counted(each.counts)}{over}{where}.{picture}"
-        if each.claims
-        else "It makes no claim that a rule could judge."
-    )
+    picture = f" The picture shows D read in {joined([f'*{name}*' for name in drawn])}." if {*drawn} != {*read} else ""
+    return f"{_fared(each)}{over}{where}.{_turned_words(each)}{picture if read else ''}"
+
+
+def _fared(each: Recorded) -> str:
+    """`All 7 claims held`, `The evidence is against the claim`, or the counts."""
+    words = [word for word in WORDS if each.counts[word]]
+    if len(words) > 1:
+        return f"Of {len(each.claims)} claims, {counted(each.counts)}"
+    count = len(each.claims)
+    many = {1: "The claim", 2: "Both claims"}.get(count, f"All {count} claims")
+    if words[0] in ("against", "not run"):
+        what = "The evidence is against" if words[0] == "against" else "Nothing was run that would test"
+        return f"{what} {many[:1].lower()}{many[1:]}"
+    return f"{many}{'' if words[0] == 'held' else ' is' if count == 1 else ' are'} {words[0]}"
+
+
+def _turned_words(each: Recorded) -> str:
+    turned = sum(one.standing == "reading" for one in each.claims)
+    if not turned:
+        return ""
+    of = "one of them is" if turned == 1 else f"{turned} of them are"
+    return f" In another reading of the same networks {of} contradicted."
 
 
 def _drawn_readings(summary: Summary) -> list[str]:
@@ -105,11 +144,35 @@ def reading_statement(claims: Iterable[ClaimVerdicts]) -> str:
     ]
     one = turned == 1
     return (
-        f"**What D says depends on how samples are read.** {plural(len(whole), 'claim')} on feed-forward networks were judged in "
-        f"{_NUMBERS.get(most, most)} readings of the same trained weights: {joined(parts)}. {turned or 'None'} "
+        "**What D says depends on how samples are read.** (D: the spread within classes relative to the distance between them; "
+        "by the *law* every layer lowers it by one factor.) "
+        f"{plural(len(whole), 'claim')} on feed-forward networks were judged in {_NUMBERS.get(most, most)} readings of the same "
+        f"trained weights: {joined(parts)}. {turned or 'None'} "
         f"{'holds' if one else 'hold'} in one reading and {'is' if one else 'are'} contradicted in another: "
         f"{'a property' if one else 'properties'} of the reading, not of the trained networks ([readings](../readings.md))."
     )
+
+
+def law_statement(claims: Iterable[ClaimVerdicts]) -> str:
+    """How many panels of which a law is claimed have one, in each reading; nothing where no claim was judged in two."""
+    wanted = [each for each in claims if each.claim.rule == "law" and "epoch" not in each.claim.quantity]
+    judged = [each for each in wanted if len(_run_in(each)) > 1]
+    names = [name for name in READING_WORDS if any(name in each.by_reading for each in judged)]
+    if not names:
+        return ""
+    parts = {name: [part for each in judged for part in each.by_reading[name].parts] for name in names}
+
+    def counts(word: str) -> str:
+        return joined(
+            [f"{sum(word in (part.found, part.verdict) for part in parts[name])} in *{name}*" for name in names]
+        )
+
+    panels = plural(len(parts[names[0]]), "panel")
+    return (
+        f"**The law itself.** Of {panels} in which it is claimed of feed-forward networks, the mean r over seeds makes a law "
+        f"(r ≤ {LAW_R:g}, by the paper's own numbers) of {counts('law')}, and with its whole interval of {counts('held')}; "
+        f"it makes none (r > {NO_LAW_R:g}) of {counts('no law')}. All others lie between."
+    ).replace(" -", " −")
 
 
 def _run_in(each: ClaimVerdicts) -> list[str]:
