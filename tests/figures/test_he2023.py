@@ -144,6 +144,7 @@ def test_stages_are_those_of_the_paper() -> None:
     grafted = cells(FIGS11)["grafted"]
     assert (grafted.first_depth, grafted.depth, grafted.keep, grafted.renew) == (20, 15, 10, True)
     assert grafted.first_schedule == grafted.first_epochs == 600
+    assert cells(FIGS11)["deep"] == cells(FIG1)["adam-20"]
     for series in TRANSFER.named("t-*"):
         cell = TRANSFER.cell(series)
         assert (cell.first_classes, cell.classes, cell.keep, cell.renew) == ((0, 1, 2, 3, 4), (5, 6, 7, 8, 9), 5, True)
@@ -164,7 +165,8 @@ def test_networks_without_parts() -> None:
     assert {name: (cell.norm, cell.init, cell.depth) for name, cell in cells(FIGS10).items()} == {
         "no-norm": (False, "", 20), "he-20": (False, "he", 20), "he-12": (False, "he", 12), "he-8": (False, "he", 8),
     }  # fmt: skip
-    assert [cell.activation for cell in cells(LINEAR).values()] == [False]
+    assert {name: cell.activation for name, cell in cells(LINEAR).items()} == {"linear": False, "relu": True}
+    assert cells(LINEAR)["relu"] == cells(FIG1)["adam-20"]  # the same trainings, and so the same record
     (bert,) = cells(FIGS9).values()
     assert (bert.data, bert.per_class, bert.reductions, bert.readings) == ("sst2", 500, ("first", "mean"), ("eval",))
     assert bert.network == "hf:google-bert/bert-base-cased" and FIGS9.smoke["network"] == "bert"
