@@ -141,7 +141,7 @@ def _run_part(block: Block) -> Block | None:
     narrower = len(columns) if len(block.panels) > block.columns else block.columns
     fits = len(kept) % narrower == 0 or narrower == block.columns
     across = min(len(kept), _BESIDE) if narrower == 1 else narrower  # a single column lies down
-    panels, lines = (tuple(each[index] for index in kept) for each in (block.panels, block.lines))
+    panels, lines = tuple(block.panels[index] for index in kept), tuple(block.lines[index] for index in kept)
     return Block(panels, lines, across if fits else block.columns, block.clouds, _scale(panels, lines))
 
 
