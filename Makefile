@@ -36,7 +36,7 @@ install: $(VENV)/.dev  ## set up everything for development
 
 test: $(VENV)/.dev check  ## checks, then all tests
 	@echo "equisep: running the tests"
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(SHARED) --ignore=$(RAY) $(ARGS)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(SHARED) --ignore=$(RAY) --durations=40 --durations-min=2 $(ARGS)
 	@echo "equisep: running the tests of a Ray cluster, which wants a process and the cores to itself"
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(RAY)
 

@@ -1,9 +1,8 @@
 """Reading the activations of any nn.Module, which is left exactly as it was found."""
 
-from equisep.taps.calls import Call, recorded_calls
+from equisep.taps.calls import Call, first_tensor, recorded_calls, scores_of
 from equisep.taps.modes import batch_norms, random_state_kept, reading_mode
 from equisep.taps.names import INPUT, every_call, first_call, is_among
-from equisep.taps.outputs import first_tensor, scores_of
 from equisep.taps.reduce import Reduction, ReductionLike, Rows, UnfitError
 from equisep.taps.sites import (
     GRAINS,

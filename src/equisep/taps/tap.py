@@ -15,9 +15,9 @@ from equisep.display import brief
 from equisep.errors import InputError, SiteError, did_you_mean
 from equisep.results import Reading, reading_named
 from equisep.shapes import Bool
+from equisep.taps.calls import first_tensor
 from equisep.taps.modes import random_state_kept, reading_mode
 from equisep.taps.names import INPUT, call_site, module_of, port_of
-from equisep.taps.outputs import first_tensor
 from equisep.taps.reduce import Reduction, ReductionLike, Rows, UnfitError, padding_mask
 from equisep.taps.sites import Sites, resolve_sites
 from equisep.taps.wrappers import eager, inner, refuse_scripted, refuse_uninitialized, site_modules

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from equisep.advice.cut.heads import Readout
 from equisep.errors import SiteError
 from equisep.taps import choose, eager, inner, refuse_scripted, refuse_uninitialized, signature_of
+from equisep.taps.calls import first_tensor
 from equisep.taps.names import INPUT
-from equisep.taps.outputs import first_tensor
 from equisep.taps.tap import by_name
 from equisep.taps.watch import watched
 

@@ -14,7 +14,7 @@ from equisep.separation.group_sums import ClassCenters
 from equisep.separation.probes.ridge import scattered_ridge
 from equisep.separation.stream import ClassScatter
 from equisep.shapes import Float64, Shaped
-from equisep.taps.outputs import first_tensor
+from equisep.taps.calls import first_tensor
 from equisep.taps.reduce import Padding, Reduction
 
 
