@@ -45,7 +45,7 @@ def test_wheel_holds_the_compact_record_alone(wheel: Path) -> None:
     assert {"tally.json", "remarks.json", "he2023/fig1.json"} <= records
     packed = [name for name in inside if name.startswith("equisep/record/")]
     assert {name.removeprefix("equisep/record/") for name in packed} == records and len(records) > 30
-    assert sum(inside[name].compress_size for name in packed) < 2 * 2**20
+    assert sum(inside[name].compress_size for name in packed) < 3 * 2**20  # ten seeds, each read three ways
     assert not [name for name in inside if name.endswith(".png") or name.startswith("results/")]
 
 

@@ -115,7 +115,8 @@ def test_the_samples_are_not_written_to() -> None:
 
 
 def test_the_papers_preparations() -> None:
-    assert sorted(PREPARATIONS) == ["he2023-10x10", "he2023-10x10-cifar", "he2023-32x32", "he2023-32x32-cifar"]
+    papers = ["he2023-10x10", "he2023-10x10-cifar", "he2023-32x32", "he2023-32x32-cifar"]
+    assert sorted(PREPARATIONS) == [*papers, "none"]
     color = images(4, 32, 32, 3)
     green = prepare(color, "he2023-10x10-cifar")
     assert green.shape == (4, 1, 10, 10)
