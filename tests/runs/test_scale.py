@@ -16,8 +16,8 @@ from equisep.runs.plan import EPOCHS, LARGEST, PER_CLASS, check_scale, rates_at,
 FIGURES = all_figures()
 # what a smaller run may change; everything else is wiring, data preparation, optimizer, or what is read
 SIZES = {
-    "epochs", "first_epochs", "last_epochs", "first_schedule", "read_epochs", "per_class", "sizes", "copies", "second", "validation",
-    "test_per_class", "coordinates", "noise_draws", "reductions", "width_multiplier", "ratios", "starts",
+    "epochs", "first_epochs", "last_epochs", "first_schedule", "read_epochs", "per_class", "sizes", "copies", "second",
+    "validation", "test_per_class", "coordinates", "noise_draws", "reductions", "width_multiplier", "ratios", "starts",
 }  # fmt: skip
 PLAIN = Figure(id="x/y", title="", source="", cite="", base=Cell(), series=(), panels=(Panel("D"),))
 
