@@ -2,36 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 import _findings_page
+import _population_page
+from _page import DOCS, Row, markdown, percent, rows_of
 
-REPO = Path(__file__).resolve().parents[1]
-DOCS, RESULTS = REPO / "docs", REPO / "simulations" / "results"
-Row = Mapping[str, Any]
 SITUATIONS = ("situation", "first sentence right", "sentences", "false ones", "first sentence, where it was another")
 SELDOM = 0.1  # intervals that are printed less often are too few to count
-
-
-def rows_of(simulation: str, table: str) -> list[Row]:
-    """One table of a simulation's committed result."""
-    content = json.loads((RESULTS / f"{simulation}.json").read_text(encoding="utf-8"))
-    return list(content["tables"][table])
-
-
-def markdown(titles: Sequence[str], rows: Iterable[Sequence[str]], *, words: bool = False) -> str:
-    """A table, all but its first column to the right, unless they hold words."""
-    lines = [titles, [":--", *[":--" if words else "--:"] * (len(titles) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def percent(share: float | None) -> str:
-    """A rate; the simulations know no more than a tenth of a percent."""
-    return "–" if share is None else f"{100 * share:.1f} %"
 
 
 def by_sites(cases: Sequence[tuple[str, Row]], value: str) -> str:
@@ -127,135 +106,6 @@ def _covered(row: Row | None) -> str:
     return f"{percent(row['covers'])} (of {100 * row['printed']:.0f} %)"
 
 
-def population_values() -> str:
-    """D of the population where d ≥ 5 K."""
-    return _population(rows_of("population", "values"), least=True)
-
-
-def population_beyond() -> str:
-    """… and elsewhere."""
-    return _population(rows_of("population", "beyond"))
-
-
-def least_error(row: Row) -> float:
-    """√(2 Tr Σ⁴/(K − 1))/Tr Σ² · (D/chance)(d/e)², e = (Tr Σ)²/Tr Σ²: by how much noise alone may change ln D."""
-    power = {"flat": 0.0, "decaying": 0.5, "steep": 1.0}[row["spectrum"]]
-    first, second, fourth = (sum(j ** (-power * k) for j in range(1, row["dim"] + 1)) for k in (1, 2, 4))
-    even = first**2 / second / row["dim"]
-    return float((2 * fourth / (row["classes"] - 1)) ** 0.5 / second * row["share"] / even**2)
-
-
-def population_summary() -> str:
-    """The tables in three lines: how often there is no value, where medians lie, which intervals cover."""
-    rows = rows_of("population", "values")
-    table = []
-    for title, low, high in (
-        ("up to the chance level", 0, 1),
-        ("2 and 3 times the chance level", 1, 3),
-        ("10 times the chance level", 3, 10),
-    ):
-        for spectrum in ("flat", "decaying"):
-            mine = [row for row in rows if low < row["share"] <= high and row["spectrum"] == spectrum]
-            told = [row for row in mine if row["no_value"] <= 0.5]
-            refused = sum(row["no_value"] for row in mine) / len(mine)
-            medians = [row["corrected"] for row in told]
-            covers = [row["covers"] for row in told]
-            table.append(
-                [
-                    f"{title}, {spectrum}", f"{len(mine)}", percent(refused), f"{len(told)}",
-                    f"{min(medians):.2f} to {max(medians):.2f}" if told else "–",
-                    f"{100 * min(covers):.1f} to {percent(max(covers))}" if told else "–",
-                ]
-            )  # fmt: skip
-    titles = ["D", "populations", "no value, mean", "told in half or more", "their medians", "they cover"]
-    return markdown(titles, table)
-
-
-def population_bootstrap() -> str:
-    """Intervals by bootstrap."""
-    table = [
-        [
-            f"{row['classes']} classes, d {row['dim']}, n {row['n']}, {row['spectrum']}", f"{row['share']:g}",
-            percent(row["covers_this_size"]), percent(row["covers_truth"]), str(row["draws"]),
-        ]
-        for row in rows_of("population", "bootstrap")
-    ]  # fmt: skip
-    return markdown(["population", "D / chance", "covers its own", "covers D", "draws"], table)
-
-
-def published() -> str:
-    """Trained networks: what a fifth of the samples tells of what all tell."""
-    rows = rows_of("published", "sites")
-    whole = {(row["network"], row["site"]): row for row in rows if row["part"] is None}
-    table = []
-    for network in dict.fromkeys(row["network"] for row in rows):
-        for part in dict.fromkeys(row["part"] for row in rows if row["network"] == network and row["part"] is not None):
-            mine = [row for row in rows if row["network"] == network and row["part"] == part]
-            pairs = [(row, whole[network, row["site"]]) for row in mine if row["value"] is not None]
-            pairs = [(row, other) for row, other in pairs if other["value"] is not None]
-            near = sum(abs(row["value"] / other["value"] - 1) <= 0.25 for row, other in pairs)
-            held = sum(row["low"] <= other["high"] and other["low"] <= row["high"] for row, other in pairs)
-            plain = sum(abs(row["plain"] / whole[network, row["site"]]["plain"] - 1) <= 0.25 for row in mine)
-            table.append(
-                [
-                    f"{network}, fifth {part + 1}", str(len(mine)), str(sum(row["value"] is None for row in mine)),
-                    f"{near} of {len(pairs)}", f"{held} of {len(pairs)}", f"{plain} of {len(mine)}",
-                ]
-            )  # fmt: skip
-    titles = [
-        "network, n 1000", "sites", "no value", "within 25 % of n 5000", "intervals meet", "plain within 25 %",
-    ]  # fmt: skip
-    return markdown(titles, table)
-
-
-def _population(rows: Sequence[Row], *, least: bool = False) -> str:
-    """A line per population and share of the chance level."""
-    table = []
-    for row in sorted(
-        rows, key=lambda row: (row["classes"], row["dim"], row["n"], row["spectrum"], row["odds"], row["kind"])
-    ):
-        words = [f"{row['classes']} classes, d {row['dim']}, n {row['n']}, {row['spectrum']}"]
-        words += [f"{row['odds']:g} : 1"] if row["odds"] != 1 else []
-        words += [row["kind"]] if row["kind"] else []
-        value = "–" if row.get("corrected") is None or row["no_value"] > 0.98 else f"{row['corrected']:.2f}"
-        covers = "–" if value == "–" else percent(row["covers"])
-        table.append(
-            [
-                ", ".join(words), f"{row['share']:g}", f"{row['plain']:.2f}", value, covers, percent(row["no_value"]),
-                percent(row["plain_covers_this_size"]), str(row["draws"]), *([f"{least_error(row):.2f}"] if least else []),
-            ]
-        )  # fmt: skip
-    titles = [
-        "population",
-        "D / chance",
-        "plain / D",
-        "corrected / D",
-        "covers D",
-        "no value",
-        "plain covers its own",
-        "draws",
-        *(["least error"] if least else []),
-    ]
-    return markdown(titles, table)
-
-
-def population_laws() -> str:
-    """ρ and half-life over eight sites."""
-    table = [
-        [
-            f"{row['classes']} classes, d {row['dim']}, n {row['n']}, {row['spectrum']}", f"{row['share']:g}",
-            f"{row['plain_rho']:.3f}", percent(row["plain_rho_covers_truth"]), f"{row['rho']:.3f}", percent(row["rho_covers"]),
-            percent(row["half_life_covers"]), percent(row["all_sites"]), str(row["draws"]),
-        ]
-        for row in rows_of("population", "laws")
-    ]  # fmt: skip
-    titles = [
-        "population", "first D / chance", "plain ρ", "its interval covers 0.5", "corrected ρ", "covers 0.5", "half-life covers",
-        "all 8 sites told", "draws",
-    ]  # fmt: skip
-    return markdown(titles, table)
-
-
 def few_shots() -> str:
     """Errors of few shots and their certificates at the chosen layers, and what the certificate was asked to be."""
     rows = [*rows_of("few_shot", "pairs"), *rows_of("few_shot", "seen")]
@@ -323,12 +173,24 @@ def former_runs() -> str:
     return markdown(SITUATIONS, [[name, *last[1:]] for name, last in lasts.items()])
 
 
+# long tables, folded under what they show
+FOLDED = {
+    "population values": "One population by one: D of the population where d ≥ 5 K",
+    "population beyond": "One population by one: fewer features, few samples, heavy tails, steep spectra, many classes",
+    "population laws": "ρ and half-life over eight sites",
+    "published": "ResNet-20 and ResNet-56, fifth by fifth",
+    "population bootstrap": "Intervals of plain D by bootstrap",
+    "paired": "Coverage of paired intervals",
+    "apart": "Coverage for samples drawn apart",
+    "false alarms": "Two slopes called where there is one",
+    "recorded": "Neighboring residuals of recorded curves",
+    "power": "Two slopes called where the slope halves",
+    "laws": "How often the verdict is `law`",
+}
 PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "intervals.md": {
         "false alarms": false_alarms, "power": power, "laws": laws, "recorded": recorded, "paired": paired,
-        "apart": apart, "population values": population_values, "population beyond": population_beyond,
-        "population laws": population_laws, "population summary": population_summary,
-        "population bootstrap": population_bootstrap, "published": published,
+        "apart": apart, **_population_page.PARTS,
     },
     "advice.md": {"few shots": few_shots, "best layers": best_layers},
     "findings.md": {"rules": rules, "situations": situations, "former runs": former_runs},
@@ -343,7 +205,10 @@ def page(title: str) -> str:
         pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
         if len(pattern.findall(text)) != 1:
             raise SystemExit(f"docs/{title} has lost `{begin}` or `{end}`. Put both back where the table should stand.")
-        text = pattern.sub(f"{begin}\n\n{make()}\n\n{end}".replace("\\", r"\\"), text)
+        made = make()
+        if name in FOLDED:
+            made = f"<details markdown><summary>{FOLDED[name]}</summary>\n\n{made}\n\n</details>"
+        text = pattern.sub(f"{begin}\n\n{made}\n\n{end}".replace("\\", r"\\"), text)
     return text
 
 

@@ -152,6 +152,7 @@ def measured(x: Tensor, y: Tensor, classes: int) -> dict[str, Any]:
         counts=torch.bincount(y, minlength=classes).tolist(),
         excess=found.population.excess,
         chance_error=found.population.chance_error,
+        least_error=found.population.least_error,
     )
     folds = steadied(found.replicates, found.population.excess)
     return {"plain": plain, "folds": folds, "record": record, "chance": found.chance or math.inf}

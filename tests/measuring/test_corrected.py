@@ -141,6 +141,10 @@ def test_estimates_without_an_upper_end_or_not_positive_give_no_value() -> None:
     assert wide.low < steadier.low and steadier.high < wide.high  # type: ignore[operator]
     # with few directions plain D may be the chance level by accident, whatever the folds say
     assert corrected(1.1, [1.0, 1.2] * 5, chance_error=1.1, **asked).value is None  # type: ignore[arg-type]
+    # … and where noise makes up most of D, those samples are told whose noise made it large
+    doubted = corrected(1.1, [1.0, 1.2] * 5, least_error=0.3, **asked)  # type: ignore[arg-type]
+    assert doubted.low < wide.low and (doubted.value, doubted.high) == (wide.value, wide.high)  # type: ignore[operator]
+    assert corrected(1.1, [1.0, 1.2] * 5, least_error=1.0, **asked).low == 0  # type: ignore[arg-type]
     assert corrected(-0.1, [1.0] * 10, **asked).value is None  # type: ignore[arg-type]
     assert corrected(1.1, [1.1] * 9 + [-1.0], **asked).value is None  # type: ignore[arg-type]
     assert corrected(None, [], **asked).value is None  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ import numpy as np
 
 from equisep.law.fit import fit_law
 from equisep.law.intervals import law_intervals, standard_error
-from equisep.law.quantiles import student_quantile, two_sided
+from equisep.law.quantiles import normal_quantile, student_quantile, two_sided
 from equisep.results import Corrected, LawFit, Note
 
 NEAR_CHANCE = 0.75  # share of the chance level from which on what D says is mostly noise
@@ -29,6 +29,7 @@ def corrected(
     counts: Sequence[int],
     excess: float = 0.0,
     chance_error: float = 0.0,
+    least_error: float = 0.0,
     level: float = 0.95,
 ) -> Corrected:
     """D of the population behind the samples, from its estimate and those without each fold.
@@ -38,9 +39,10 @@ def corrected(
     (m − 1)(mean h_f − h) of what the estimate leaves (Quenouille 1956); the share 1/(1 + (se/0.05)² + (bias/0.1)²) is taken off:
     all of it where the folds agree, little where they do not or where it is large, since then it grows faster than 1/n. The
     standard error is the jackknife's, less its `excess`. Where plain D, as much larger as its error and that of random labels
-    (`chance_error`) allow, is above 0.6 of its chance level, the upper end is at least what follows from that alone. There is
-    no value where plain D reaches 0.75 of its chance level, where an estimate is not positive, or where the interval has no
-    upper end (docs/intervals.md has the simulations).
+    (`chance_error`) allow, is above 0.6 of its chance level, the upper end is at least what follows from that alone. The lower
+    end is at most D less what the noise of the means may have added to it, 1.96 times the `least_error`: samples whose noise
+    makes D small are refused, so that those which are told have D too large. There is no value where plain D reaches 0.75 of its
+    chance level, where an estimate is not positive, or where the interval has no upper end (docs/intervals.md).
     """
     present = [count for count in counts if count]
     needed = _needed(plain, chance, present)
@@ -76,7 +78,7 @@ def corrected(
     each = center + (shown - shown.mean()) / math.sqrt(1 + excess)
     return Corrected(
         value=ends[1],
-        low=ends[0],
+        low=min(ends[0], ends[1] * max(0.0, 1 - normal_quantile(two_sided(level)) * least_error)),
         high=max(ends[2:]),
         level=level,
         chance=chance,

@@ -149,6 +149,7 @@ def _with_corrected(
             counts=data.spread.centers.counts.tolist(),
             excess=data.population.excess,
             chance_error=data.population.chance_error,
+            least_error=data.population.least_error,
             level=options.level,
         )
 

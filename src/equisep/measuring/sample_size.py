@@ -82,6 +82,7 @@ def corrected_fuzziness(
         counts=counts.tolist(),
         excess=found.population.excess,
         chance_error=found.population.chance_error,
+        least_error=found.population.least_error,
         level=level,
     )
 

@@ -31,13 +31,15 @@ class PopulationEstimate:
     """D of the population from all samples and without each fold.
 
     `value` is None where the estimate does not exist; it and the replicates may be negative, where noise is all there is.
-    `excess` is by what share a jackknife exceeds the variance, `chance_error` the standard deviation of ln D under random labels.
+    `excess` is by what share a jackknife exceeds the variance, `chance_error` by how much ln D over its chance level varies
+    under random labels, `least_error` the part of the standard error, as a share of D, that no estimator can take away.
     """
 
     value: float | None
     left_out: tuple[float, ...] = ()
     excess: float = 0.0
     chance_error: float = 0.0
+    least_error: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +85,10 @@ def _estimates(sites: Sequence[FoldNoise]) -> list[PopulationEstimate]:
             *_first_and_others([site.convention.normalized(float(v), classes=site.classes) for v in values]),
             float(excess[0]),
             chance_error(site.noise, site.classes - 1),
+            float(least[0]),
         )
-        for site, values, excess in zip(
-            sites, found.values.reshape(-1, each), found.excess.reshape(-1, each), strict=True
+        for site, values, excess, least in zip(
+            sites, *(of.reshape(-1, each) for of in (found.values, found.excess, found.least_error)), strict=True
         )
     ]
 

@@ -77,13 +77,15 @@ def noisy_means(singular_values: Tensor, scatter: Tensor, noise: Tensor, totals:
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """D of the population, and by what share of its variance a jackknife exceeds it, of each data set.
+    """D of the population, by what share of its variance a jackknife exceeds it, and its least error, of each data set.
 
-    A jackknife counts the variance of second-order terms twice, of third-order ones three times (Efron & Stein 1981).
+    A jackknife counts the variance of second-order terms twice, of third-order ones three times (Efron & Stein 1981). The least
+    error is the part of the standard error of D, as a share of D, that no estimator can take away.
     """
 
     values: Values
     excess: Values
+    least_error: Values
 
 
 def population_fuzziness(means: NoisyMeans, noise: Float64[np.ndarray, "l q"]) -> Estimates | None:
@@ -112,15 +114,17 @@ def population_fuzziness(means: NoisyMeans, noise: Float64[np.ndarray, "l q"]) -
     square = second * off * (off + (1 - off) * even)
     noise_alone = (n * square)[:, None, None] * (q @ unit @ q)  # the part of QAQ that noise has put there
     values = n * (x - _trace(noise_alone)) / (n + pull)
-    return Estimates(values, _jackknife_excess(p - noise_alone, noise_alone))
+    own = p - noise_alone
+    return Estimates(values, _jackknife_excess(own, noise_alone), _least_error(own, noise_alone, noise, n))
 
 
 def chance_error(noise: Float64[np.ndarray, " q"], rank: int) -> float:
-    """The standard deviation of ln D under random labels, of `rank` rows of noise.
+    """By how much ln D varies about its chance level under random labels, as a standard deviation, of `rank` rows of noise.
 
     Of rows that are normal and alike in e directions Tr(W⁻¹), W Wishart, has the relative variance
     2(e − 1)/(r (e − r)(e − r − 3)); e = (Tr Σ)²/Tr Σ², without bias from q rows of noise. Where e is hardly above r the variance
-    does not exist: e − r − 3 is held at 1.
+    does not exist: e − r − 3 is held at 1. Downwards, which is where D is taken for smaller than chance, it is about
+    2/(r (e − r − 3)), and the chance level, a median over few labelings, varies too: at least twice that.
     """
     q, first, second = len(noise), float(noise.sum()), float((noise**2).sum())
     # E (Tr W)² = q² (Tr Σ)² + 2q Tr Σ² and E Tr W² = q (Tr Σ)² + q(q + 1) Tr Σ²
@@ -129,7 +133,7 @@ def chance_error(noise: Float64[np.ndarray, " q"], rank: int) -> float:
     if even == np.inf:
         return 0.0
     apart = max(even - rank, 1.0)
-    return float(np.sqrt(2 * max(even - 1, 1.0) / (rank * apart * max(apart - 3, 1.0))))
+    return float(np.sqrt(2 * max(max(even - 1, 1.0) / apart, 2.0) / (rank * max(apart - 3, 1.0))))
 
 
 def _resolvent(means: NoisyMeans, unit: Matrices) -> tuple[Values, Matrices] | None:
@@ -188,6 +192,21 @@ def _jackknife_excess(means: Matrices, noise: Matrices) -> Values:
     total = moved + blown + first + second + third
     shares: Values = np.clip((SECOND * (blown + second) + THIRD * third) / total, 0, THIRD)
     return shares
+
+
+def _least_error(means: Matrices, noise: Matrices, rows: Float64[np.ndarray, "l q"], n: Values) -> Values:
+    """√(2 (Tr N)² Tr Σ⁴/(r (Tr Σ²)²) + 2 Tr P²/n)/Tr M, P = M + N = QAQ: what noise alone may change of what is left of D.
+
+    With Σ known, N Σ Nᵀ still varies by √(2 Tr Σ⁴)/Tr Σ² of itself in each of r directions, and class means that differ by as
+    much look the same (docs/intervals.md); the scatter along them is known from n samples. The traces of Σ are those of the
+    rows of noise themselves, too large where rows are few: there they are known least. Infinite where nothing is left of D.
+    """
+    left = _trace(means)
+    narrow = (rows**4).sum(axis=1) / (rows**2).sum(axis=1) ** 2
+    blown = 2 * _trace(noise) ** 2 * narrow / noise.shape[1]
+    scatter = 2 * _trace((means + noise) @ (means + noise)) / n
+    errors: Values = np.sqrt(blown + scatter) / np.where(left > 0, left, 1.0)
+    return np.where(left > 0, errors, np.inf)
 
 
 def _trace(matrices: Matrices) -> Values:
