@@ -16,6 +16,7 @@ import numpy
 import torch
 
 import equisep
+from equisep.files import write_whole
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -54,11 +55,15 @@ def finish(name: str, result: Mapping[str, Any], *, device: str = "cpu") -> None
     parser.add_argument("--save", action="store_true", help="keep the result in benchmarks/results")
     asked = parser.parse_args()
     record = {"benchmark": name, **result, "machine": machine(device)}
-    text = json.dumps(record, indent=None if asked.json else 1, ensure_ascii=False)
-    print(text)
+    print(json.dumps(record, indent=None if asked.json else 1, ensure_ascii=False))
     if asked.save:
-        known = record["machine"]
-        place = known["device"].lower().replace(" ", "-")
-        target = RESULTS / f"{name}-{place}-{known['processor']}-torch{known['torch'].split('+')[0]}.json"
-        RESULTS.mkdir(exist_ok=True)
-        target.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        save(name, result, device=device)
+
+
+def save(name: str, result: Mapping[str, Any], *, device: str = "cpu", folder: Path = RESULTS) -> None:
+    """Keep a result, under the name of the benchmark, the device and the versions; again and again while it grows."""
+    known = machine(device)
+    record = {"benchmark": name, **result, "machine": known}
+    place = known["device"].lower().replace(" ", "-")
+    target = folder / f"{name}-{place}-{known['processor']}-torch{known['torch'].split('+')[0]}.json"
+    write_whole(target, json.dumps(record, indent=1, ensure_ascii=False) + "\n")

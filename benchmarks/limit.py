@@ -1,242 +1,186 @@
 """How near to what the device can do are trainings of small networks, and to what a user would write instead?
 
 Trainings a second (600 epochs of 1,000 samples in batches of 128, Adam) against the number of members, depth and width, all in
-one run: `kernel` (equisep's CUDA kernel, by every build of it and by the one that `train_ensemble` takes), `graphs` (captured
-passes), and what a user would write: `plain`, a loop over one network; `compiled`, the same with the network compiled; `vmap`,
-`torch.func.vmap` over stacked parameters. Each is timed over whole epochs after a warm-up, without set-up, so that a training
-is 600 such epochs. The grid of Fig. 1 is timed from process start, as in `ensemble.py`.
+one run. On a GPU: `kernel` (equisep's CUDA kernel, by every build of it and by the one that `train_ensemble` takes), `graphs`
+(captured passes, also in TF32), the hardware counters of the kernel, and the grid of Fig. 1 from process start. On a processor,
+without a GPU or with `--cpu`: `engine` (`train_ensemble`), and the same without the passes that keep their buffers. Beside them
+what a user would write: `plain`, a loop over one network; `compiled`, the same with the network compiled; `vmap`,
+`torch.func.vmap` over stacked parameters. Each is timed over whole epochs after a warm-up, without set-up, so that a training is
+600 such epochs.
 
 The floor is counted, not measured: operations of the products over the device's float32 rate, and bytes that weights, moments
 and linear outputs must move over its bandwidth where they do not stay in a cache; the larger counts. Both ceilings are
 measured first: a large product and a large copy.
+
+The record is written after every measurement (`--save`, or `--into FOLDER`), and no new one begins after `--minutes`: a run that
+is cut off loses only what it was at.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
 
-from _record import finish
-from ensemble import from_process_start
-from equisep.devices import precision
-from equisep.training import Member, Recipe, Shape, Stage
-from equisep.training.ensemble.kernel.choice import build_for
-from equisep.training.ensemble.kernel.compile import launch
-from equisep.training.ensemble.kernel.layout import Build
-from equisep.training.ensemble.kernel.stage import KernelStepper
-from equisep.training.ensemble.samples import Samples, draw_samples
-from equisep.training.ensemble.stack import Stack
-from equisep.training.ensemble.stepper import Stepper
+import _limit_cpu as cpu
+from _limit import EPOCHS, ceilings, counts, floor, least, loop, vmapped
+from _record import RESULTS, save
+from equisep.training import Shape
 
-SAMPLES, BATCH, EPOCHS = 1000, 128, 600
-STEPS = -(-SAMPLES // BATCH)
-MEMBERS = (1, 19, 57, 132, 264, 1056)
+MEMBERS = (264, 132, 57, 19, 1, 1056)
 SHAPES = (Shape.deep(8), Shape.deep(4), Shape.deep(20), Shape.deep(8, width=50), Shape.deep(8, width=128))
-DEVICE = torch.device("cuda")
 
 
-def clouds(shape: Shape) -> tuple[Tensor, Tensor]:
-    """Gaussian classes, which cost as much as any data."""
-    generator = torch.Generator("cpu").manual_seed(0)
-    y = torch.arange(SAMPLES) % shape.classes
-    return torch.randn(SAMPLES, shape.inputs, generator=generator) + torch.eye(shape.classes, shape.inputs)[y], y
+class Limit:
+    """The record of one run, kept on disk as it grows."""
+
+    def __init__(self, folder: Path | None, *, device: str, minutes: float) -> None:
+        self.folder, self.device = folder, device
+        self.until = time.monotonic() + 60 * minutes
+        self.record: dict[str, Any] = {}
+
+    @property
+    def left(self) -> float:
+        """Seconds in which measurements may begin."""
+        return self.until - time.monotonic()
+
+    def take(
+        self, what: str, measure: Callable[[], Any], *, into: dict[str, Any] | None = None, flat: bool = False
+    ) -> Any:
+        """Measure, note down under a name (`flat`: all the names it has), and write everything.
+
+        None where time is up or it failed, which is noted too.
+        """
+        notes = self.record if into is None else into
+        begun, value = time.monotonic(), None
+        if self.left <= 0:
+            self.record.setdefault("not_reached", []).append(what)
+        else:
+            try:
+                value = measure()
+                notes.update(value if flat else {what: value})
+            except Exception as error:  # no compiler, no memory: then it is no contestant, and the others go on
+                self.record.setdefault("failed", {})[what] = f"{type(error).__name__}: {error}"[:500]
+        print(f"equisep: {what} ({time.monotonic() - begun:.1f} s)", file=sys.stderr)
+        self.keep()
+        return value
+
+    def keep(self) -> None:
+        """Write everything."""
+        if self.folder is not None:
+            save("limit", self.record, device=self.device, folder=self.folder)
+
+    def row(self, key: str, **names: Any) -> dict[str, Any]:
+        """A new row of a table, to be filled."""
+        row = dict(names)
+        self.record.setdefault(key, []).append(row)
+        return row
 
 
-def members_of(shape: Shape, count: int) -> list[Member]:
-    """So many members; ten seeds, so that drawing their orders takes no part."""
-    return [Member(Recipe(rate=1e-3, seed=index % 10), shape) for index in range(count)]
+def trainings(count: int, seconds: Callable[[], float]) -> float:
+    """Trainings a second, where so many members take so many seconds an epoch."""
+    return count / (EPOCHS * seconds())
 
 
-def prepared(shape: Shape, count: int) -> tuple[Stack, Samples, list[Member]]:
-    """A stack on the device."""
-    members = members_of(shape, count)
-    samples = draw_samples(members, *clouds(shape), per_class=None, sizes=None).on(DEVICE, torch.float32)
-    states = {seed: shape.build(seed).state_dict() for seed in range(10)}
-    stack = Stack.of([states[one.recipe.seed] for one in members], shape, device=DEVICE, dtype=torch.float32)
-    return stack, samples, members
+def on_cpu(limit: Limit) -> None:
+    """The processor's tables, the most telling first."""
+    rates = limit.take("ceilings_per_second", cpu.cpu_ceilings)
+    best = rates[f"{torch.get_num_threads()}_threads"]
+    limit.record["counted_per_epoch"] = {f"depth {depth}": counts(Shape.deep(depth)) for depth in cpu.DEPTHS}
+    plain, compiled = limit.record.setdefault("plain", {}), limit.record.setdefault("compiled", {})
+    for depth in cpu.DEPTHS:
+        for count in cpu.MEMBERS:
+            row = limit.row("rows", depth=depth, members=count)
+            limit.take(f"depth {depth}, {count} members", partial(cpu.cell, depth, count, best), into=row, flat=True)
+        limit.take(f"depth {depth}", partial(cpu.alone, depth, compiled=False), into=plain)
+    parts = limit.record.setdefault("where_time_goes", {})
+    for count in cpu.MEMBERS:
+        limit.take(f"{count} members of depth 8", partial(cpu.where_time_goes, 8, count), into=parts)
+    for depth in cpu.DEPTHS:
+        limit.take(f"depth {depth}", partial(cpu.alone, depth, compiled=True), into=compiled)
 
 
-def clocked(run: Callable[[], Any]) -> float:
-    """Seconds until the device is done."""
-    torch.cuda.synchronize()
-    begun = time.perf_counter()
-    run()
-    torch.cuda.synchronize()
-    return time.perf_counter() - begun
+def on_gpu(limit: Limit) -> None:
+    """The GPU's tables, the most telling first."""
+    import _limit_gpu as gpu
+    from ensemble import from_process_start
+    from equisep.training.ensemble.kernel.choice import build_for
 
+    device, first = gpu.DEVICE, SHAPES[0]
+    rates = limit.take("ceilings_per_second", partial(ceilings, device))
+    limit.take("ceilings_per_second_tf32", partial(ceilings, device, tf32=True))
+    limit.record["counted_per_epoch"] = {str(shape): counts(shape) for shape in SHAPES}
+    limit.record["floor_seconds_of_one_training"] = {str(shape): floor(shape, rates) for shape in SHAPES}
+    for seeds in (1, 10):
+        limit.take(f"fig1_grid_{seeds}_seeds", partial(from_process_start, seeds))
+    limit.take("seconds_of_drawing_264_orders", partial(gpu.drawing_orders, 264))
 
-def repeated(run: Callable[[], Any], times: int) -> None:
-    """The same so many times."""
-    for _ in range(times):
-        run()
+    def kernel(shape: Shape, count: int) -> None:
+        row = limit.row("rows", depth=shape.depth, width=shape.widths[0], members=count, builds={})
+        row["build"] = gpu.name_of(build_for(shape, members=count, device=device))
+        for build in gpu.builds_of(shape, count):
+            seconds = partial(gpu.by_kernel, shape, count, build)
+            limit.take(gpu.name_of(build), partial(trainings, count, seconds), into=row["builds"])
+        chosen = row["builds"].get(row["build"])
+        if chosen is not None:
+            row["kernel_trainings_per_second"] = chosen
+            row["kernel_share_of_floor"] = chosen * max(floor(shape, rates).values())
+            row["tera_operations_per_second"] = chosen * EPOCHS * counts(shape)["operations"] / 1e12
+        for name, tf32 in (("graphs", False), ("graphs_tf32", True)):
+            seconds = partial(gpu.by_graphs, shape, count, tf32=tf32)
+            limit.take(f"{name}_trainings_per_second", partial(trainings, count, seconds), into=row)
 
+    kernel(first, MEMBERS[0])
+    known = limit.record.setdefault("counters", {})
+    for count in (264, 19):
+        build = build_for(first, members=count, device=device)
+        what = f"{count} members of depth 8, {gpu.name_of(build)}"
+        limit.take(what, partial(gpu.counters, first, count, build, timeout=90), into=known)
+    users = limit.record.setdefault("users", {"depth": first.depth, "width": first.widths[0]})
 
-@torch.no_grad()
-def by_kernel(shape: Shape, count: int, build: Build) -> float:
-    """Seconds an epoch of all members by one build."""
-    stack, samples, members = prepared(shape, count)
-    stepper = KernelStepper(stack, samples, members, Stage(epochs=EPOCHS), build=build, launch=launch)
-    epochs = 2 if count > 300 else 4
-    arguments = stepper._arguments(0, epochs, STEPS) or []
+    def user(name: str, count: int, make: Callable[[], Callable[[], None]]) -> None:
+        limit.take(name, partial(trainings, count, lambda: least(make(), device)), into=users)
 
-    def run() -> None:
-        launch(arguments, members=count, build=build, depth=shape.depth)
-
-    clocked(run)
-    return min(clocked(run) for _ in range(2)) / epochs
-
-
-@torch.no_grad()
-def by_graphs(shape: Shape, count: int) -> float:
-    """Seconds an epoch of all members by captured passes."""
-    stack, samples, members = prepared(shape, count)
-    epochs = Stepper(stack, samples, members, Stage(epochs=8), captured=True).epochs()
-    for _ in range(3):
-        next(epochs)
-    with precision(tf32=False):
-        return clocked(lambda: [next(epochs) for _ in range(4)]) / 4
-
-
-def by_loop(shape: Shape, *, compiled: bool) -> float:
-    """Seconds an epoch of one network, trained as a careful user would write it."""
-    x, y = (part.to(DEVICE) for part in clouds(shape))
-    network: Any = shape.build(0).to(DEVICE).train()
-    optimizer = torch.optim.Adam(network.parameters(), lr=1e-3, weight_decay=5e-4, fused=True)
-    model = torch.compile(network) if compiled else network
-
-    def epoch() -> None:
-        for batch in torch.randperm(SAMPLES).to(DEVICE).split(BATCH):
-            optimizer.zero_grad()
-            nn.functional.cross_entropy(model(x[batch]), y[batch]).backward()
-            optimizer.step()
-
-    for _ in range(2):
-        epoch()
-    return clocked(lambda: repeated(epoch, 5)) / 5
-
-
-def by_vmap(shape: Shape, count: int) -> float:
-    """Seconds an epoch of all members as `torch.func` has it: stacked parameters, one optimizer, no running statistics."""
-    x, y = (part.to(DEVICE) for part in clouds(shape))
-    networks = [shape.build(index % 10).to(DEVICE) for index in range(count)]
-    for network in networks:
-        torch.func.replace_all_batch_norm_modules_(network)
-    parameters, buffers = torch.func.stack_module_state(networks)
-    stacked = {name: value.detach().requires_grad_() for name, value in parameters.items()}
-    optimizer = torch.optim.Adam(stacked.values(), lr=1e-3, weight_decay=5e-4, fused=True)
-    skeleton = networks[0]
-
-    def loss(own: dict[str, Tensor], kept: dict[str, Tensor], x: Tensor, y: Tensor) -> Tensor:
-        return nn.functional.cross_entropy(torch.func.functional_call(skeleton, (own, kept), (x,)), y)
-
-    slopes = torch.func.vmap(torch.func.grad(loss))
-
-    def epoch() -> None:
-        orders = torch.stack([torch.randperm(SAMPLES) for _ in range(10)]).to(DEVICE)[torch.arange(count) % 10]
-        for batch in orders.split(BATCH, dim=1):
-            for name, slope in slopes(stacked, buffers, x[batch], y[batch]).items():
-                stacked[name].grad = slope
-            optimizer.step()
-
-    epoch()
-    return clocked(lambda: repeated(epoch, 2)) / 2
-
-
-def ceilings() -> dict[str, float]:
-    """Floating-point operations and bytes a second that this device reaches on large problems."""
-    a = torch.randn(8192, 8192, device=DEVICE)
-    with precision(tf32=False):
-        clocked(lambda: a @ a)
-        product = min(clocked(lambda: a @ a) for _ in range(3))
-    big = torch.empty(2**28, device=DEVICE)
-    other = torch.empty_like(big)
-    clocked(lambda: other.copy_(big))
-    copy = min(clocked(lambda: other.copy_(big)) for _ in range(3))
-    return {"operations": 2 * 8192**3 / product, "bytes": 2 * 4 * 2**28 / copy}
-
-
-def floor(shape: Shape, rates: dict[str, float]) -> dict[str, float]:
-    """The least seconds of one training on a full device, by operations and by bytes."""
-    weights = [inputs * outputs for inputs, outputs in shape.layers]
-    operations = 2 * SAMPLES * (3 * sum(weights) - weights[0])  # nobody needs the gradient of the samples
-    # weights and both moments read and written, weights once more for each pass; linear outputs written, read three times
-    moved = STEPS * 4 * 8 * shape.parameters + SAMPLES * 4 * 4 * sum(shape.widths)
-    return {"operations": EPOCHS * operations / rates["operations"], "bytes": EPOCHS * moved / rates["bytes"]}
-
-
-def row(shape: Shape, count: int, rates: dict[str, float]) -> dict[str, Any]:
-    """Every build of the kernel and the passes for one shape and number of members."""
-    taken, processors = (
-        build_for(shape, members=count, device=DEVICE),
-        torch.cuda.get_device_properties(0).multi_processor_count,
-    )
-    builds = {}
-    for cluster, resident in ((1, 1), (1, 2), (2, 1), (4, 1)):
-        build = Build.of(shape, cluster=cluster, resident=resident)
-        if cluster == 1 or count <= processors:
-            builds[name_of(build)] = count / (EPOCHS * by_kernel(shape, count, build))
-    chosen = builds[name_of(taken)]
-    return {
-        "depth": shape.depth,
-        "width": shape.widths[0],
-        "members": count,
-        "builds": builds,
-        "build": name_of(taken),
-        "kernel_trainings_per_second": chosen,
-        "kernel_share_of_floor": chosen * max(floor(shape, rates).values()),
-        "graphs_trainings_per_second": count / (EPOCHS * by_graphs(shape, count)),
-    }
-
-
-def name_of(build: Build) -> str:
-    """A build by what differs among those of one shape."""
-    return f"cluster {build.cluster}, resident {build.resident}"
-
-
-def users(shape: Shape) -> dict[str, Any]:
-    """What a user would write instead, trainings a second."""
-    result: dict[str, Any] = {"depth": shape.depth, "width": shape.widths[0]}
-    contestants: dict[str, Callable[[], float]] = {
-        "plain": lambda: 1 / by_loop(shape, compiled=False),
-        "compiled": lambda: 1 / by_loop(shape, compiled=True),
-        "vmap_57": lambda: 57 / by_vmap(shape, 57),
-        "vmap_264": lambda: 264 / by_vmap(shape, 264),
-    }
-    for name, run in contestants.items():
-        try:
-            result[f"{name}_trainings_per_second"] = run() / EPOCHS
-        except Exception as error:  # no compiler here, or no memory: then it is no contestant
-            print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
-            result[f"{name}_trainings_per_second"] = None
-    return result
+    user("plain_trainings_per_second", 1, partial(loop, first, device, compiled=False))
+    for count in (57, 264):
+        user(f"vmap_{count}_trainings_per_second", count, partial(vmapped, first, count, device))
+    user("compiled_trainings_per_second", 1, partial(loop, first, device, compiled=True))
+    for shape, count in [(first, count) for count in MEMBERS[1:]] + [
+        (shape, m) for shape in SHAPES[1:] for m in (264, 19)
+    ]:
+        kernel(shape, count)
+        rows = [
+            one.get("kernel_trainings_per_second") or 0.0
+            for one in limit.record["rows"]
+            if one["depth"] == 8 and one["width"] == 100
+        ]
+        limit.record["seconds_of_100000_trainings_of_depth_8"] = 1e5 / max(rows)
+    limit.keep()
 
 
 def main() -> None:
-    """All shapes with few and many members; the first with every number of them, and beside it what a user would write."""
-    if not torch.cuda.is_available():
-        print("equisep: benchmarks/limit.py needs a CUDA device; nothing was measured.", file=sys.stderr)
-        return
-    rates = ceilings()
-    rows = [row(SHAPES[0], count, rates) for count in MEMBERS]
-    rows += [row(shape, count, rates) for shape in SHAPES[1:] for count in (19, 264)]
-    fastest = max(one["kernel_trainings_per_second"] for one in rows[: len(MEMBERS)])
-    finish(
-        "limit",
-        {
-            **{f"fig1_grid_{seeds}_seeds": from_process_start(seeds) for seeds in (1, 10)},
-            "rows": rows,
-            "seconds_of_100000_trainings_of_depth_8": 1e5 / fastest,
-            "ceilings_per_second": rates,
-            "floor_seconds_of_one_training": {str(shape): floor(shape, rates) for shape in SHAPES},
-            "users": users(SHAPES[0]),
-        },
-        device=torch.cuda.get_device_name(),
-    )
+    """The GPU's record where there is one, the processor's otherwise or with `--cpu`."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--save", action="store_true", help="keep the result in benchmarks/results")
+    parser.add_argument("--into", type=Path, help="keep the result in this folder")
+    parser.add_argument("--cpu", action="store_true", help="measure the processor, even where there is a GPU")
+    parser.add_argument("--minutes", type=float, default=8, help="begin no measurement later than this")
+    asked = parser.parse_args()
+    cuda = torch.cuda.is_available() and not asked.cpu
+    device = torch.cuda.get_device_name() if cuda else "cpu"
+    folder = asked.into or (RESULTS if asked.save else None)
+    limit = Limit(folder, device=device, minutes=asked.minutes)
+    (on_gpu if cuda else on_cpu)(limit)
+    limit.keep()
+    print(json.dumps(limit.record, indent=None if asked.json else 1, ensure_ascii=False))
 
 
 if __name__ == "__main__":
