@@ -239,7 +239,6 @@ def run_stored(folder: Path, k: int, precision: str) -> dict[str, Any]:
 def rates() -> dict[str, float]:
     """What a core does in a second: numbers summed, products of the second pass, float32 products of nearest centers, pairs."""
     from equisep.separation import Assignments, SiteTask, TrainSite
-    from equisep.separation.centers import cdnv_of
 
     n, d, k = 20_480, 1024, 1000
     generator = torch.Generator().manual_seed(0)
@@ -259,8 +258,6 @@ def rates() -> dict[str, float]:
             timed("first", lambda site=site: site.first([x], Assignments(y)))  # type: ignore[misc]
             timed("turn", site.turn)
             timed("second" if not nearest else "nearest", lambda site=site: site.second([x], Assignments(y)))  # type: ignore[misc]
-        spread = site.statistics().spread
-        timed("differences", lambda spread=spread: cdnv_of(spread))  # type: ignore[misc]
     r = k - 1
     spent["pairs"] = pair_seconds(r)
     return {
@@ -268,7 +265,6 @@ def rates() -> dict[str, float]:
         "products": 2.0 * n * d * r / spent["second"],
         "nearest_products": 2.0 * n * k * r / max(spent["nearest"] - spent["second"], 1e-9),
         "decomposition_products": 2.0 * d * k * k / spent["turn"],
-        "pair_differences": float(k) * k * r / spent["differences"],
         "pair_products": float(POINTS) * POINTS * r / spent["pairs"],
     }
 
@@ -345,8 +341,6 @@ def _process(*words: str) -> dict[str, Any]:
 
 def costs_of(record: dict[str, Any]) -> str:
     """The worked costs of docs/scale.md, from the rates of a record."""
-    from equisep.separation.pairs.means import FEW_CLASSES
-
     known, bytes_read = record["rates"], record["read_bytes_per_second"]
     lines = [
         "| features | n | d | K | layers | read twice | D | CDNV | nearest centers | memory per layer |",
@@ -359,7 +353,7 @@ def costs_of(record: dict[str, Any]) -> str:
         decomposed = 2.0 * d * k * min(d, k) / known["decomposition_products"]
         hours = [
             (summed + second + decomposed) / 3600,
-            float(k) * k * r / known["pair_differences" if k <= FEW_CLASSES else "pair_products"] / 3600,
+            float(k) * k * r / known["pair_products"] / 3600,
             2.0 * n * k * r / known["nearest_products"] / 3600,
         ]
         reading = 2 * 4 * n * d * layers / bytes_read
