@@ -115,7 +115,7 @@ def test_files_that_are_no_history(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="No history at"):
         History.load(path)
     path.write_text("")
-    with pytest.raises(StoreError, match="No history at"):
+    with pytest.raises(StoreError, match="is empty, so it is no history"):
         History.load(path)
     for text in ("hello", "hello\n", '{"kind": "equisep profile"}\n', "[]\n"):
         path.write_text(text)

@@ -60,3 +60,31 @@ def test_a_history_is_no_profile_and_the_error_names_the_command(folder: Path) -
     assert done.returncode == 2
     assert "is the history of a training, not a profile" in " ".join(done.stderr.split())
     assert "equisep history h.jsonl" in " ".join(done.stderr.split())
+
+
+def test_a_profile_of_one_epoch(folder: Path) -> None:
+    for options, number in (((), 45), (("--epoch", "7"), 7)):
+        done = equisep("history", "h.jsonl", "--out", "p.json", *options, folder=folder)
+        assert done.returncode == 0 and f"The profile of epoch {number}: p.json" in done.stderr
+        written = History.load(folder / "h.jsonl").profile(number)
+        assert json.loads((folder / "p.json").read_text())["law"]["rho"] == written.law.rho
+    assert equisep("law", "p.json", folder=folder).returncode == 0
+    for options, words in (
+        (("--epoch", "7"), "say where to, with `--out FILE`"),
+        (("--epoch", "77", "--out", "p.json"), "No reading of epoch 77: the history has 46 readings, from 1 to 46."),
+        (("--epoch", "46", "--out", "p.json"), "The reading of epoch 46 failed: Site `a` holds NaN."),
+    ):
+        wrong = equisep("history", "h.jsonl", *options, folder=folder)
+        assert wrong.returncode == 2 and words in " ".join(wrong.stderr.split())
+
+
+def test_damaged_lines_are_told_of_and_files_that_are_none_are_refused(folder: Path) -> None:
+    lines = (folder / "h.jsonl").read_text().splitlines(keepends=True)
+    (folder / "hurt.jsonl").write_text("".join([*lines[:3], lines[3][:40] + "\n", *lines[4:]]))
+    told = equisep("history", "hurt.jsonl", folder=folder)
+    assert told.returncode == 0 and "1 line of the file is damaged and passed over" in " ".join(told.stdout.split())
+    (folder / "empty.jsonl").touch()
+    refused = equisep("history", "empty.jsonl", folder=folder)
+    assert refused.returncode == 2 and "`empty.jsonl` is empty" in refused.stderr
+    refused = equisep("explain", ".", folder=folder)
+    assert refused.returncode == 2 and "`.` is a folder, not a profile." in refused.stderr

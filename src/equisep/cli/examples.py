@@ -17,7 +17,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "layer": ("equisep layer torchvision:resnet18 --data ./mine.py:loader",),
     "rank": ("equisep rank torchvision:resnet18 torchvision:vgg11 --data ./mine.py:loader",),
     "law": ("equisep law p.json",),
-    "history": ("equisep history run.jsonl --draw run.png",),
+    "history": ("equisep history run.jsonl --draw run.png", "equisep history run.jsonl --epoch 5 --out p.json"),
     "noise": ("equisep noise --model ./mine.py:net --checkpoint net.pt --data mine.npz",),
     "cut": ("equisep cut --model ./mine.py:net --checkpoint net.pt --data mine.npz --out short.pt2",),
     "transfer": ("equisep transfer --model ./mine.py:net --checkpoint net.pt --data new.npz",),

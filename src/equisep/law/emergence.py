@@ -57,7 +57,7 @@ class Emergence:
         if not self.judged:
             return "cannot be said from these readings"
         if self.first is None:
-            words = f"not there in {self.judged} readings"
+            words = f"not there in {self.judged} reading{'s' if self.judged > 1 else ''}"
             return (
                 words if self.pending is None else f"{words} for sure; seen at {unit} {self.pending}, to be confirmed"
             )

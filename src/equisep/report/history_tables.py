@@ -75,6 +75,12 @@ def emergence_words(history: History, emerged: Emergence) -> str:
     return emerged.sentence(history.unit)
 
 
+def damaged_words(history: History) -> str:
+    """That lines of the file could not be read."""
+    lines = "1 line of the file is" if history.damaged == 1 else f"{history.damaged} lines of the file are"
+    return f"{lines} damaged and passed over: readings may be missing."
+
+
 def render_history(history: History) -> RenderableType:
     """The law over the epochs, when it emerged, and whether the training has settled."""
     return View(lambda glyphs, width: Group(*_blocks(history, glyphs)))
@@ -98,6 +104,8 @@ def _blocks(history: History, glyphs: Glyphs) -> Iterable[RenderableType]:
     failed = [entry for entry in history.entries if entry.failure is not None]
     if failed:
         yield Text(f"{len(failed)} of {len(history)} readings failed; the last: {failed[-1].failure}", style="yellow")
+    if history.damaged:
+        yield Text(damaged_words(history), style="yellow")
     for what, emerged in history.emergence().items():
         words = emergence_words(history, emerged)
         yield Text.assemble((f"{EMERGED[what]}: ", "bold"), words, ". ", (f"{emerged.rule}.", "dim"))

@@ -240,12 +240,14 @@ def _loaded(source: Path) -> Profile:
         text = source.read_text(encoding="utf-8")
         if f'"{HISTORY}"' in text[:FIRST_WORDS]:
             raise ProfileError(
-                f"`{source}` is the history of a training, not a profile. Look at it with `equisep history {source}`; "
-                "`History.load(…).profile(epoch).save(…)` makes a profile of one epoch."
+                f"`{source}` is the history of a training, not a profile. `equisep history {source}` shows it, and with "
+                "`--out FILE` makes a profile of its last epoch, or of `--epoch N`."
             )
         content = json.loads(text, parse_constant=_refuse_constant)
     except FileNotFoundError:
         raise ProfileError(f"No profile at `{source}`. Write one with `equisep measure … --out FILE`.") from None
+    except IsADirectoryError:
+        raise ProfileError(f"`{source}` is a folder, not a profile. Name a file of it.") from None
     except (OSError, UnicodeDecodeError, RecursionError) as error:
         raise ProfileError(f"`{source}` cannot be read as a profile: {error}.") from error
     except json.JSONDecodeError as error:

@@ -117,7 +117,10 @@ class History:
         """Read a history, also of a training that still runs or was killed."""
         history = _read(Path(path))
         if history is None:
-            raise StoreError(f"No history at `{path}`. `equisep.Tracker(…, history='{path}')` writes one.")
+            begins = (
+                f"No history at `{path}`." if not Path(path).exists() else f"`{path}` is empty, so it is no history."
+            )
+            raise StoreError(f"{begins} `equisep.Tracker(…, history='{path}')` writes one.")
         return history
 
     @staticmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from equisep.report.formatting import correlation, number, percent
-from equisep.report.history_tables import EMERGED, emergence_words, law_rows
+from equisep.report.history_tables import EMERGED, damaged_words, emergence_words, law_rows
 from equisep.report.page.markup import Cell, Head, Section, absent, definitions, figure, folded, paragraph, table
 from equisep.results.records import LAW_R
 from equisep.tracking.history import History
@@ -69,7 +69,7 @@ def training_section(history: History, numbers: dict[str, Any] | None) -> Sectio
             )
         )
     if history.damaged:
-        body.append(absent(f"{history.damaged} lines of the file are damaged and were passed over."))
+        body.append(absent(damaged_words(history)))
     body.append(folded(_table(history)))
     return Section("training", title, "".join(body), "Training")
 
