@@ -2,18 +2,22 @@
 
 Two trainings on synthetic data of the shape of CIFAR-10 (50,000 samples, 10 classes): ResNet18 on 3 × 32 × 32 pictures, and
 a network of 20 fully connected layers on 784 numbers; SGD with momentum, batches of 128. On a GPU whole epochs are timed; on a
-CPU some steps, scaled to the 391 of an epoch (`steps_timed` says how many). Random pictures do, since time
-does not depend on them. The overhead of a Tracker is what one reading takes, at `every=1`, over the epoch; medians.
+CPU some steps, scaled to the 391 of an epoch (`epoch_is` says so). Random pictures do, since time
+does not depend on them. The overhead of a Tracker is what one reading takes, at `every=1`, over the epoch; medians, in turns.
 
 Rivals, in the same run. `hooks`: what people write by hand, hooks that keep the features of the same samples at the same sites,
 and the published D in float32, trace(SSw pinv(SSb)) with d × d matrices; where these would not fit, channels averaged over space,
-beside a Tracker that reads the same. `delve`: its layer saturation of every layer, which it gathers in every training step;
-skipped, with the reason, where it is not installed.
+beside a Tracker that reads the same. `delve`: its layer saturation of every layer, which it gathers in every training step and
+turns into numbers once per epoch; skipped, with the reason, where it is not installed. It is no dependency, and need not be
+installed beside the others: `pip install --no-deps --target FOLDER delve`, then
+
+    PYTHONPATH=FOLDER python benchmarks/tracking.py --save        (some eight minutes on two cores; `--device cuda` on a GPU)
 """
 
 from __future__ import annotations
 
 import copy
+import logging
 import statistics
 import sys
 import tempfile
@@ -21,6 +25,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +49,11 @@ def main() -> None:
     device = torch.device(sys.argv[sys.argv.index("--device") + 1] if "--device" in sys.argv else "cpu")
     if "--device" in sys.argv:
         del sys.argv[sys.argv.index("--device") : sys.argv.index("--device") + 2]
+    begun = time.perf_counter()
     result: dict[str, Any] = {"samples": SAMPLES, "batch_size": BATCH, "networks": {}}
     for name in ("fnn20", "resnet18"):
         result["networks"][name] = measured(name, device)
+    result["seconds_whole_run"] = time.perf_counter() - begun
     named = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
     finish("tracking", result, device=named)
 
@@ -96,6 +103,7 @@ def measured(name: str, device: torch.device) -> dict[str, Any]:
         "delve": delve(model, train, STEPS / steps, device),
         "seconds": seconds,
         "seconds_construction": construction,
+        "epoch_is": f"{STEPS} steps" if steps == STEPS else f"{steps} steps, timed, times {STEPS}/{steps}",
         "steps_timed": steps,
         "subset": tracker.subset.samples,
         "sites": len(tracker.history.header.sites),
@@ -138,28 +146,37 @@ def published_fuzziness(h: Tensor, y: Tensor) -> float:
 def delve(
     model: nn.Module, train: Callable[[nn.Module, torch.optim.Optimizer], None], scale: float, device: torch.device
 ) -> dict[str, Any]:
-    """The same training with delve's saturation of every layer, in turns with one without; or why it was skipped."""
+    """The same training with delve's saturation of every layer, in turns with one without; or why it was skipped.
+
+    Steps are scaled to an epoch; its numbers are asked for once per epoch, which is not.
+    """
     try:
         from delve import SaturationTracker  # type: ignore[import-not-found]
     except Exception as error:  # not there, or made for other versions of what it needs
         return {"skipped": f"{type(error).__name__}: {error}"}
+    logging.disable(logging.INFO)  # it tells of every layer
     network = copy.deepcopy(model)
     with tempfile.TemporaryDirectory() as folder:
         try:
             watcher = SaturationTracker(
                 str(Path(folder) / "run"), save_to="csv", modules=network, stats=["lsat"], device=str(device)
             )
-            optimizer = _optimizer(network)
-
-            def watched() -> None:
-                train(network, optimizer)
-                watcher.add_saturations()
-
-            seconds = _timed({"plain": partial(train, model, _optimizer(model)), "watched": watched}, device)
+            runs: dict[str, Callable[[], Any]] = {
+                "plain": partial(train, model, _optimizer(model)),
+                "watched": partial(train, network, _optimizer(network)),
+                "numbers": watcher.add_saturations,
+            }
+            seconds = _timed(runs, device)
             watcher.close()
         except Exception as error:  # made for other versions
             return {"skipped": f"{type(error).__name__}: {error}"}
-    return {"seconds_epoch": seconds["watched"] * scale, "overhead": seconds["watched"] / seconds["plain"] - 1}
+    epoch = seconds["watched"] * scale + seconds["numbers"]
+    return {
+        "version": version("delve"),
+        "seconds_epoch": epoch,
+        "seconds_numbers": seconds["numbers"],
+        "overhead": epoch / (seconds["plain"] * scale) - 1,
+    }
 
 
 def _optimizer(network: nn.Module) -> torch.optim.Optimizer:
