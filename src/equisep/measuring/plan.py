@@ -81,18 +81,18 @@ class Plan:
     def task(self, index: int) -> SiteTask:
         """What is asked of one site: it depends on the site and the options, never on the memory budget."""
         options, steps = self.options, AS_GIVEN if self.probe.sites[index] == INPUT else COMPUTED
-        folds = self.folds if self._state_bytes(index, self.folds) <= STATE_BYTES else 0
+        layer = self.layer_at(index)
         return SiteTask(
             classes=self.probe.classes,
             convention=options.convention,
-            folds=folds,
+            folds=self._folds(index),
             relabelings=self._relabelings(index),
             collapse=options.wants("collapse"),
             # nobody asked for nearest centers: of many classes they are what costs; NC4 needs them at the classifier
-            centers=options.wants("ncc", "confusion") or self.layer_at(index) is not None,
+            centers=options.wants("ncc", "confusion") or layer is not None,
             confusion=options.wants("confusion"),
             directional=options.wants("cdnv_directional"),
-            layer=self.layer_at(index),
+            layer=layer,
             steps=steps,
             offset=self._offset_at(index),
             pictured=options.coordinates if self.pictured else 0,
@@ -116,7 +116,11 @@ class Plan:
 
     def state_bytes(self, index: int) -> float:
         """What the sums of one site take."""
-        return self._state_bytes(index, self.task(index).folds)
+        return self._state_bytes(index, self._folds(index))
+
+    def _folds(self, index: int) -> int:
+        """The folds of a site: none where their sums are too large."""
+        return self.folds if self._state_bytes(index, self.folds) <= STATE_BYTES else 0
 
     def _state_bytes(self, index: int, folds: int) -> float:
         """Of every fold and class and every random class, and the classes' origins."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 from torch import nn
@@ -110,32 +111,37 @@ def profile_of(
 
 def site_reading(name: str, train: SiteStatistics, test: TestStatistics | None, options: Options) -> SiteReading:
     """One site's numbers; its index is given where it takes its place in a grain."""
-    centers = train.spread.centers
-    bare = SiteReading(index=0, name=name, dim=centers.dim, null=train.chance, coordinates=train.coordinates)
-    fuzzy = _with_corrected(_with_fuzziness(bare, train, test, options), train, test, options)
-    return _with_collapse(_with_centers(fuzzy, train, test, options), train, options)
-
-
-def _with_fuzziness(
-    reading: SiteReading, train: SiteStatistics, test: TestStatistics | None, options: Options
-) -> SiteReading:
-    space, wanted = train.spread.subspace, options.wants("fuzziness")
-    ranked = options.wants("fuzziness", "spectrum")
-    return replace(
-        reading,
-        fuzziness=fuzziness_of(train.spread, options.convention) if wanted else None,
-        fuzziness_test=fuzziness_of(test.spread, options.convention) if test and wanted else None,
-        class_fuzziness=_class_values(train) if options.wants("class_fuzziness") else None,
-        fuzziness_folds=_folds(train, options),
-        rank=space.rank if ranked else None,
-        cut=space.cut if ranked else None,
-        singular_values=tuple(space.singular_values.tolist()) if options.wants("spectrum") else None,
+    fuzzy = _fuzziness(train, test, options)
+    return SiteReading(  # made once: a Tracker makes one per site and epoch
+        index=0,
+        name=name,
+        dim=train.spread.centers.dim,
+        null=train.chance,
+        coordinates=train.coordinates,
+        **fuzzy,
+        **_corrected(train, test, fuzzy, options),
+        **_centers(train, test, options),
+        **_collapse(train, fuzzy["fuzziness"], options),
     )
 
 
-def _with_corrected(
-    reading: SiteReading, train: SiteStatistics, test: TestStatistics | None, options: Options
-) -> SiteReading:
+def _fuzziness(train: SiteStatistics, test: TestStatistics | None, options: Options) -> dict[str, Any]:
+    space, wanted = train.spread.subspace, options.wants("fuzziness")
+    ranked = options.wants("fuzziness", "spectrum")
+    return {
+        "fuzziness": fuzziness_of(train.spread, options.convention) if wanted else None,
+        "fuzziness_test": fuzziness_of(test.spread, options.convention) if test and wanted else None,
+        "class_fuzziness": _class_values(train) if options.wants("class_fuzziness") else None,
+        "fuzziness_folds": _folds(train, options),
+        "rank": space.rank if ranked else None,
+        "cut": space.cut if ranked else None,
+        "singular_values": tuple(space.singular_values.tolist()) if options.wants("spectrum") else None,
+    }
+
+
+def _corrected(
+    train: SiteStatistics, test: TestStatistics | None, fuzzy: Mapping[str, Any], options: Options
+) -> dict[str, Any]:
     """D of the population behind the samples, where the folds were read."""
 
     def of(data: Sampled | None, plain: float | None) -> Corrected | None:
@@ -154,45 +160,46 @@ def _with_corrected(
         )
 
     if not options.wants("fuzziness"):
-        return reading
-    return replace(reading, corrected=of(train, reading.fuzziness), corrected_test=of(test, reading.fuzziness_test))
+        return {}
+    return {"corrected": of(train, fuzzy["fuzziness"]), "corrected_test": of(test, fuzzy["fuzziness_test"])}
 
 
-def _with_centers(
-    reading: SiteReading, train: SiteStatistics, test: TestStatistics | None, options: Options
-) -> SiteReading:
+def _centers(train: SiteStatistics, test: TestStatistics | None, options: Options) -> dict[str, Any]:
+    """What the class means say: CDNV, nearest centers, pairs of classes."""
+    known: dict[str, Any] = {}
     if options.wants("cdnv"):
         several = test is not None and test.spread.centers.present.numel() > 1
-        apart = cdnv_of(test.spread) if test and several else None
-        reading = replace(reading, cdnv=cdnv_of(train.spread), cdnv_test=apart)
+        known["cdnv"] = cdnv_of(train.spread)
+        known["cdnv_test"] = cdnv_of(test.spread) if test and several else None
     if options.wants("ncc") and train.nearest is not None:
         by_class = shares(train.nearest.hits, train.spread.centers.counts)
-        reading = replace(reading, ncc_train=by_class.whole, ncc_class_train=by_class.each)
+        known |= {"ncc_train": by_class.whole, "ncc_class_train": by_class.each}
     if options.wants("ncc") and test is not None:
         by_class = shares(test.nearest.hits, test.spread.centers.counts)
-        reading = replace(reading, ncc_test=by_class.whole, ncc_class_test=by_class.each)
+        known |= {"ncc_test": by_class.whole, "ncc_class_test": by_class.each}
     if train.nearest is not None and train.nearest.confusion is not None:
-        reading = replace(reading, confused=train.nearest.confusion.most_confused())
+        known["confused"] = train.nearest.confusion.most_confused()
     if test is not None and test.nearest.confusion is not None:
-        reading = replace(reading, confused_test=test.nearest.confusion.most_confused())
+        known["confused_test"] = test.nearest.confusion.most_confused()
     if train.axes is not None:
-        along = train.axes.mean_cdnv(train.spread.projections, train.spread.centers)
-        reading = replace(reading, cdnv_directional=along)
+        known["cdnv_directional"] = train.axes.mean_cdnv(train.spread.projections, train.spread.centers)
     if options.wants("pairs"):
         space = train.spread.subspace
-        reading = replace(reading, nearest=nearest_pairs(space), cosines=cosines_of(space))
-    return reading
+        known |= {"nearest": nearest_pairs(space), "cosines": cosines_of(space)}
+    return known
 
 
-def _with_collapse(reading: SiteReading, train: SiteStatistics, options: Options) -> SiteReading:
+def _collapse(train: SiteStatistics, fuzziness: float | None, options: Options) -> dict[str, Any]:
+    """Traces, NC1 and NC2."""
+    known: dict[str, Any] = {}
     spread = train.spread
     if options.wants("traces"):
-        within = float(spread.subspace.within_weights @ spread.projections.variances)
-        reading = replace(reading, trace_within=within, trace_between=spread.subspace.trace_between)
+        known["trace_within"] = float(spread.subspace.within_weights @ spread.projections.variances)
+        known["trace_between"] = spread.subspace.trace_between
     if options.wants("collapse"):
         geometry = geometry_of(centered_means(spread.subspace))
-        reading = replace(reading, nc1=_nc1(train, reading.fuzziness), **({} if geometry is None else asdict(geometry)))
-    return reading
+        known |= {"nc1": _nc1(train, fuzziness), **({} if geometry is None else geometry.numbers)}
+    return known
 
 
 def _nc1(train: SiteStatistics, fuzziness: float | None) -> float | None:

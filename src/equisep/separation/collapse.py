@@ -22,6 +22,11 @@ class Geometry:
     angle_gap: float
     etf_distance: float
 
+    @property
+    def numbers(self) -> dict[str, float]:
+        """All four by name."""
+        return {name: getattr(self, name) for name in Geometry.__slots__}
+
 
 def geometry_of(vectors: Float[Tensor, "k d"]) -> Geometry | None:
     """NC2 of K vectors; None for fewer than two vectors or where one of them is zero (to rounding) and has no angle.

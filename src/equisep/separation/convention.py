@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 Weighting = Literal["sample", "class", "mixed"]
 Center = Literal["samples", "classes"]
 Normalization = Literal["none", "classes"]
+WEIGHTINGS, CENTERS, NORMALIZATIONS = get_args(Weighting), get_args(Center), get_args(Normalization)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,10 @@ class Convention:
     tol: float | None = None
 
     def __post_init__(self) -> None:
-        _check("weighting", self.weighting, get_args(Weighting))
-        _check("normalization", self.normalization, get_args(Normalization))
+        _check("weighting", self.weighting, WEIGHTINGS)
+        _check("normalization", self.normalization, NORMALIZATIONS)
         if self.center is not None:
-            _check("center", self.center, get_args(Center))
+            _check("center", self.center, CENTERS)
         if self.tol is not None:
             object.__setattr__(self, "tol", _share(self.tol))
 

@@ -26,11 +26,13 @@ def reading_mode(model: nn.Module, reading: Reading) -> Iterator[None]:
            batches of 100 in the order drawn.
     """
     reading = reading_named(reading)
-    training = [(module, module.training) for module in model.modules()]
-    tracking = [(module, module.track_running_stats) for module in batch_norms(model)]
+    modules = list(model.modules())
+    training = [(module, module.training) for module in modules]
+    tracking = [(module, module.track_running_stats) for module in modules if isinstance(module, _BatchNorm)]
     try:
-        for module, _ in training:  # not `eval()`: some modules override it, and merge weights there
-            module.training = False
+        for module, flag in training:  # not `eval()`: some modules override it, and merge weights there
+            if flag is not False:  # to set an attribute of a module costs more than all else here
+                module.training = False
         if reading in BY_BATCH:
             for norm, _ in tracking:
                 # torch passes no buffers to the kernel then: nothing is updated, not even by 0·NaN
@@ -39,9 +41,11 @@ def reading_mode(model: nn.Module, reading: Reading) -> Iterator[None]:
             yield
     finally:
         for module, flag in training:
-            module.training = flag
+            if module.training is not flag:
+                module.training = flag
         for norm, tracked in tracking:
-            norm.track_running_stats = tracked
+            if norm.track_running_stats is not tracked:
+                norm.track_running_stats = tracked
 
 
 def batch_norms(model: nn.Module) -> list[_BatchNorm]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 
 import torch
 from torch import nn
@@ -21,14 +22,19 @@ PARALLEL = (nn.DataParallel, nn.parallel.DistributedDataParallel)
 
 def inner(model: nn.Module) -> nn.Module:
     """The model inside torch.compile, DataParallel and DistributedDataParallel."""
-    while not isinstance(model, torch.jit.ScriptModule):
+    while not _is_scripted(type(model)):
         if isinstance(model, PARALLEL):
             model = model.module
-        elif isinstance(original := model._modules.get(ORIGINAL), nn.Module):
+        elif ORIGINAL in model._modules and isinstance(original := model._modules[ORIGINAL], nn.Module):
             model = original
         else:
             break
     return model
+
+
+@cache  # of classes, since ABCs are asked slowly and a reading asks of every module
+def _is_scripted(kind: type[nn.Module]) -> bool:
+    return issubclass(kind, torch.jit.ScriptModule)
 
 
 def kind_name(model: nn.Module) -> str:
@@ -44,17 +50,20 @@ def named_modules(model: nn.Module) -> dict[str, nn.Module]:
     Scripted modules are left out: TorchScript takes no hooks.
     """
     root = inner(model)
-    return dict(_walk(root, "", {root}))
+    found: dict[str, nn.Module] = {}
+    _walk(root, "", {root}, found)
+    return found
 
 
-def _walk(module: nn.Module, prefix: str, seen: set[nn.Module]) -> Iterator[tuple[str, nn.Module]]:
-    for key, wrapped in module.named_children():
-        child = inner(wrapped)
-        if child in seen or isinstance(child, torch.jit.ScriptModule) or key == PARAMETRIZATIONS:
+def _walk(module: nn.Module, prefix: str, seen: set[nn.Module], found: dict[str, nn.Module]) -> None:
+    for key, wrapped in module._modules.items():
+        if wrapped is None or key == PARAMETRIZATIONS:
             continue
-        seen.add(child)
-        yield f"{prefix}{key}", child
-        yield from _walk(child, f"{prefix}{key}.", seen)
+        child = inner(wrapped)
+        if child not in seen and not _is_scripted(type(child)):
+            seen.add(child)
+            found[f"{prefix}{key}"] = child
+            _walk(child, f"{prefix}{key}.", seen, found)
 
 
 def site_modules(model: nn.Module) -> dict[str, nn.Module]:
@@ -103,7 +112,7 @@ def refuse_uninitialized(model: nn.Module, *, asked: str) -> None:
 
 def is_compiled(model: nn.Module) -> bool:
     """Whether the model, or a module inside it, was compiled."""
-    parts = [part for part in model.modules() if not isinstance(part, torch.jit.ScriptModule)]
+    parts = [part for part in model.modules() if not _is_scripted(type(part))]
     return any(ORIGINAL in part._modules or part._compiled_call_impl is not None for part in parts)
 
 

@@ -144,8 +144,8 @@ class LightReader:
 
     def minority_cosine(self, minority: Sequence[int]) -> float | None:
         """Mean cosine between the classifier rows of these classes, where there are any."""
-        layer = self._classifier()
-        if not minority or layer is None:
+        layer = self._classifier() if minority else None
+        if layer is None:
             return None
         with reading_mode(layer, "eval"):  # to look at a parametrized weight computes it, and in training changes it
             rows = layer.weight.detach().to("cpu", torch.float64).numpy()
@@ -214,8 +214,10 @@ def _without_strictness() -> Iterator[None]:
 
 def _check_alone(model: nn.Module, reading: str) -> None:
     """Raise where one process cannot run the model: the others would be waited for, and they train."""
-    if any(type(value).__name__ == "DTensor" for value in model.parameters()) or any(
-        type(module).__name__ == "FullyShardedDataParallel" for module in model.modules()
+    if any(
+        type(module).__name__ == "FullyShardedDataParallel"
+        or any(type(value).__name__ == "DTensor" for value in module._parameters.values())
+        for module in model.modules()
     ):
         raise ModelError(
             "The model is sharded over processes (FSDP): none of them holds its weights. Measure a checkpoint of it instead."
