@@ -184,17 +184,24 @@ def test_options_beside_a_tracker_are_refused() -> None:
         EquisepCallback(unit="batch")  # type: ignore[arg-type]
 
 
-def test_two_processes_train_and_the_first_one_reads(tmp_path: Path) -> None:
+def test_two_processes_train_and_the_first_one_or_all_of_them_read(tmp_path: Path) -> None:
     """Two ranks over gloo, by fork: the history has every epoch once, and the weights are those of a training without."""
     weights = []
-    for callbacks in ([], [EquisepCallback(per_class=6, history=tmp_path / "run.jsonl")]):
+    readers = [
+        EquisepCallback(per_class=6, history=tmp_path / f"{name}.jsonl", ranks=name) for name in ("first", "all")
+    ]
+    for callbacks in ([], *([each] for each in readers)):
         torch.manual_seed(5)
         module = Classifier()
         run = trainer(tmp_path, *callbacks, epochs=2, devices=2, strategy="ddp_fork", use_distributed_sampler=True)
         run.fit(module, loader())
         weights.append([value.detach().clone() for value in module.state_dict().values()])
-    assert all(torch.equal(one, two) for one, two in zip(*weights, strict=True))
-    assert History.load(tmp_path / "run.jsonl").numbers == (1, 2)
+    assert all(torch.equal(one, two) and torch.equal(one, three) for one, two, three in zip(*weights, strict=True))
+    first, both = (History.load(tmp_path / f"{name}.jsonl") for name in ("first", "all"))
+    assert first.numbers == both.numbers == (1, 2)
+    for number in (1, 2):
+        assert both.profile(number).provenance["ranks"] == 2
+        assert both.profile(number).curve() == pytest.approx(first.profile(number).curve(), rel=1e-6)
 
 
 def test_the_recipe_runs(tmp_path: Path) -> None:

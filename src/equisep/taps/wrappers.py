@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from functools import cache
 
 import torch
 from torch import nn
@@ -22,7 +21,7 @@ PARALLEL = (nn.DataParallel, nn.parallel.DistributedDataParallel)
 
 def inner(model: nn.Module) -> nn.Module:
     """The model inside torch.compile, DataParallel and DistributedDataParallel."""
-    while not _is_scripted(type(model)):
+    while not _is_scripted(model):
         if isinstance(model, PARALLEL):
             model = model.module
         elif ORIGINAL in model._modules and isinstance(original := model._modules[ORIGINAL], nn.Module):
@@ -32,9 +31,9 @@ def inner(model: nn.Module) -> nn.Module:
     return model
 
 
-@cache  # of classes, since ABCs are asked slowly and a reading asks of every module
-def _is_scripted(kind: type[nn.Module]) -> bool:
-    return issubclass(kind, torch.jit.ScriptModule)
+def _is_scripted(module: nn.Module) -> bool:
+    """Not by `isinstance`, which asks a metaclass: a reading asks it of every module."""
+    return torch.jit.ScriptModule in type(module).__mro__
 
 
 def kind_name(model: nn.Module) -> str:
@@ -60,7 +59,7 @@ def _walk(module: nn.Module, prefix: str, seen: set[nn.Module], found: dict[str,
         if wrapped is None or key == PARAMETRIZATIONS:
             continue
         child = inner(wrapped)
-        if child not in seen and not _is_scripted(type(child)):
+        if child not in seen and not _is_scripted(child):
             seen.add(child)
             found[f"{prefix}{key}"] = child
             _walk(child, f"{prefix}{key}.", seen, found)
@@ -112,7 +111,7 @@ def refuse_uninitialized(model: nn.Module, *, asked: str) -> None:
 
 def is_compiled(model: nn.Module) -> bool:
     """Whether the model, or a module inside it, was compiled."""
-    parts = [part for part in model.modules() if not _is_scripted(type(part))]
+    parts = [part for part in model.modules() if not _is_scripted(part)]
     return any(ORIGINAL in part._modules or part._compiled_call_impl is not None for part in parts)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from equisep.errors import InputError, MissingExtraError, did_you_mean
 from equisep.tracking.history import Unit
+from equisep.tracking.processes import read_by_all, told_by_first
 from equisep.tracking.tracker import Tracker
 
 if TYPE_CHECKING:
@@ -78,15 +79,15 @@ class CallbackTracker:
         """How many of what is counted lie behind a training that goes on."""
         return steps if self._unit == "step" else epochs
 
-    @property
-    def stops(self) -> bool:
-        """Whether a training may be ended at all."""
-        return self._stop
+    def reads(self, first: bool) -> bool:
+        """Whether this process takes part: the first one does, the others where all read."""
+        ranks = self._options.get("ranks", "first")
+        return first or (read_by_all(ranks) if self.tracker is None else self.tracker.by_all)
 
     @property
     def stop(self) -> bool:
-        """Whether the training is to end here."""
-        return self._stop and self.tracker is not None and bool(self.tracker.settled)
+        """Whether the training is to end here, as the first process has it; all of them ask."""
+        return self._stop and told_by_first(self.tracker is not None and bool(self.tracker.settled))
 
     def end(self) -> None:
         """The training is over: its last epoch is read where `every` passed it over."""

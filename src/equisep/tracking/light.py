@@ -13,8 +13,11 @@ import torch
 from torch import nn
 
 from equisep.data.feed import Feed, Unpack
+from equisep.data.inputs import Inputs
+from equisep.data.shard import Shard
 from equisep.errors import InputError, ModelError
 from equisep.files import encode
+from equisep.measuring.distributed.together import ALONE, Together
 from equisep.measuring.measure import home_of, known_class_names, plan_for, run_plan
 from equisep.measuring.notes import Notes
 from equisep.measuring.plan import Plan
@@ -35,8 +38,9 @@ from equisep.taps import (
     site_record,
 )
 from equisep.tracking.history import Header
+from equisep.tracking.processes import all_processes, is_spread
 from equisep.tracking.sources import source_of
-from equisep.tracking.subset import Subset, batch_size_for, draw_subset, first_samples
+from equisep.tracking.subset import Subset, batch_size_for, draw_subset, first_samples, samples_per_class
 
 
 class LightReader:
@@ -55,8 +59,9 @@ class LightReader:
         class_names: Sequence[str] | None,
         unpack: Unpack | None,
         name: str | None,
+        by_all: bool = False,
     ) -> None:
-        self.model = checked_model(model)
+        self.model, self.by_all = checked_model(model), by_all
         self._options, self._sites, self._how, self._per_class = options, sites, reduction, per_class
         if not (isinstance(sites, str) and sites in GRAINS):
             choose(model, sites)
@@ -79,7 +84,7 @@ class LightReader:
             "classes": seen.classes,
             "owner": seen.owner,
             "per_class": per_class,
-            "batch_size": batch_size_for(first, len(labels), reading=options.reading),
+            "batch_size": self._batch_size(first, len(labels)),
             "seed": options.seed,
             "memory": options.memory,
             "mixed": options.reading == "mixed",
@@ -91,27 +96,40 @@ class LightReader:
         self.name = name or type(inner(model)).__name__
         self._class_names = known_class_names(class_names, feed, seen.classes)
 
+    def _batch_size(self, first: Inputs, samples: int) -> int:
+        """Samples read at once; where all processes read, every one has a batch."""
+        size = batch_size_for(first, samples, reading=self._options.reading)
+        if not self.by_all or self._options.reading != "eval":
+            return size
+        classes = self._plan.probe.classes
+        drawn = classes * (samples_per_class(classes) if self._per_class is None else self._per_class)
+        return min(size, -(-drawn // torch.distributed.get_world_size()))
+
     def profile(self) -> Profile:
         """The light profile of the model as it is: numbers per class at the last layer only."""
         _check_alone(self.model, self._options.reading)
         with random_state_kept(), _without_strictness():
-            profile = self._profile()
+            if self.by_all:
+                with all_processes(self.model) as ranks:
+                    profile = ranks.one(self._profile(ranks, Shard(ranks.control.rank, ranks.control.world)))
+            else:
+                profile = self._profile()
         sites = tuple(replace(site, ncc_class_train=None, ncc_class_test=None) for site in profile.sites[:-1])
         return replace(profile, sites=(*sites, *profile.sites[-1:]))
 
-    def _profile(self) -> Profile:
+    def _profile(self, together: Together = ALONE, shard: Shard | None = None) -> Profile:
         where, dtype = home_of(self.model)
-        feed = Feed(self.subset.on(where), what="training", device=where, dtype=dtype)
+        feed = Feed(self.subset.on(where), what="training", device=where, dtype=dtype, shard=shard)
         feed_test = None
         if self.subset_test is not None:
-            feed_test = Feed(self.subset_test.on(where), what="test", device=where, dtype=dtype)
+            feed_test = Feed(self.subset_test.on(where), what="test", device=where, dtype=dtype, shard=shard)
         if _shape_of(self.model) != self._shape:
             self._planned_anew(feed)
         notes = Notes(self._plan_notes.ranked())
         for subset in (self.subset, self.subset_test):
             notes.extend(() if subset is None else subset.notes)
         profile, failure = run_plan(
-            replace(self._plan, model=self.model),
+            replace(self._plan, model=self.model, together=together),
             feed,
             feed_test,
             name=self.name,
@@ -246,13 +264,3 @@ def _shape_of(model: nn.Module) -> tuple[tuple[str, type, int], ...]:
         (name, type(module), sum(value.numel() for value in module._parameters.values() if value is not None))
         for name, module in site_modules(model).items()
     )
-
-
-def is_spread() -> bool:
-    """Whether this is one of several processes of a training."""
-    return torch.distributed.is_available() and torch.distributed.is_initialized()
-
-
-def is_first_process() -> bool:
-    """Of a training in several processes one reads and writes."""
-    return not is_spread() or torch.distributed.get_rank() == 0

@@ -25,7 +25,8 @@ class EquisepCallback(Callback):  # type: ignore[misc]
     """Reads the network after every `every` epochs (or steps) and logs the numbers as the module's own.
 
     They are in `trainer.callback_metrics`, for checkpoints and early stopping to monitor, and go to every logger; at the end
-    TensorBoard has the law as a figure. Of several processes the first one reads, the others wait. `network` says which part
+    TensorBoard has the law as a figure. Of several processes the first one reads, the others wait; with `ranks="all"` each
+    reads its part. `network` says which part
     of the LightningModule is the network, as a function of it, where that is not the module itself. The other arguments are
     those of `equisep.Tracker` and of `equisep.tracking.callback.CallbackTracker`; the training data are the trainer's unless
     `batches` are given.
@@ -53,34 +54,35 @@ class EquisepCallback(Callback):  # type: ignore[misc]
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """The trainer has its loaders."""
-        if trainer.is_global_zero:
+        if self._tracked.reads(trainer.is_global_zero):
             behind = self._tracked.behind(epochs=trainer.current_epoch, steps=trainer.global_step)
             self._tracked.begin(self._network_of(pl_module), trainer.train_dataloader, done=behind)
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, *_: Any) -> None:
         """A step of the optimizer, where this batch ended one."""
-        if trainer.is_global_zero and trainer.global_step != self._steps_seen:
+        if self._tracked.reads(trainer.is_global_zero) and trainer.global_step != self._steps_seen:
             self._steps_seen = trainer.global_step
-            self._send(pl_module, self._tracked.after_step(trainer.global_step))
+            self._send(trainer, pl_module, self._tracked.after_step(trainer.global_step))
 
     _steps_seen = 0  # gradients may be summed over several batches
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """The epoch is over, its weights are final."""
-        if trainer.is_global_zero:
-            self._send(pl_module, self._tracked.after_epoch(trainer.current_epoch + 1))
-        if self._tracked.stops and trainer.strategy.reduce_boolean_decision(self._tracked.stop, all=False):
+        if self._tracked.reads(trainer.is_global_zero):
+            self._send(trainer, pl_module, self._tracked.after_epoch(trainer.current_epoch + 1))
+        if self._tracked.stop:
             trainer.should_stop = True
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         """The last epoch, where `every` passed it over, and the law as a figure."""
-        if trainer.is_global_zero:
+        if self._tracked.reads(trainer.is_global_zero):
             self._tracked.end()
+        if trainer.is_global_zero:
             for logger in trainer.loggers:
                 self._tracked.draw(logger.experiment, trainer.global_step)
 
-    def _send(self, module: Any, numbers: dict[str, float]) -> None:
-        if numbers:
+    def _send(self, trainer: Any, module: Any, numbers: dict[str, float]) -> None:
+        if numbers and trainer.is_global_zero:
             module.log_dict(numbers, rank_zero_only=True)
 
     def _network_of(self, module: Any) -> nn.Module:

@@ -19,7 +19,8 @@ from equisep.measuring.request import MEMORY, Options
 from equisep.results import Note, Profile, Reading, reading_named
 from equisep.taps import Reduction, ReductionLike, Sites, site_record
 from equisep.tracking.history import Entry, History, Unit
-from equisep.tracking.light import LightReader, checked_model, identity_of, is_first_process
+from equisep.tracking.light import LightReader, checked_model, identity_of
+from equisep.tracking.processes import Readers, agreed, is_first_process, read_by_all
 from equisep.tracking.stopping import Settled, Stopping
 from equisep.tracking.subset import Subset
 
@@ -40,6 +41,8 @@ class Tracker:
     stopping    what `settled` means: see `equisep.tracking.Stopping`
     sites       as in `measure`; of `auto` the one grain is read that `measure` would report
     metrics     of the reading: `fuzziness`, `collapse`, `cdnv` and `ncc` by default; others as in `measure`
+    ranks       of a training in several processes the `first` reads (the others wait where they meet it again), or `all` do: each
+                reads its part of the subset, and the sums are added up. Then all call the same methods, and have the history
     coordinates  how many samples to keep on two principal components of every layer, for `history.report`: 0 keeps none
     reduction, reading, classes, class_names, classifier, epsilon, memory, seed, unpack, name     as in `measure`
 
@@ -84,6 +87,7 @@ class Tracker:
         class_names: Sequence[str] | None = None,
         classifier: str | None = None,
         epsilon: float = PERFECT,
+        ranks: Readers = "first",
         coordinates: int = 0,
         memory: int | None = None,
         seed: int = 0,
@@ -123,17 +127,35 @@ class Tracker:
             class_names=class_names,
             unpack=unpack,
             name=name,
+            by_all=read_by_all(ranks),
         )
-        header = self._reader.header()
-        # of several processes one writes: a second one would replace what the first has written
-        kept = history is None or not is_first_process()
-        self.history = History(header) if history is None or kept else History.open(history, header)
+        self.history = self._opened(history)
         last = self.history.last
         self._unit: Unit | None = None if last is None else last.unit
         self._number = 0 if last is None else last.number
         self._epochs = (last.epoch or 0) if last is not None else 0
         self._due: int | None = None  # a call that `every` passed over, for the end of a `with`
         self._warned: set[str] = set()
+
+    def _opened(self, path: str | Path | None) -> History:
+        """The history, where it was left; of several processes one writes, since a second would replace what it has written."""
+        header, opened, failure = self._reader.header(), None, None
+        if path is not None and is_first_process():
+            try:
+                opened = History.open(path, header)
+            except EquisepError as error:
+                failure = error
+        if self._reader.by_all:
+            entries = agreed(header, opened, failure)
+            return History(header, entries) if opened is None else opened
+        if failure is not None:
+            raise failure
+        return History(header) if opened is None else opened
+
+    @property
+    def by_all(self) -> bool:
+        """Whether all processes of the training read, and call the same methods."""
+        return self._reader.by_all
 
     @property
     def model(self) -> nn.Module:
@@ -246,7 +268,7 @@ class Tracker:
     def _read(self, number: int) -> Profile | None:
         """One reading, into the history; whatever goes wrong with it is said there."""
         self._due = None
-        if not is_first_process():
+        if not self.by_all and not is_first_process():
             return None
         begun = time.perf_counter()
         profile, failure, cosine = None, None, None

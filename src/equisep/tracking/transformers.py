@@ -43,29 +43,31 @@ class EquisepCallback(TrainerCallback):  # type: ignore[misc]
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **known: Any) -> None:
         """The trainer has its model and its loader."""
-        if state.is_world_process_zero:
+        if self._tracked.reads(state.is_world_process_zero):
             behind = self._tracked.behind(epochs=round(state.epoch or 0), steps=state.global_step)
             self._tracked.begin(known["model"], known["train_dataloader"], done=behind)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **known: Any) -> None:
         """A step of the optimizer."""
-        if state.is_world_process_zero:
+        if self._tracked.reads(state.is_world_process_zero):
             self._send(state, self._tracked.after_step(state.global_step))
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **known: Any) -> None:
         """The epoch is over."""
-        if state.is_world_process_zero:
+        if self._tracked.reads(state.is_world_process_zero):
             self._send(state, self._tracked.after_epoch(round(state.epoch)))
-            if self._tracked.stop:
-                control.should_training_stop = True
+        if self._tracked.stop:
+            control.should_training_stop = True
 
     def on_train_end(self, args: Any, state: Any, control: Any, **known: Any) -> None:
         """The last epoch, where `every` passed it over."""
-        if state.is_world_process_zero:
+        if self._tracked.reads(state.is_world_process_zero):
             self._tracked.end()
 
     def _send(self, state: Any, numbers: dict[str, float]) -> None:
-        if numbers and self._trainer is not None:
+        if not numbers or not state.is_world_process_zero:
+            return
+        if self._trainer is not None:
             self._trainer.log(dict(numbers))
-        elif numbers:
+        else:
             state.log_history.append({**numbers, "epoch": state.epoch, "step": state.global_step})
