@@ -183,7 +183,8 @@ def test_sentences_say_what_the_numbers_say() -> None:
     assert "cannot say which layer is best" in fitted.sentence
     assert "Layer 2 of 2 (b.2) scores highest on the latter, 89.0 %" in fitted.sentence
     assert (
-        "m = 1, 10 samples per class err there on 40.0, 20.0 % of the test samples" in advised(one, close).sentences[1]
+        "m = 1, 10 samples per class err at layer 1 of 2 (b.1) on 40.0, 20.0 % of the test samples"
+        in advised(one, close).sentences[1]
     )
     assert "at most 45.0 % (m = 10)" in advised(one, close).sentences[2]
     vague = replace(one, few_shot=tuple(replace(shot, certificate=0.8) for shot in one.few_shot))

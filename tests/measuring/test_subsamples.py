@@ -41,6 +41,9 @@ def test_the_table_and_the_record_say_the_same() -> None:
     console = Console(width=100, record=True, file=io.StringIO())
     console.print(render_subsamples(parts))
     text = console.export_text()
+    narrow = Console(width=80, record=True, file=io.StringIO())
+    narrow.print(render_subsamples(parts))
+    assert "…" not in narrow.export_text()  # numbers are whole; words go on in the next line
     for part in parts:
         record = subsample_record(part)
         assert record["n"] == sum(part.counts) and f" {record['n']} " in text

@@ -78,9 +78,10 @@ def test_kinks_in_words() -> None:
     assert kink_words(fit_law([4.0, 2.0, 1.1])) == "not asked of fewer than 5 layers"
     assert kink_words(fit_law([0.5**site for site in range(8)])) == "none that can be told (p = 1.0; called at 0.05)"
     law = LawFit(curve=(1.0,) * 6, two_slopes=Break(at=3, rhos=(0.4, 0.8), bic_one=10.0, bic_two=-2.0, p=0.012))
-    words = "D falls to 0.400 of itself per layer before, to 0.800 after (p = 0.012)"
+    words = "D ×0.400 per layer before it, ×0.800 after (p = 0.012)"
     assert kink_words(law) == f"at layer 3: {words}"
     assert kink_words(law, first=1) == f"at layer 4: {words}"
+    assert kink_words(law, each="block") == f"at block 3: {words.replace('layer', 'block')}"
     assert kink_words(LawFit(curve=(1.0,) * 6)) == "not known"
 
 

@@ -175,7 +175,7 @@ def test_names_are_never_markup() -> None:
 
 def test_no_separable_site_is_said() -> None:
     text = " ".join(printed(replace(full_profile(), effective_depth=None)).split())
-    assert "none (no layer has all training samples nearest to their class mean)" in text
+    assert "none (at the last layer not all of the training samples are nearest to their class mean)" in text
 
 
 def test_depths_are_said_with_their_threshold() -> None:
@@ -198,7 +198,7 @@ def test_laws_with_parts_missing(curve: list[float]) -> None:
 
 def test_a_law_of_two_slopes() -> None:
     law = replace(fit_law([8.0, 4.0, 2.0, 1.0, 0.9, 0.8]), two_slopes=Break(3, (0.5, 0.9), 20.0, 0.0, p=0.01))
-    words = "at layer 3: D falls to 0.500 of itself per layer before, to 0.900 after (p = 0.010)"
+    words = "at layer 3: D ×0.500 per layer before it, ×0.900 after (p = 0.010)"
     assert words in " ".join(printed(render_law(law)).split())
 
 

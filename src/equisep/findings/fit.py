@@ -7,7 +7,8 @@ depth, collapse and law of a network that misses its own training samples need n
 Rule: the accuracy on training data, of the network or of nearest class means at its last layer, whichever is higher, is below
 90 %, and so is its upper limit at 95 % (Wilson). Rare classes are left out: their loss is a finding of its own (`classes`).
 
-Limits: a profile does not tell why. Too little training, too small a network and labels that contradict each other look alike.
+Limits: a profile does not tell why. Too little training, too small a network, labels that contradict each
+other and inputs that are prepared in another way than those it was trained on look alike.
 Tested by: `simulations/situations.py`, kind `undertrained`, each network trained on, by which it must gain.
 """
 
@@ -42,8 +43,8 @@ def fit(facts: Facts) -> Iterator[Finding]:
         )
     yield made(
         "unfitted",
-        f"{got}: it has not fitted its data, for want of training, of size or of consistent labels, and what follows "
-        "describes an unfinished network.",
+        f"{got}: it has not fitted its data, for want of training, of size, of consistent labels or of inputs prepared "
+        "as in training, and what follows describes an unfinished network.",
         rule="fit",
         numbers={"accuracy_train": facts.accuracy_train, "ncc_train": nearest, "fit": facts.fit},
         next="tracker = equisep.Tracker(model, train, test, history='run.jsonl')  # train on; `equisep history run.jsonl`",

@@ -135,20 +135,20 @@ def law_sentence(law: LawFit) -> str:
     return "Law of equi-separation: not fitted" if law.rho is None else _SENTENCES[law.verdict]
 
 
-def kink_words(law: LawFit, *, first: int = 0) -> str:
-    """Whether two slopes describe the curve better than one; `first` is the number of its first site."""
+def kink_words(law: LawFit, *, first: int = 0, each: str = "layer") -> str:
+    """Whether two slopes describe the curve better than one; `first` is the number of its first site, a layer or a block."""
     kink = law.two_slopes
     if kink is not None and kink.p is None:  # a profile of an earlier version; numpy is for these alone
         from equisep.law import break_of
 
         kink = break_of(law)
     if kink is None or kink.p is None:
-        return "not asked of fewer than 5 layers" if len(law.curve) < 5 else "not known"
+        return f"not asked of fewer than 5 {each}s" if len(law.curve) < 5 else "not known"
     chance = f"p < {_LEAST_P:g}" if kink.p < _LEAST_P else f"p = {number(kink.p, 2)}"
     if not kink.clear:
         return f"none that can be told ({chance}; called at {BREAK_LEVEL:g})"
     before, after = (number(rho, 3) for rho in kink.rhos)
-    words = f"at layer {first + kink.at}: D falls to {before} of itself per layer before, to {after} after ({chance})"
+    words = f"at {each} {first + kink.at}: D ×{before} per {each} before it, ×{after} after ({chance})"
     return f"{words}; one line still fits" if law.verdict == "law" else words
 
 
@@ -187,9 +187,14 @@ def depth_words(profile: Profile) -> Iterator[tuple[str, str]]:
     if all(site.ncc_train is None for site in profile.sites):
         return
     epsilon, last = float(profile.settings.get("epsilon", 0.0)), profile.sites[-1].index
+    each = passed_words(profile).removesuffix("s")
     share = "all training samples" if epsilon == 0 else f"{100 * (1 - epsilon):g} % or more of the training samples"
     if profile.effective_depth is None:
-        yield "Effective depth", f"none (no layer has {share} nearest to their class mean)"
+        fewer = "not all" if epsilon == 0 else f"fewer than {100 * (1 - epsilon):g} %"
+        yield (
+            "Effective depth",
+            f"none (at the last {each} {fewer} of the training samples are nearest to their class mean)",
+        )
     else:
         balanced = profile.effective_depth_balanced
         other = (
@@ -197,13 +202,13 @@ def depth_words(profile: Profile) -> Iterator[tuple[str, str]]:
         )
         yield (
             "Effective depth",
-            f"layer {profile.effective_depth} of {last} ({share} nearest to their class mean){other}",
+            f"{each} {profile.effective_depth} of {last} ({share} nearest to their class mean){other}",
         )
     if profile.network_depth is not None:
         near = "" if epsilon == 0 else f" to {100 * epsilon:g} %"
         yield (
             "As good as the network",
-            f"layer {profile.network_depth} of {last} (nearest class means reach its accuracy{near})",
+            f"{each} {profile.network_depth} of {last} (nearest class means reach its accuracy{near})",
         )
 
 

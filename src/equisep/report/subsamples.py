@@ -23,9 +23,11 @@ def render_subsamples(profiles: Sequence[Profile]) -> RenderableType:
     """One line per number of samples: first and last D, ρ and r, plain and corrected."""
 
     def build(glyphs: Glyphs, width: int) -> RenderableType:
-        titles = ["n", "D first", "D last", glyphs.rho, "r", "verdict", f"corrected {glyphs.rho}", "layers\ntold"]
+        titles = ["n", "D\nfirst", "D\nlast", glyphs.rho, "r", "verdict", f"corrected {glyphs.rho}", "layers\ntold"]
         rows = [_cells(profile, glyphs) for profile in profiles]
-        return Group(plain_table(titles, rows, glyphs, left=("verdict", titles[6])), Text(_WORDS, style="dim"))
+        return Group(
+            plain_table(titles, rows, glyphs, left=("verdict", titles[6]), fold=("verdict",)), Text(_WORDS, style="dim")
+        )
 
     return View(build)
 

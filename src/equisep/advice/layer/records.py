@@ -166,8 +166,8 @@ def few_shot_words(advice: LayerAdvice) -> tuple[str, ...]:
         return ("Few shots were left out: a class has no training sample to spare.",)
     sizes, errors = (", ".join(words) for words in zip(*((str(s.m), percent(s.error)) for s in shots), strict=True))
     first = (
-        f"Nearest centers of m = {sizes} samples per class err there on {errors} % of the {advice.held_out}, classes counted "
-        f"alike, in the mean of {advice.draws} draws."
+        f"Nearest centers of m = {sizes} samples per class err at {layer_words(advice.chosen, advice)} on {errors} % of the "
+        f"{advice.held_out}, classes counted alike, in the mean of {advice.draws} draws."
     )
     kept = [each for each in shots if each.certificate < advice.chance]
     if not kept:

@@ -12,6 +12,7 @@ from equisep.report.formatting import (
     kink_words,
     limits,
     number,
+    passed_words,
     percent,
     samples_words,
     verdict_words,
@@ -262,7 +263,10 @@ def _trust_rows(subject: Subject) -> Iterable[tuple[str, str]]:
         yield "Features", f"{widest.dim} at the widest {subject.each} ({subject.facts.at(widest)})"
     yield "Reading", _READINGS.get(profile.reading or "", "not recorded")
     if law.rho is not None:
-        yield "Kink", kink_words(law, first=curve_indices(profile, law)[0])
+        yield (
+            "Kink",
+            kink_words(law, first=curve_indices(profile, law)[0], each=passed_words(profile).removesuffix("s")),
+        )
         yield "Farthest from the line", f"{number(law.max_residual, 2)} in ln D"
         yield "Evenness", f"{number(law.imbalance)} (1: every {subject.each} takes the same share of the work)"
     interval = law.intervals.get("rho")
