@@ -15,7 +15,7 @@ from cli.running import Done, equisep, equisep_process
 from documents import wide
 from equisep import Profile
 from equisep.cli.demo import _paper_words
-from equisep.findings.wording import MEANING
+from equisep.findings.wording import without_meaning
 from equisep.law import fit_law
 from equisep.models import Fnn
 from equisep.report.formatting import ascii_text, number, percent
@@ -97,7 +97,7 @@ def test_one_screen_says_what_was_found(tmp_path: Path) -> None:
     headline = next(one for one in profile.findings if one.weight >= 80 or one.code in ("law", "near-law", "no-law"))
     for words in ("the straightest of 5", "D: spread within classes", "share of the work", "What this means"):
         assert words in shown
-    assert headline.text.removesuffix(MEANING) in shown
+    assert without_meaning(headline.text) in shown
     assert number(profile.sites[3].fuzziness, 3) in shown and percent(profile.accuracy_test) in shown
     for words in ("now your own model", "equisep measure --model", "law.png"):
         assert words in done.stderr
@@ -125,7 +125,7 @@ def test_other_networks_have_a_screen_too(words: tuple[str, ...], tmp_path: Path
     assert max(map(len, done.stdout.splitlines())) <= 60
     assert len(done.stdout.splitlines()) <= 40
     first = " ".join(done.stdout.split())
-    assert ascii_text(profile.findings[0].text.removesuffix(MEANING)) in first
+    assert ascii_text(without_meaning(profile.findings[0].text)) in first
 
 
 def test_quiet_says_nothing_but_the_result(again: Done) -> None:

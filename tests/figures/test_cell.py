@@ -94,6 +94,8 @@ def test_every_field_makes_another_key(base: Cell) -> None:
 LATER = {
     "he2023/fig9": "he-*",
     "he2023/figS10": "he-*",
+    "he2023/figS11": "deep",
+    "he2023/linear": "relu",
     "he2023/prop1": "he",
     "he2023/transfer": "wide-*",
     "fang2021/oversampling": "copies-*",

@@ -14,7 +14,7 @@ from torch import Tensor
 from equisep.errors import NumericalError, ProfileError, StoreError
 from equisep.measuring import measure
 from equisep.models import build
-from equisep.results import Interval, LawFit, Note, Profile, SiteReading, load_profile, save_profile
+from equisep.results import Corrected, Interval, LawFit, Note, Profile, SiteReading, load_profile, save_profile
 from equisep.results.codec import KIND, SCHEMA
 
 
@@ -80,6 +80,13 @@ def test_a_profile_without_folds_is_read(profile: Profile, saved: Path) -> None:
     assert again == replace(profile, samples=None, sites=tuple(replace(s, fuzziness_folds=None) for s in profile.sites))
 
 
+@pytest.mark.parametrize(("low", "high"), [(0.0, 71.6), (20.0, 23.0)])
+def test_a_corrected_d_that_may_be_any_smaller_comes_back(profile: Profile, tmp_path: Path, low: float, high: float) -> None:
+    corrected = Corrected(value=22.1, low=low, high=high)
+    sites = (replace(profile.sites[0], corrected=corrected), *profile.sites[1:])
+    assert Profile.load(replace(profile, sites=sites).save(tmp_path / "p.json")).sites[0].corrected == corrected
+
+
 def test_the_least_profile_comes_back_equal(tmp_path: Path) -> None:
     profile = Profile(model="ü", classes=2, counts=(1, 2), sites=(), law=LawFit(curve=()))
     assert load_profile(save_profile(profile, tmp_path / "p.json")) == profile
@@ -133,7 +140,7 @@ def test_a_missing_file(tmp_path: Path) -> None:
 
 
 def test_a_folder(tmp_path: Path) -> None:
-    assert refused(tmp_path).startswith(f"`{tmp_path}` cannot be read as a profile: ")
+    assert refused(tmp_path) == f"`{tmp_path}` is a folder, not a profile. Name a file of it."
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.99])

@@ -177,7 +177,7 @@ def _check_corrected(record: Corrected | None, where: str) -> None:
     if record is None or (record.value is None and record.reason):
         return
     low, value, high = (-1.0 if each is None else each for each in (record.low, record.value, record.high))
-    _expect(0 < low <= value <= high, where, "a value between its limits, above 0", record)
+    _expect(0 <= low <= value <= high and value > 0, where, "a value above 0 between its limits", record)
 
 
 def _lengths(profile: Profile) -> set[int]:

@@ -161,12 +161,13 @@ function drawing(label, options, points, along = "x") {
   return element("div", { class: "chart" }, svg, live);
 }
 
-/** The marks of one curve: whiskers, line, points. */
-function curveMarks({ rows, color, symbol, dash, hollow, joined, width = 1.8, opacity = 1 }, logarithmic, room) {
+/** The marks of one curve: whiskers, which end at the axis where they reach to 0, line, points. */
+function curveMarks({ rows, color, symbol, dash, hollow, joined, width = 1.8, opacity = 1 }, logarithmic, room, floor) {
   const drawn = rows.filter((row) => drawable(row.y, logarithmic));
-  const whiskers = drawn.filter((row) => drawable(row.low, logarithmic) && drawable(row.high, logarithmic));
+  const whiskers = drawn.filter((row) => drawable(row.low) && drawable(row.high, logarithmic));
   const marks = [];
-  if (whiskers.length) marks.push(Plot.ruleX(whiskers, { x: "x", y1: "low", y2: "high", stroke: color, strokeWidth: 1.2, strokeOpacity: 0.8 }));
+  const from = (row) => (logarithmic ? Math.max(row.low, floor) : row.low);
+  if (whiskers.length) marks.push(Plot.ruleX(whiskers, { x: "x", y1: from, y2: "high", stroke: color, strokeWidth: 1.2, strokeOpacity: 0.8 }));
   if (joined) {
     const open = rows.map((row) => ({ x: row.x, y: drawable(row.y, logarithmic) ? row.y : NaN }));
     marks.push(Plot.line(open, { x: "x", y: "y", stroke: color, strokeWidth: width, strokeDasharray: dash, strokeOpacity: opacity }));
@@ -199,6 +200,7 @@ function curvesFigure(figure, { kinds, profiles, label, logarithmic = true, togg
       ...lines.flatMap(({ corners }) => corners.map((corner) => corner[1])),
     ];
     const points = curves.flatMap(({ rows }) => rows).filter((row) => drawable(row.y, state.logarithmic) && row.title);
+    const y = valueAxis(values, { logarithmic: state.logarithmic, label, share, zero: !state.logarithmic && !share });
     const options = {
       width,
       height: Math.round(width < NARROW ? 0.8 * height : width > WIDE ? 1.15 * height : height),
@@ -207,11 +209,11 @@ function curvesFigure(figure, { kinds, profiles, label, logarithmic = true, togg
       marginTop: top,
       marginBottom: 40,
       x: layerAxis(profiles, width),
-      y: valueAxis(values, { logarithmic: state.logarithmic, label, share, zero: !state.logarithmic && !share }),
+      y,
       marks: [
         ...lines.map(({ corners, style }) => lineMark(state.logarithmic ? corners : bent(corners), style)),
         ...extra(state.logarithmic, visible),
-        ...curves.flatMap((curve) => curveMarks(curve, state.logarithmic, width)),
+        ...curves.flatMap((curve) => curveMarks(curve, state.logarithmic, width, y.domain[0])),
       ],
     };
     // on paper there are no checkboxes to tell the curves by
