@@ -52,8 +52,9 @@ def data(n: int, d: int, k: int, *, decades: float, spread: float = 1e-2) -> tup
     """K Gaussian classes whose means have singular values spread over some decades."""
     generator = torch.Generator().manual_seed(0)
     y = torch.arange(n) % k
-    basis = torch.linalg.qr(torch.randn(d, k, generator=generator, dtype=torch.float64)).Q
-    means = torch.randn(k, k, generator=generator, dtype=torch.float64) * torch.logspace(0, -decades, k) @ basis.T
+    basis = torch.linalg.qr(torch.randn(d, k, generator=generator, dtype=torch.float64)).Q  # d r, r = min(k, d)
+    rank = basis.shape[1]
+    means = torch.randn(k, rank, generator=generator, dtype=torch.float64) * torch.logspace(0, -decades, rank) @ basis.T
     noise = spread * torch.randn(n, d, generator=generator, dtype=torch.float64)
     return means[y] + noise, y
 
