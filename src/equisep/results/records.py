@@ -201,7 +201,7 @@ class Corrected:
     """D of the population that samples were drawn from: a value with its interval at `level`, or the reason why there is none.
 
     `low` is 0 where noise alone may have made the value as large. `chance` is plain D under random labels, `needed_per_class`
-    about how many samples per class would do where these do not. `folds` is the value without each fold, for intervals of the law.
+    about how many samples per class would do where these do not. `folds` is the value without each fold, for the law.
     """
 
     value: float | None = None
