@@ -14,8 +14,8 @@ def test_tables_are_those_of_the_record(monkeypatch: pytest.MonkeyPatch) -> None
     import _limit_page
 
     page = (REPO / "docs" / "training.md").read_text(encoding="utf-8").splitlines()
-    (record,) = _limit_page.records("nvidia-h200")
-    for line in [*_limit_page.counted(), *_limit_page.on_gpu(record)]:
+    (record,), (on_two_cores,) = _limit_page.records("nvidia-h200"), _limit_page.records("cpu")
+    for line in [*_limit_page.counted(), *_limit_page.on_gpu(record), *_limit_page.on_cpu(on_two_cores)]:
         assert line in page, line
 
 
