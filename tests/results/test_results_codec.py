@@ -81,7 +81,9 @@ def test_a_profile_without_folds_is_read(profile: Profile, saved: Path) -> None:
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 71.6), (20.0, 23.0)])
-def test_a_corrected_d_that_may_be_any_smaller_comes_back(profile: Profile, tmp_path: Path, low: float, high: float) -> None:
+def test_a_corrected_d_that_may_be_any_smaller_comes_back(
+    profile: Profile, tmp_path: Path, low: float, high: float
+) -> None:
     corrected = Corrected(value=22.1, low=low, high=high)
     sites = (replace(profile.sites[0], corrected=corrected), *profile.sites[1:])
     assert Profile.load(replace(profile, sites=sites).save(tmp_path / "p.json")).sites[0].corrected == corrected
