@@ -12,7 +12,7 @@ from equisep.separation.site.products import ALIGNED, WIDE, Projected, projected
 from equisep.shapes import Float, Float64, Int, Shaped
 
 PRECISIONS = ("float64", "float32")
-EVERY = 4  # blocks of which one is checked, and rows of that of which one is computed in float64 as well
+CHECKED = 16  # rows of which one is computed in float64 as well
 QUICK_ERROR = 1e-6  # of D that may be lost in those rows
 
 
@@ -21,10 +21,9 @@ class QuickProducts:
 
     A class mean m_k rounds to m̃_k; x_i − m̃_{y_i} of float32 features is then as exact as they are, and g_k = m_k − m̃_k, known in
     float64, is taken off the results, so that tight classes far from zero keep their digits. What is left is the rounding of V,
-    of r_i and of sums. It has no bound that would be of use (d·2⁻²⁴ of ‖r_i‖); so all rows of the first block, and
-    every fourth of each fourth block after it, are computed both ways. As long as neither Σ_i Σ_j (v_jᵀr_i)²/s_j², which D is
-    the mean of, nor Σ_i ‖r_i‖² differs by more than 10⁻⁶ over all of these rows, float32 is taken; from the block on where one
-    does, float64.
+    of r_i and of sums. It has no bound that would be of use (d·2⁻²⁴ of ‖r_i‖); so all rows of the first block, and every
+    sixteenth of each further one, are computed both ways. As long as neither Σ_i Σ_j (v_jᵀr_i)²/s_j², which D is the mean of,
+    nor Σ_i ‖r_i‖² differs by more than 10⁻⁶ over all of these rows, float32 is taken; from the block on where one does, float64.
     """
 
     def __init__(
@@ -44,7 +43,7 @@ class QuickProducts:
             gap = centers.means - means  # k d
             self.gaps = means, gap @ directions, gap.square().sum(dim=1)
         self.quick = self.exact = self.weights.new_zeros(2)
-        self.blocks, self.trusted = 0, True
+        self.rows, self.trusted = 0, True
 
     @staticmethod
     def fit(centers: ClassCenters, directions: Float64[Tensor, "d q"]) -> bool:
@@ -56,18 +55,14 @@ class QuickProducts:
         if not self.trusted or not block.rows:
             return None
         norms, along, other = self._products(block, y, others)
-        self.blocks += 1
-        if self.blocks % EVERY != 1:
-            self.trusted = bool(norms.isfinite().all())
-            return (norms, along, other) if self.trusted else None
-        rows, labels, chosen = _every(block, y, EVERY if self.blocks > 1 else 1)
+        rows, labels, chosen = _every(block, y, CHECKED if self.rows else 1)
         right_norms, right, _ = projected(rows, labels, self.centers, self.directions[:, : len(self.weights)])
         quick = self.quick + self._sums(norms[chosen], along[chosen, : len(self.weights)])
         exact = self.exact + self._sums(right_norms, right)
         if not bool(((quick - exact).abs() <= QUICK_ERROR * exact).all() and norms.isfinite().all()):
             self.trusted = False
             return None
-        self.quick, self.exact = quick, exact
+        self.quick, self.exact, self.rows = quick, exact, self.rows + block.rows
         return norms, along, other
 
     def _sums(self, norms: Float64[Tensor, " n"], along: Float64[Tensor, "n r"]) -> Float64[Tensor, " two"]:
