@@ -13,7 +13,7 @@ from equisep.shapes import Float, Float64, Int, Shaped
 
 PRECISIONS = ("float64", "float32")
 CHECKED = 16  # rows of which one is computed in float64 as well
-QUICK_ERROR = 1e-6  # of D that may be lost in those rows
+QUICK_ERROR = 1e-7  # of D that may be lost in those rows
 
 
 class QuickProducts:
@@ -23,7 +23,7 @@ class QuickProducts:
     float64, is taken off the results, so that tight classes far from zero keep their digits. What is left is the rounding of V,
     of r_i and of sums. It has no bound that would be of use (d·2⁻²⁴ of ‖r_i‖); so all rows of the first block, and every
     sixteenth of each further one, are computed both ways. As long as neither Σ_i Σ_j (v_jᵀr_i)²/s_j², which D is the mean of,
-    nor Σ_i ‖r_i‖² differs by more than 10⁻⁶ over all of these rows, float32 is taken; from the block on where one does, float64.
+    nor Σ_i ‖r_i‖² differs by more than 10⁻⁷ over all of these rows, float32 is taken; from the block on where one does, float64.
     """
 
     def __init__(
