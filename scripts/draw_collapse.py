@@ -18,7 +18,7 @@ import torch
 import equisep
 from equisep.data import load_data, prepare_split
 from equisep.models import Fnn
-from equisep.report.peeled.collapse_plots import (
+from equisep.report.peeled.vector_plots import (
     CLASSES,
     CollapseFrame,
     collapse_frame,

@@ -10,9 +10,8 @@ from PIL import Image
 
 from equisep.figures.catalogue import all_figures
 from equisep.figures.changes import CHANGES
-from equisep.report.figures.pages.changes import changes_page
 from equisep.report.figures.pages.figure_page import figure_page
-from equisep.report.figures.pages.index import index_page
+from equisep.report.figures.pages.index import changes_page, index_page
 from equisep.report.figures.pages.recorded import Recorded, recorded_figures, summary_table
 from equisep.report.figures.tally import TALLY, tally_text
 from equisep.runs.cost import Prediction, predict, predict_cells

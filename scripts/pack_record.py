@@ -24,8 +24,7 @@ from equisep.figures.cell import Cell
 from equisep.figures.evidence import Evidence, gather
 from equisep.figures.figure import Figure
 from equisep.figures.judge import Verdict, judge
-from equisep.report.figures.drawing.draw import save_drawn
-from equisep.report.figures.drawing.fingerprint import fingerprint
+from equisep.report.figures.drawing.draw import fingerprint, save_drawn
 from equisep.report.figures.summary import state_of
 from equisep.report.formatting import size
 from equisep.runs.plan import Asked, asked_cells

@@ -16,8 +16,8 @@ from equisep.compare import ManyProfiles, compare_many
 from equisep.errors import InputError
 from equisep.files import encode
 from equisep.law import fit_law, student_quantile
+from equisep.report.comparison import render_groups
 from equisep.report.group_plots import plot_groups
-from equisep.report.group_tables import render_groups
 from equisep.results import Profile, SiteReading
 from equisep.results.codec import decode
 

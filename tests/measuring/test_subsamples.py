@@ -15,7 +15,7 @@ from equisep import Fnn
 from equisep.data import Batches
 from equisep.errors import InputError
 from equisep.measuring import measure, subsamples
-from equisep.report.subsamples import render_subsamples, subsample_record
+from equisep.report.comparison import render_subsamples, subsample_record
 
 X = torch.randn(200, 20, generator=torch.Generator().manual_seed(0)) + 2 * torch.eye(4, 20).repeat(50, 1)
 Y = torch.arange(200) % 4

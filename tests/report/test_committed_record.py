@@ -19,7 +19,7 @@ from equisep.figures.catalogue import all_figures
 from equisep.figures.judge import FEW
 from equisep.figures.quantities import quantity
 from equisep.figures.rules import series_of
-from equisep.report.figures.drawing.fingerprint import fingerprint
+from equisep.report.figures.drawing.draw import fingerprint
 from equisep.report.figures.summary import Summary, figure_json
 
 REPO = Path(__file__).resolve().parents[2]

@@ -21,10 +21,8 @@ from equisep.figures.figure import Claim, Figure, Series
 from equisep.figures.judge import judge
 from equisep.figures.outcome import Curves, Outcome
 from equisep.figures.papers.he2023 import FIG1
-from equisep.report.figures.pages.authors_rates import rate_parts
-from equisep.report.figures.pages.changes import changes_page
-from equisep.report.figures.pages.figure_page import figure_page
-from equisep.report.figures.pages.index import index_page
+from equisep.report.figures.pages.figure_page import figure_page, rate_parts
+from equisep.report.figures.pages.index import changes_page, index_page
 from equisep.report.figures.pages.recorded import Recorded, recorded_figures, summary_table
 from equisep.report.figures.summary import state_of
 from equisep.runs.cost import Prediction

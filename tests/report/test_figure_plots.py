@@ -28,8 +28,7 @@ from equisep.figures.papers import CLASS_NAMES, STAND_INS
 from equisep.law import fit_law
 from equisep.report.figures.drawing.curves import lines_of
 from equisep.report.figures.drawing.draw import draw_figure, save_drawn
-from equisep.report.figures.drawing.labels import common_label, own_labels, way_words
-from equisep.report.figures.drawing.mathtext import typeset, wrapped
+from equisep.report.figures.drawing.labels import common_label, own_labels, typeset, way_words, wrapped
 from equisep.report.figures.drawing.strokes import LAW_STYLES
 from equisep.results import law_verdict
 from figures.synthetic_figures import asked_for, shown_evidence

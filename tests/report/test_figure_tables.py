@@ -16,8 +16,7 @@ from equisep.figures.evidence import Evidence, gather
 from equisep.figures.figure import Claim
 from equisep.figures.judge import WORDS, judge
 from equisep.figures.papers.galanti2022 import BOUND
-from equisep.report.figures.cost_table import CostRow, render_plans
-from equisep.report.figures.list import _fared, list_json, list_row, render_list
+from equisep.report.figures.list import CostRow, _fared, list_json, list_row, render_list, render_plans
 from equisep.report.figures.markdown import figure_markdown
 from equisep.report.figures.summary import figure_json, state_of
 from equisep.report.figures.tables import VERDICT_STYLES, render_figure

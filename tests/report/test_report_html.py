@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from report_profiles import bare_profile, full_profile, without_intervals, zero_profile
 
-from equisep.report.notebook.curve_svg import Frame, _ticks, curve_svg
-from equisep.report.notebook.profile_html import profile_html
+from equisep.report.curve_svg import Frame, _ticks, curve_svg
+from equisep.report.notebook import profile_html
 from equisep.results import ClassifierReading, Note
 
 EVIL = "<script>alert('x')</script>&\"\x00"

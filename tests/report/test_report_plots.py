@@ -161,7 +161,7 @@ def test_matplotlib_is_left_as_found() -> None:
 
 def test_reports_need_no_torch_and_no_pyplot() -> None:
     code = (
-        "import sys; import equisep.report.terminal, equisep.report.notebook.profile_html;"
+        "import sys; import equisep.report.terminal, equisep.report.notebook;"
         "assert 'matplotlib' not in sys.modules; import equisep.report.plots;"
         "bad = {'torch', 'pandas', 'scipy', 'matplotlib.pyplot'} & set(sys.modules); assert not bad, bad"
     )

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from equisep.measuring import measure
 from equisep.models import Fnn
-from equisep.report.notebook.profile_html import profile_html
+from equisep.report.notebook import profile_html
 from equisep.report.plots import plot_law
 from equisep.results import Profile
 

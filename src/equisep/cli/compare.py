@@ -47,7 +47,7 @@ def compare(
     elif json:
         print_json(encode(many))
     else:
-        from equisep.report.group_tables import render_groups
+        from equisep.report.comparison import render_groups
 
         assert many is not None
         out.print(render_groups(many))

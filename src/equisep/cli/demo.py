@@ -17,10 +17,10 @@ from equisep.cli.options import DATA as DATA_PANEL
 from equisep.cli.options import MODEL, OUTPUT, READ, Device, Json, Mode, Quiet, Seed, asked_reading
 from equisep.errors import InputError, NumericalError
 from equisep.files import encode
-from equisep.report.findings import render_findings
 from equisep.report.formatting import Glyphs, ascii_text, correlation, duration, number, percent
 from equisep.report.overview import render_overview
 from equisep.report.tables import plain_table
+from equisep.report.terminal import render_findings
 from equisep.results.readings import reading_named
 
 if TYPE_CHECKING:

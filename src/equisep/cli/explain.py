@@ -9,7 +9,7 @@ import typer
 from equisep.cli.console import out, print_json, reported
 from equisep.cli.options import OUTPUT, Json, ProfileFile, Quiet
 from equisep.files import plain
-from equisep.report.findings import render_findings
+from equisep.report.terminal import render_findings
 from equisep.results import load_profile
 
 

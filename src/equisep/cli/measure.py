@@ -194,7 +194,7 @@ def measure(
     from equisep.measuring import subsamples as subsampled
     from equisep.measuring.distributed.shards import ShardTask
     from equisep.measuring.notes import Notes
-    from equisep.report.subsamples import render_subsamples, subsample_record
+    from equisep.report.comparison import render_subsamples, subsample_record
 
     launched = Launched.here(shard=shard, subsamples=subsamples, on=on)
     device, quiet = launched.device(device), quiet or not launched.speaks
@@ -290,8 +290,8 @@ def _of_features(
 
 def _show(profile: Profile, *, out_file: Path | None, plot: Path | None, json: bool, quiet: bool) -> None:
     """Save, draw and print, as asked."""
-    from equisep.report.findings import render_findings
     from equisep.report.plots import plot_law, save_figure
+    from equisep.report.terminal import render_findings
 
     if out_file is not None:
         saved(profile.save(out_file), "profile", quiet=quiet)

@@ -11,11 +11,10 @@ from rich.text import Text
 from equisep.law import Emergence
 from equisep.peeled.minority import HALF
 from equisep.report.columns import frame_values
-from equisep.report.findings import render_findings
 from equisep.report.formatting import Glyphs, correlation, percent
 from equisep.report.formatting import number as digits
 from equisep.report.tables import plain_table
-from equisep.report.terminal import View
+from equisep.report.terminal import View, render_findings
 from equisep.tracking.history import Entry, History
 
 EMERGED = {"law": "The law", "collapse": "Neural collapse", "minority": "Minority collapse"}

@@ -12,10 +12,9 @@ from rich.text import Text
 from equisep.findings.facts import Facts, known
 from equisep.findings.ranking import WEIGHTS
 from equisep.findings.wording import without_meaning, wrapped
-from equisep.report.findings import MOST_COLUMNS
 from equisep.report.formatting import ASCII, Glyphs, ascii_text, number, one_line, percent
 from equisep.report.tables import GAP, plain_table, room_beside
-from equisep.report.terminal import View
+from equisep.report.terminal import MOST_COLUMNS, View
 from equisep.results import Finding, Profile
 
 MOST_ROWS = 12  # deeper networks have several layers to a row

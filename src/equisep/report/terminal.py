@@ -11,11 +11,13 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from equisep.findings.wording import explained
 from equisep.report.columns import READING_COLUMNS, chosen
 from equisep.report.formatting import (
     ASCII,
     UNICODE,
     Glyphs,
+    ascii_text,
     class_labels,
     classifier_rows,
     correlation,
@@ -35,7 +37,7 @@ from equisep.report.formatting import (
 )
 from equisep.report.tables import plain_table, room_beside
 from equisep.report.terminal_plot import render_curve
-from equisep.results import ClassifierReading, LawFit, Note, Profile
+from equisep.results import ClassifierReading, Finding, LawFit, Note, Profile
 
 __all__ = ["render_curve", "render_law", "render_laws", "render_profile"]
 
@@ -262,3 +264,23 @@ def notes_block(notes: Iterable[Note]) -> Iterable[RenderableType]:
     for count, note in enumerate(dict.fromkeys(notes)):
         text = Text.assemble(("Note  ", "yellow"), one_line(str(note)))
         yield Padding(text, (1 if count == 0 else 0, 0, 0, 0))
+
+
+MOST_COLUMNS = 100  # longer lines are hard to read
+
+
+def render_findings(findings: Sequence[Finding]) -> RenderableType:
+    """Numbered sentences, and what to do next."""
+
+    def build(glyphs: Glyphs, width: int) -> RenderableType:
+        columns = min(width, MOST_COLUMNS)
+        first, *rest = explained(findings, width=columns).split("\n2. ", maxsplit=1)
+        text = Text.assemble((_shown(first, glyphs), "bold"), *(f"\n2. {_shown(more, glyphs)}" for more in rest))
+        text.no_wrap = True
+        return text
+
+    return View(build)
+
+
+def _shown(text: str, glyphs: Glyphs) -> str:
+    return ascii_text("\n".join(one_line(line) for line in text.split("\n")), glyphs)

@@ -213,6 +213,6 @@ class Profile:
         yield render_profile(self)
 
     def _repr_html_(self) -> str:
-        from equisep.report.notebook.profile_html import profile_html
+        from equisep.report.notebook import profile_html
 
         return profile_html(self)

@@ -311,7 +311,7 @@ class History:
         return f"<History: {', '.join(parts)}>"
 
     def _repr_html_(self) -> str:
-        from equisep.report.notebook.history_html import history_html
+        from equisep.report.notebook import history_html
 
         return history_html(self)
 

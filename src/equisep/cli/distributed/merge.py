@@ -29,7 +29,7 @@ def merge(
     """Make one of the shards of a measurement: first the means, then, of the shards that were read with them, the profile."""
     from equisep.measuring.distributed.merge import merge_files
     from equisep.measuring.distributed.part import write_part
-    from equisep.report.findings import render_findings
+    from equisep.report.terminal import render_findings
 
     usable_file(out_file, flag="--out", endings=(".npz", ".json"))
     if out_file in parts:

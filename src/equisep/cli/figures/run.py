@@ -28,7 +28,7 @@ from equisep.errors import EquisepError, InputError
 if TYPE_CHECKING:
     from equisep.figures.figure import Figure
     from equisep.progress import Progress
-    from equisep.report.figures.cost_table import CostRow
+    from equisep.report.figures.list import CostRow
 
 
 @reported
@@ -177,7 +177,7 @@ def _show_plans(
     json: bool,
 ) -> None:
     """What would be run, with its cost."""
-    from equisep.report.figures.cost_table import render_plans
+    from equisep.report.figures.list import render_plans
 
     rows = [_plan(figure, asked, store=store, device=device, data_dir=data_dir) for figure in figures]
     if json:
@@ -190,7 +190,7 @@ def _show_plans(
 def _plan(
     figure: Figure, asked: Mapping[str, Any], *, store: Path, device: str | None, data_dir: Path | None
 ) -> CostRow:
-    from equisep.report.figures.cost_table import CostRow
+    from equisep.report.figures.list import CostRow
     from equisep.runs.cost import predict_cells
     from equisep.runs.plan import Asked, asked_cells, check_changes, groups_of
     from equisep.runs.run import substitutes

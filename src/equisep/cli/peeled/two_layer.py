@@ -43,7 +43,7 @@ def two_layer(
     if json:
         print_json(two_layer_record(solution, collapse))
     else:
-        from equisep.report.peeled.two_layer import two_layer_lines
+        from equisep.report.peeled.terminal import two_layer_lines
 
         for line in two_layer_lines(solution, collapse):
             out.print(line, highlight=False)

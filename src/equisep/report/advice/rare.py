@@ -9,7 +9,7 @@ from rich.text import Text
 
 from equisep.advice.rare.records import CAUTION, Fate, RareClasses, rounded_up
 from equisep.report.formatting import Glyphs, ascii_text, number, one_line, percent
-from equisep.report.peeled.tables import Row, state_word, table_of
+from equisep.report.peeled.terminal import Row, state_word, table_of
 from equisep.report.terminal import View
 
 _STYLES = {Fate.TOLD_APART: "", Fate.IN_PART: "red", Fate.LOST: "bold red"}

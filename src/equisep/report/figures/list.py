@@ -1,4 +1,4 @@
-"""All figures, paper by paper: id, title, how far each was run and how its claims fared."""
+"""Tables of many figures in the terminal: how far each was run and how its claims fared, and what runs would cost."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from equisep.figures.judge import WORDS, Verdict
 from equisep.figures.papers import PAPERS
 from equisep.report.figures.summary import counts_of, state_of
 from equisep.report.figures.tables import VERDICT_STYLES
-from equisep.report.formatting import Glyphs, ascii_text, one_line
-from equisep.report.tables import GAP
+from equisep.report.formatting import Glyphs, ascii_text, duration, one_line, size
+from equisep.report.tables import GAP, plain_table
 from equisep.report.terminal import View
 
 _CLAIMS = 40  # the most that the column of claims takes
@@ -111,3 +111,48 @@ def _sums(rows: Sequence[ListRow]) -> str:
     run = sum(row.state != "not run" for row in rows)
     claims = ", ".join(f"{sum(row.claims[word] for row in rows)} {word}" for word in WORDS)
     return f"{len(rows)} figures, {run} of them run; claims: {claims}."
+
+
+@dataclass(frozen=True, slots=True)
+class CostRow:
+    """One figure: its cells, those that are stored, and what the others take."""
+
+    id: str
+    scale: str
+    cells: int
+    stored: int
+    cells_to_run: int
+    groups: int
+    seconds: float
+    bytes: int
+    device: str
+
+
+def render_plans(rows: Sequence[CostRow]) -> RenderableType:
+    """A row for each figure, and what they take together."""
+    return View(lambda glyphs, width: Group(_table(rows, glyphs), Text(_cost_sums(rows), style="dim")))
+
+
+def _table(rows: Sequence[CostRow], glyphs: Glyphs) -> RenderableType:
+    titles = ("figure", "cells", "stored", "to run", "groups", "time", "memory")
+    cells = [
+        (
+            row.id,
+            *map(str, (row.cells, row.stored, row.cells_to_run, row.groups)),
+            duration(row.seconds),
+            size(row.bytes),
+        )
+        for row in rows
+    ]
+    return plain_table(titles, cells, glyphs, left=("figure",))
+
+
+def _cost_sums(rows: Sequence[CostRow]) -> str:
+    cells, groups = sum(row.cells_to_run for row in rows), sum(row.groups for row in rows)
+    time = duration(sum(row.seconds for row in rows))
+    most = size(max((row.bytes for row in rows), default=0))
+    device = rows[0].device if rows else ""
+    return (
+        f"{cells} cells in {groups} groups that train together; predicted for {device}: {time}, at most {most} at once. "
+        "Nothing was run."
+    )

@@ -16,11 +16,10 @@ from equisep.report.formatting import one_line
 from equisep.report.page.class_sections import classes_section, maps_section
 from equisep.report.page.document import document
 from equisep.report.page.geometry_sections import geometry_section, rare_section
-from equisep.report.page.glossary import glossary_section
 from equisep.report.page.law_sections import centers_section, law_section, trust_section, work_section
 from equisep.report.page.markup import Section
 from equisep.report.page.numbers import page_numbers
-from equisep.report.page.provenance import made_section, numbers_section, tracked_again
+from equisep.report.page.provenance import glossary_section, made_section, numbers_section, tracked_again
 from equisep.report.page.subject import Subject, subjects_of
 from equisep.report.page.verdict import findings_section, verdict_section
 from equisep.results import Finding, Profile
@@ -56,8 +55,7 @@ def profile_page(profiles: Sequence[Profile], *, names: Sequence[str] = (), sour
 
 def history_page(history: History, *, sources: Sequence[str] = ()) -> str:
     """The page of a training as text: the law over its epochs, and everything of its last reading."""
-    from equisep.report.page.history_numbers import history_numbers
-    from equisep.report.page.training_section import training_section
+    from equisep.report.page.training_section import history_numbers, training_section
 
     last = history.last_read
     if last is None or last.profile is None:

@@ -1,20 +1,23 @@
-"""What the Layer-Peeled wing found, in the terminal (rich): solutions and diagrams."""
+"""What the Layer-Peeled wing found, in the terminal (rich): solutions, diagrams, and the parts that its tables are made of."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from equisep.peeled.classes import group_margins, group_states
 from equisep.peeled.diagrams import STATES, CosineCurve, PhaseDiagram
 from equisep.peeled.long_tail import LongTail
 from equisep.peeled.solution import Result, Solution
+from equisep.peeled.two_layer.solution import TwoLayerSolution
 from equisep.peeled.vectors import ClassVectors
 from equisep.report.formatting import Glyphs, number
-from equisep.report.peeled.tables import LOST, Row, grid_of, shown, state_word, table_of
+from equisep.report.tables import plain_table
 from equisep.report.terminal import View
 
 STYLES = {Result.SOLVED: "bold green", Result.STATIONARY: "bold yellow", Result.STOPPED: "bold red"}
@@ -181,3 +184,62 @@ def _tail_blocks(tail: LongTail, glyphs: Glyphs) -> Iterable[RenderableType]:
 def _skipped(step: int, what: str) -> Iterable[RenderableType]:
     if step > 1:
         yield Text(f"One {what} in {step} is shown; --json prints them all.", style="dim")
+
+
+SAVED = 1e-6  # of the loss of neural collapse: less is rounding
+_LAYERS = {"linear": "two linear layers", "relu": "two layers with ReLU between them"}
+
+
+def two_layer_lines(solution: TwoLayerSolution, collapse: TwoLayerSolution | None) -> Iterator[str]:
+    """The verdict, the loss between its bound and itself, and neural collapse beside it, where classes are equal."""
+    classes, proof = solution.problem.classes, solution.certificate
+    state = "" if solution.result is None else f": {solution.result.value}"
+    yield f"2-Layer-Peeled Model, {classes} classes, {_LAYERS[solution.activation]}{state}"
+    yield (
+        f"Loss {number(solution.value, 6)}; no point is below {number(proof.lower_bound, 6)}. The logits have rank "
+        f"{solution.rank}; those of neural collapse have {classes - 1}."
+    )
+    if collapse is None:
+        return
+    saved = 1 - solution.value / collapse.value
+    if saved > SAVED:
+        yield (
+            f"Neural collapse has the loss {number(collapse.value, 6)}. This point has {100 * saved:.3g} % less, so neural "
+            "collapse is not the optimum."
+        )
+    else:
+        yield f"Neural collapse has the loss {number(collapse.value, 6)}: nothing better was found."
+
+
+Row = list[str | Text]
+
+MOST_ROWS = 40  # of a table; --json has them all
+LOST = "Lost: on its own samples another class scores as high or higher, a margin that is not above 0."
+
+
+def table_of(titles: Sequence[str], rows: Sequence[Row], glyphs: Glyphs, *, left: Iterable[str] = ()) -> RenderableType:
+    """A table, with the number of rows that did not find room."""
+    table = plain_table(titles, rows[:MOST_ROWS], glyphs, left=left)
+    if len(rows) <= MOST_ROWS:
+        return table
+    return Group(table, Text(f"{len(rows) - MOST_ROWS} more; --json prints them all.", style="dim"))
+
+
+def grid_of(rows: Iterable[tuple[str, str]]) -> Table:
+    """Labels and values."""
+    grid = Table.grid(padding=(0, 2))
+    for label, value in rows:
+        grid.add_row(Text(f"  {label}", style="dim"), Text(value))
+    return grid
+
+
+def state_word(state: str) -> Text:
+    """The state in its color: what is told apart needs none."""
+    return Text(state, style="bold red" if state.startswith(("lost", "not solved")) else "")
+
+
+def shown(value: Any, glyphs: Glyphs | None = None) -> str:
+    """A number, or the words that stand for one in JSON."""
+    if value is None or value != value:  # noqa: PLR0124 (NaN)
+        return glyphs.missing if glyphs else "none"
+    return str(value) if isinstance(value, str | int) else number(float(value), 6)

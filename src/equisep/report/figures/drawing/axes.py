@@ -14,10 +14,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from equisep.figures.figure import Panel
 from equisep.figures.quantities import Quantity, Query, entry_of
-from equisep.report.figures.drawing.labels import x_words, y_words
-from equisep.report.figures.drawing.lines import Line
-from equisep.report.figures.drawing.mathtext import typeset, wrapped
-from equisep.report.figures.drawing.panel_series import asked_of
+from equisep.report.figures.drawing.labels import typeset, wrapped, x_words, y_words
+from equisep.report.figures.drawing.lines import Line, asked_of
 from equisep.report.figures.drawing.strokes import GREY, Scale, draw_categories, draw_stroke
 from equisep.report.figures.drawing.ticks import AXES, LETTER, log_number, log_ticks, name_ticks, plain_ticks, tick_x
 

@@ -13,9 +13,19 @@ from equisep.figures.evidence import Entry, Evidence, SeriesEvidence
 from equisep.figures.figure import Panel
 from equisep.figures.outcome import Curve
 from equisep.figures.quantities import Query, curve, law_of, quantity
-from equisep.report.figures.drawing.annotations import law_numbers, paper_words, printed_of, site_marks
-from equisep.report.figures.drawing.lines import Line, Stretch
-from equisep.report.figures.drawing.panel_series import asked_lines, asked_of, existing, is_unfit, value_at
+from equisep.report.figures.drawing.lines import (
+    Line,
+    Stretch,
+    asked_lines,
+    asked_of,
+    existing,
+    is_unfit,
+    law_numbers,
+    paper_words,
+    printed_of,
+    site_marks,
+    value_at,
+)
 from equisep.report.figures.drawing.sweeps import over_array, over_categories, over_seeds, over_series
 from equisep.report.formatting import percent
 from equisep.results import law_verdict

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.cm import ScalarMappable
@@ -18,7 +23,7 @@ from equisep.figures.evidence import Evidence
 from equisep.figures.judge import Verdict, judge
 from equisep.report.figures.drawing.axes import SMALL, Drawn, draw_panel, is_log, panel_title, tick_y
 from equisep.report.figures.drawing.blocks import SHAPE, Block, all_lines, blocks_of, panel_width, sizes_of
-from equisep.report.figures.drawing.labels import footer_lines, scale_words, sign_words, verdict_words
+from equisep.report.figures.drawing.labels import footer_lines, scale_words, sign_words, typeset, verdict_words, wrapped
 from equisep.report.figures.drawing.legends import (
     absent_legend,
     is_long,
@@ -28,7 +33,6 @@ from equisep.report.figures.drawing.legends import (
     legend_inside,
     sign_key,
 )
-from equisep.report.figures.drawing.mathtext import typeset, wrapped
 from equisep.report.figures.drawing.points import draw_points
 from equisep.report.figures.drawing.strokes import GREY
 from equisep.report.legends import place_legend
@@ -212,3 +216,31 @@ def _footer(evidence: Evidence, blocks: Sequence[Block], left_out: Sequence[str]
     )
     said = footer_lines(evidence, signs=signs, left_out=left_out)
     return [part for line in said for part in wrapped(line, width * 19).split("\n")]
+
+
+_DIGITS = 4  # that a drawing shows at most; the last bits of a mean differ from machine to machine
+
+
+def fingerprint(evidence: Evidence, verdicts: Sequence[Verdict]) -> str:
+    """The same for the same panels, lines, samples and words, whichever code draws them."""
+    blocks, left_out = blocks_of(evidence, max(1, evidence.figure.columns))
+    shown = {
+        "title": evidence.figure.title,
+        "below": [evidence.figure.source, verdict_words(verdicts), evidence.figure.fit],
+        "footer": footer_lines(evidence, signs="", left_out=left_out),
+        "blocks": blocks,
+    }
+    return hashlib.sha256(json.dumps(_plain(shown), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _plain(value: Any) -> Any:
+    """JSON types, with numbers as a drawing shows them."""
+    if isinstance(value, float):
+        return f"{value:.{_DIGITS}g}" if math.isfinite(value) else str(value)
+    if is_dataclass(value):
+        return {entry.name: _plain(getattr(value, entry.name)) for entry in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(own) for key, own in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(own) for own in value]
+    return value

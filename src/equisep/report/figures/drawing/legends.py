@@ -14,8 +14,8 @@ from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 
 from equisep.report.figures.drawing.axes import SMALL, Drawn
+from equisep.report.figures.drawing.labels import typeset
 from equisep.report.figures.drawing.lines import Line
-from equisep.report.figures.drawing.mathtext import typeset
 from equisep.report.figures.drawing.strokes import BEHIND, GREY, LAW_STYLES, UPRIGHT_STYLES, key_words
 from equisep.report.formatting import percent
 from equisep.results.records import LAW_R, NO_LAW_R

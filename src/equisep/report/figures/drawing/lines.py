@@ -1,15 +1,20 @@
-"""Line: what one line of a panel shows, as numbers: values over seeds, laws, which networks do not fit."""
+"""What the lines of a panel show, as numbers: values over seeds and laws, the series asked, what stands beside them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 import numpy as np
 
-from equisep.figures.quantities import law_of
+from equisep.figures.evidence import Evidence, SeriesEvidence
+from equisep.figures.figure import Panel, Series
+from equisep.figures.quantities import Query, law_of
+from equisep.report.figures.drawing.labels import own_labels, way_words
 from equisep.results import LawFit
+from equisep.results.records import LAW_R, NO_LAW_R
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +102,131 @@ def _mean(values: Sequence[float], *, log: bool) -> float:
     if not kept:
         return math.nan
     return float(np.exp(np.mean(np.log(kept)))) if log else float(np.mean(kept))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One quantity of one series, and the label of that line."""
+
+    found: SeriesEvidence
+    text: str
+    label: str
+
+
+def asked_of(panel: Panel) -> list[str]:
+    """The quantities of a panel: several are separated by `;`."""
+    return [part.strip() for part in panel.y.split(";") if part.strip()]
+
+
+def asked_lines(evidence: Evidence, panel: Panel) -> list[Asked]:
+    """Every series of a panel with every quantity, and the label of that line."""
+    drawn = evidence.figure.drawn_in(panel)
+    asked = asked_of(panel)
+    ways = way_words(asked, first_reading(evidence, panel))
+    names = own_labels([series_name(series) for series in drawn])
+    return [
+        Asked(
+            found_of(evidence, series), text, joined_label(name if len(drawn) > 1 else "", way) or series_name(series)
+        )
+        for series, name in zip(drawn, names, strict=True)
+        for text, way in zip(asked, ways, strict=True)
+    ]
+
+
+def found_of(evidence: Evidence, series: Series) -> SeriesEvidence:
+    """What was run of a series; nothing where the evidence does not have it."""
+    return evidence.series.get(series.name) or SeriesEvidence(series, None)
+
+
+def first_reading(evidence: Evidence, panel: Panel) -> Mapping[str, str]:
+    """How the sites were read where a quantity does not say it."""
+    for series in evidence.figure.drawn_in(panel):
+        for entry in found_of(evidence, series).chosen.values():
+            reading = entry.outcome.reading()
+            if reading is not None:
+                return {"reading": reading.reading, "grain": reading.grain, "reduction": reading.reduction}
+    return {}
+
+
+def is_unfit(found: SeriesEvidence, seeds: Iterable[int] | None = None) -> bool:
+    """Whether most of the networks of a series, or of these seeds, do not fit their training data as its figure asks for."""
+    fit = [found.fits(seed) for seed in (found.chosen if seeds is None else seeds)]
+    return bool(fit) and sum(fit) * 2 < len(fit)
+
+
+def series_name(series: Series) -> str:
+    """Its label, or else its name."""
+    return series.label or series.name
+
+
+def joined_label(*parts: str) -> str:
+    """Those that say something, with commas."""
+    return ", ".join(part for part in parts if part)
+
+
+def value_at(values: Sequence[float | None], index: int) -> float | None:
+    """None beyond the end."""
+    return values[index] if index < len(values) else None
+
+
+def existing(values: Iterable[float | None]) -> tuple[float, ...]:
+    """Those that are numbers."""
+    return tuple(float(value) for value in values if value is not None and math.isfinite(value))
+
+
+_SIGNS = {"r": "r", "rho": "ρ"}
+
+
+def law_numbers(found: SeriesEvidence, asked: Query) -> str:
+    """`r = −0.997, ρ = 0.818`: means over seeds, to the digits that papers print; empty where there is no law."""
+    parts = []
+    for name, sign in _SIGNS.items():
+        values = list(found.values(_law_text(name, asked)).values())
+        if values:
+            parts.append(f"{sign} = {_digits(name, float(np.mean(values)))}")
+    return ", ".join(parts).replace("-", "−")
+
+
+def _digits(name: str, value: float) -> str:
+    """Three digits as papers print; a fourth where r would else be rounded onto the other side of what makes a law."""
+    short = f"{value:.3f}"
+    bounds = (LAW_R, NO_LAW_R) if name == "r" else ()
+    return short if all((float(short) <= bound) == (value <= bound) for bound in bounds) else f"{value:.4f}"
+
+
+def paper_words(evidence: Evidence, series: Series, asked: Query) -> str:
+    """`paper r −0.997, ρ 0.818`; empty where the paper prints neither."""
+    parts = [
+        f"{sign} {value:g}" if name == "rho" else f"{sign} {value:.3f}"
+        for name, sign in _SIGNS.items()
+        for _, value in printed_of(evidence, series, _law_text(name, asked))
+    ]
+    return f"paper {', '.join(parts)}".replace("-", "−") if parts else ""
+
+
+def printed_of(evidence: Evidence, series: Series, text: str, *, free: str = "") -> list[tuple[Query, float]]:
+    """What the paper prints of a quantity of a series, as it names it; the way `free` may be any."""
+    asked = Query.of(text)
+    own = {key: value for key, value in asked.ways.items() if key != free}
+    found = []
+    for printed in evidence.figure.printed:
+        other = Query.of(printed.quantity)
+        same = other.name == asked.name and own == {key: value for key, value in other.ways.items() if key != free}
+        if same and fnmatchcase(series.name, printed.series):
+            found.append((other, printed.value))
+    return found
+
+
+def site_marks(evidence: Evidence, series: Series, asked: Query, end: int) -> tuple[tuple[float, float], ...]:
+    """Values of single sites that the paper prints, as `cdnv@site=4`, at their site; negative ones count from `end`."""
+    marks = []
+    for other, value in printed_of(evidence, series, asked.renamed(asked.name), free="site"):
+        site = int(other.ways.get("site", "-1"))
+        if end + min(site, 0) > 0:
+            marks.append((float(site if site >= 0 else end + site), value))
+    return tuple(marks)
+
+
+def _law_text(name: str, asked: Query) -> str:
+    """A number of the law of that curve; the law of D on training data goes without saying."""
+    return asked.renamed(name, **({"of": asked.name} if asked.name == "fuzziness_test" else {}))

@@ -18,7 +18,7 @@ from equisep.figures.evidence import Evidence
 from equisep.figures.figure import Panel
 from equisep.figures.papers import CLASS_NAMES
 from equisep.report.figures.drawing.axes import SMALL
-from equisep.report.figures.drawing.mathtext import typeset
+from equisep.report.figures.drawing.labels import typeset
 from equisep.report.figures.drawing.strokes import GREY
 from equisep.report.plots import CLASS_COLORS
 

@@ -10,10 +10,9 @@ from equisep.figures.evidence import Evidence, SeriesEvidence
 from equisep.figures.figure import Panel, Series
 from equisep.figures.outcome import Curve
 from equisep.figures.quantities import quantity
-from equisep.report.figures.drawing.annotations import printed_of
 from equisep.report.figures.drawing.labels import common_label, own_labels, way_words
-from equisep.report.figures.drawing.lines import Line
-from equisep.report.figures.drawing.panel_series import (
+from equisep.report.figures.drawing.lines import (
+    Line,
     asked_lines,
     asked_of,
     existing,
@@ -21,6 +20,7 @@ from equisep.report.figures.drawing.panel_series import (
     found_of,
     is_unfit,
     joined_label,
+    printed_of,
     series_name,
     value_at,
 )

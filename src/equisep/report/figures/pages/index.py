@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from equisep.figures.changes import Change
 from equisep.figures.judge import FEW, STANDINGS, ClaimVerdicts
 from equisep.figures.papers import PAPERS
 from equisep.figures.rules import ALIKE
@@ -219,3 +220,15 @@ def _made_words(run: Sequence[Summary]) -> str:
     hours = duration(sum(each.wall_s for each in made))
     where = " and ".join(joined([each.device for each in made])) or "an unnamed device"
     return escaped(f"Everything recorded was made on {where}, with {versions}, in {hours} of computing. {rest}")
+
+
+def changes_page(changes: Sequence[Change]) -> str:
+    """A table of all changes, the latest first."""
+    rows = [
+        (one.date, one.figure, one.was, one.now or "dropped", one.why)
+        for one in sorted(changes, key=lambda one: one.date, reverse=True)
+    ]
+    titles = ("date", "figure", "was", "now", "why")
+    table = markdown_table(titles, rows, left=titles) if rows else "None."
+    intro = "A rule that changes after numbers have been seen is a finding too. Each change is dated, with its reason."
+    return f"# Claims that were restated\n\n{intro} [All figures](index.md)\n\n{table}\n"

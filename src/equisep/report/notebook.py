@@ -1,4 +1,4 @@
-"""A profile as one self-contained piece of HTML for notebooks: findings, curve, table; all escaped, no script, any theme."""
+"""A profile or a tracked training as one self-contained piece of HTML for notebooks: all escaped, no script, any theme."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from equisep.display import CELL, HEAD, TABLE
+from equisep.display import CELL, HEAD, TABLE, short, table_html
 from equisep.findings.wording import NEXT
 from equisep.report.columns import READING_COLUMNS, Column, chosen
+from equisep.report.curve_svg import curve_svg
 from equisep.report.formatting import (
     UNICODE,
     classifier_rows,
@@ -27,8 +28,9 @@ from equisep.report.formatting import (
     reading_words,
     verdict_words,
 )
-from equisep.report.notebook.curve_svg import curve_svg
+from equisep.report.history_tables import MOST_ROWS, law_rows
 from equisep.results import Finding, LawFit, Profile
+from equisep.tracking.history import History
 
 _CODE = '<code style="color:inherit;background:none">{}</code>'
 _BAR = '<span style="display:inline-block;height:.6em;width:{}px;background:currentColor;opacity:.35"></span>'
@@ -178,3 +180,34 @@ def _marked(text: str) -> str:
 
 def _paragraph(text: str) -> str:
     return f"<div>{escape(text)}</div>"
+
+
+_HISTORY_COLUMNS = (
+    "rho",
+    "r",
+    "verdict",
+    "fuzziness_last",
+    "ncc_train",
+    "ncc_test",
+    "effective_depth",
+    "accuracy_train",
+    "accuracy_test",
+)
+
+
+def history_html(history: History) -> str:
+    """Findings and the law over the epochs; names from the model are text in it, never markup."""
+    rows = law_rows(history)[-MOST_ROWS:]
+    shown = [name for name in _HISTORY_COLUMNS if any(row.get(name) is not None for row in rows)]
+    cells = [
+        [str(row[history.unit]), *(_history_cell(row.get(name)) for name in shown)]
+        for row in rows
+    ]  # fmt: skip
+    table = table_html([history.unit, *(name.replace("_", " ") for name in shown)], cells) if rows else ""
+    return (
+        f'<div class="equisep-history"><div>{escape(repr(history))}</div>{findings_html(history.findings)}{table}</div>'
+    )
+
+
+def _history_cell(value: float | str | None) -> str:
+    return "" if value is None else value if isinstance(value, str) else short(value)
