@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from equisep.data.inputs import Inputs
 from equisep.errors import EquisepError, ModelError
 from equisep.results import Note
-from equisep.taps import inner, signature_of
+from equisep.taps import inner, signature_of, with_whole_scores
 
 _PLACED = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
@@ -58,10 +58,13 @@ class Calling:
 
 
 def run_model(model: nn.Module, inputs: Inputs, calling: Calling, *, what: str) -> Any:
-    """The model's output, with a sentence around whatever goes wrong inside the model."""
+    """The model's output, with a sentence around whatever goes wrong inside the model.
+
+    Where ranks hold parts of its class scores, these alone, as a whole.
+    """
     args, kwargs = calling.arguments(inputs)
     try:
-        return model(*args, **kwargs)
+        return with_whole_scores(model(*args, **kwargs))
     except EquisepError:
         raise
     except Exception as error:  # whatever a user's model raises

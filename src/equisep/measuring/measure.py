@@ -18,7 +18,7 @@ from equisep.devices import provenance, tf32_allowed, usable_device
 from equisep.errors import EquisepError, InputError
 from equisep.labels import check_range
 from equisep.law.effective_depth import PERFECT
-from equisep.measuring.distributed.control import full_tensor, in_group
+from equisep.measuring.distributed.control import in_group
 from equisep.measuring.distributed.ranks import processes
 from equisep.measuring.distributed.together import ALONE, Together
 from equisep.measuring.forward import exact_arithmetic
@@ -37,6 +37,7 @@ from equisep.taps import (
     Reduction,
     ReductionLike,
     Sites,
+    full_tensor,
     random_state_kept,
     reading_mode,
     site_modules,
@@ -156,8 +157,7 @@ def answered(request: Request, *, dealt: bool = False, group: bool = True) -> Pr
         else:
             with processes(request.model, dealt=dealt) as ranks:
                 ranks.begin(request.readings, tested=request.test is not None)
-                shard = Shard(ranks.control.rank, ranks.control.world) if dealt else None
-                profile, failure = measured(request, shard=shard, together=ranks)
+                profile, failure = measured(request, shard=ranks.shard if dealt else None, together=ranks)
                 profile = ranks.one(profile)
     if failure is not None:
         failure.profile = profile

@@ -35,6 +35,7 @@ from equisep.taps import (
     eager,
     every_call,
     first_tensor,
+    full_tensor,
     grains_of,
     inner,
     is_among,
@@ -62,6 +63,7 @@ class Probe:
     numbers     of a sample, at each site, and `bytes`  classifier  the linear layer that gives the scores, and `reads`
     classes     K, and `owner`, who says so                         the site whose features it is given
     grain       the one that is reported, and `reason`, why
+    sums        of what the samples gave at each site: Σ x, Σ w·x with weights that rise from −1 to 1, and Σ |x|
     """
 
     names: tuple[str, ...]
@@ -81,6 +83,7 @@ class Probe:
     notes: tuple[Note, ...] = ()
     grain: str = ""
     reason: str = ""
+    sums: tuple[tuple[float, float, float], ...] = ()
 
     @property
     def begins(self) -> int:
@@ -148,6 +151,7 @@ def _probe(model: nn.Module, inputs: Inputs, sites: Sites, reduction: Reduction,
         passed=frozenset(scout.passed),
         grains=scout.reported(grains),
         notes=(*notes, *unreached),
+        sums=tuple(scout.sums.values()),
     )
     return with_classifier(_with_grain(seen, model), model, linear, scout.fed, reduction, options)
 
@@ -227,6 +231,7 @@ class _Scout:
         self.dims: dict[str, int] = {}
         self.numbers: dict[str, float] = {}
         self.sizes: dict[str, int] = {}  # bytes a number
+        self.sums: dict[str, tuple[float, float, float]] = {}
         self.same: dict[str, str] = {}
         self.order: list[str] = []  # every site that can be read
         self.passed: dict[str, UnfitError] = {}
@@ -251,6 +256,7 @@ class _Scout:
         self.dims[site] = rows.features.shape[1]
         self.numbers[site] = rows.features.numel() / self.samples
         self.sizes[site] = rows.features.element_size()
+        self.sums[site] = _sums(rows.features)
         self.latest = (site, rows.features.clone()) if rows.owners is None else None
 
     def spare(self, site: str, error: UnfitError) -> bool:
@@ -265,6 +271,7 @@ class _Scout:
 
         def hook(module: nn.Module, args: tuple[Any, ...]) -> None:
             given = first_tensor(args)
+            given = None if given is None else full_tensor(given)
             self.fed.pop(name, None)  # the latest call counts, and stands last
             same = given is not None and self.latest is not None and self._is_latest(given)
             self.fed[name] = self.latest[0] if same and self.latest is not None else None
@@ -330,6 +337,12 @@ class _Scout:
                 found[grain] = tuple(mine)
                 places.add(place)
         return found
+
+
+def _sums(features: Tensor) -> tuple[float, float, float]:
+    numbers = features.flatten().to("cpu", torch.float64)
+    weights = torch.linspace(-1, 1, len(numbers), dtype=torch.float64, device="cpu")
+    return float(numbers.sum()), float(weights @ numbers), float(numbers.abs().sum())
 
 
 def _few(names: list[str]) -> str:

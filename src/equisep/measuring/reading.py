@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from equisep.data.feed import Feed
 from equisep.data.inputs import Inputs
 from equisep.data.mixing import Mixing, class_mixing
 from equisep.data.stores import StoredBatches
-from equisep.errors import DataError, SiteError
+from equisep.errors import DataError, EquisepError, SiteError
 from equisep.labels import check_range
 from equisep.measuring.fingerprint import Fingerprint, Run, joined_runs, runs_of
 from equisep.measuring.forward import exact_arithmetic, run_model
@@ -182,19 +182,33 @@ def read(
     scored, by_company = seen.scored, in_company(plan.model, options.reading, feed)
 
     def give(found: Activation) -> None:
-        site_index = state.checked(found) if state.counts else None
-        if site_index is not None:
-            with exact_arithmetic(found.rows.features.device):
-                take(site_index, plan.reduced(site_index, found.rows))
+        if not state.counts or state.failure is not None:
+            return
+        try:
+            site_index = state.checked(found)
+            if site_index is not None:
+                with exact_arithmetic(found.rows.features.device):
+                    take(site_index, plan.reduced(site_index, found.rows))
+        except EquisepError as error:
+            if not plan.together.lockstep:
+                raise
+            state.failure = error  # other processes wait for this one inside the forward pass: it ends first
 
-    with _running(plan, feed, state, give, stop=not scored and not whole and not plan.together.lockstep) as run:
-        for index, (inputs, labels, counts) in enumerate(plan.together.batches(feed), start=begun):
+    def check(number: int, labels: Int[Tensor, " b"]) -> None:
+        index = begun + number
+        check_range(labels, probe.classes, owner=probe.owner, where=f"batch {index} of the {feed.what} data")
+        check_batch(plan.model, len(labels), options, index=index, what=feed.what)
+
+    stop = not scored and not whole and not plan.together.lockstep
+    with (
+        _running(plan, feed, state, give, stop=stop) as run,
+        closing(plan.together.batches(feed, check)) as batches,
+    ):
+        for index, (inputs, labels, counts) in enumerate(batches, start=begun):
             state.counts = counts
-            if not counts:  # other processes have a batch, and a model that is spread over all of them needs this one
+            if not counts:  # of another process, and a model that is spread over several of them needs this one too
                 run(inputs, "a batch of another process")
                 continue
-            check_range(labels, probe.classes, owner=probe.owner, where=f"batch {index} of the {feed.what} data")
-            check_batch(plan.model, len(labels), options, index=index, what=feed.what)
             state.begin(index, labels, feed.what)
             if start is not None:
                 start(labels)
@@ -285,6 +299,7 @@ class _State:
         self.seen: set[str] = set()
         self.where = ""
         self.counts = True  # whether the batch under way does
+        self.failure: EquisepError | None = None  # of a site, where the forward pass must end first
         self.looked_at: list[tuple[str, int, Tensor]] = []  # sites on a GPU, their numbers, and the extremes of these
 
     @property
@@ -348,6 +363,8 @@ class _State:
 
     def finish(self) -> None:
         """After a batch: raise where a wanted site was not reached, or gave what is no number."""
+        if self.failure is not None:
+            raise self.failure
         if self.looked_at:
             known = torch.stack([pair for _, _, pair in self.looked_at]).tolist()
             for (site, numbers, _), (bad, most) in zip(self.looked_at, known, strict=True):

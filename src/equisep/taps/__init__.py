@@ -1,6 +1,6 @@
 """Reading the activations of any nn.Module, which is left exactly as it was found."""
 
-from equisep.taps.calls import Call, first_tensor, recorded_calls, scores_of
+from equisep.taps.calls import Call, first_tensor, recorded_calls, scores_of, with_whole_scores
 from equisep.taps.modes import batch_norms, random_state_kept, reading_mode
 from equisep.taps.names import INPUT, every_call, first_call, is_among
 from equisep.taps.reduce import Reduction, ReductionLike, Rows, UnfitError
@@ -16,6 +16,7 @@ from equisep.taps.sites import (
     resolve_sites,
     site_record,
 )
+from equisep.taps.spread import full_tensor, is_spread, whole
 from equisep.taps.tap import Activation, Calls, check_calls, listening, signature_of, tap
 from equisep.taps.wrappers import (
     eager,
@@ -49,9 +50,11 @@ __all__ = [
     "every_call",
     "first_call",
     "first_tensor",
+    "full_tensor",
     "grains_of",
     "inner",
     "is_among",
+    "is_spread",
     "kind_name",
     "listening",
     "random_state_kept",
@@ -65,5 +68,7 @@ __all__ = [
     "site_modules",
     "site_record",
     "tap",
+    "whole",
+    "with_whole_scores",
     "wrapper_notes",
 ]

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from equisep.display import brief
 from equisep.taps.names import GIVEN, call_site
+from equisep.taps.spread import SCORES_CURE, is_handed_on, layouts_followed, whole
 from equisep.taps.wrappers import site_modules
 
 FEATURES = "last_hidden_state"  # what Hugging Face calls the features of a model
@@ -40,12 +41,26 @@ def _entries(value: Any) -> Iterable[Any]:
 
 def scores_of(output: Any) -> Tensor | None:
     """The class scores, b × K: the output itself, or its entry `logits`; None where there are none."""
+    scores = _scores_entry(output)
+    return scores if scores is not None and scores.shape[1] >= 2 else None
+
+
+def _scores_entry(output: Any) -> Tensor | None:
     scores = output
     if isinstance(output, Mapping):
         scores = output.get(SCORES)
     elif not isinstance(output, Tensor):
         scores = getattr(output, SCORES, None)
-    return scores if isinstance(scores, Tensor) and scores.ndim == 2 and scores.shape[1] >= 2 else None
+    return scores if isinstance(scores, Tensor) and scores.ndim == 2 else None
+
+
+def with_whole_scores(output: Any) -> Any:
+    """What a model gives; where ranks hold parts of its class scores, these alone, as a whole."""
+    scores = _scores_entry(output)
+    if scores is None:
+        return output
+    every = whole(scores, what="The model", cure=SCORES_CURE)
+    return output if every is scores else every
 
 
 @brief
@@ -86,7 +101,7 @@ def recorded_calls(model: nn.Module) -> Iterator[list[Call]]:
         def hook(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             maker, output = latest[0]
             given = first_tensor((*args, kwargs))
-            begun[name] = _shape(given), maker if output is not None and given is output else None
+            begun[name] = _shape(given), maker if is_handed_on(given, output) else None
 
         return hook
 
@@ -104,6 +119,7 @@ def recorded_calls(model: nn.Module) -> Iterator[list[Call]]:
             stack.callback(module.register_forward_pre_hook(before(name), with_kwargs=True).remove)
             stack.callback(module.register_forward_hook(after(name)).remove)
         stack.callback(latest.clear)
+        stack.enter_context(layouts_followed(model))
         yield calls
 
 

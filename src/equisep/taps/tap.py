@@ -20,6 +20,7 @@ from equisep.taps.modes import random_state_kept, reading_mode
 from equisep.taps.names import INPUT, call_site, module_of, port_of
 from equisep.taps.reduce import Reduction, ReductionLike, Rows, UnfitError, padding_mask
 from equisep.taps.sites import Sites, resolve_sites
+from equisep.taps.spread import layouts_followed, model_rests, whole
 from equisep.taps.wrappers import eager, inner, refuse_scripted, refuse_uninitialized, site_modules
 
 Consume = Callable[[str, Tensor], None]
@@ -141,6 +142,7 @@ def listening(
         stack.enter_context(random_state_kept())
         stack.enter_context(reading_mode(model, reading))
         stack.enter_context(eager())
+        stack.enter_context(layouts_followed(model))
         if stop:
             stack.enter_context(_ending_early(core, listener))
         stack.callback(core.register_forward_pre_hook(listener.before, with_kwargs=True, prepend=True).remove)
@@ -241,21 +243,23 @@ class _Listener:
 
     def read(self, output: Any, *, site: str, waits: bool = False) -> None:
         """Hand on what a site gave, or let it wait until the forward pass ends."""
-        tensor = first_tensor(output)
-        same = None if tensor is None else self.same_as(tensor)
-        try:
-            rows = self.rows(output, tensor, site=site)
-        except UnfitError as error:
-            if self.spare is not None and self.spare(site, error):
+        made = first_tensor(output)
+        same = None if made is None else self.same_as(made)
+        with model_rests():
+            try:
+                tensor = None if made is None else whole(made, what=f"Site `{site}`")
+                rows = self.rows(output, tensor, site=site)
+            except UnfitError as error:
+                if self.spare is not None and self.spare(site, error):
+                    return
+                raise
+            assert made is not None and tensor is not None
+            if waits:
+                self.waiting.pop(site, None)  # its latest call stands last
+                self.waiting[site] = Activation(site, Rows(rows.features.clone(), rows.owners), len(tensor), None)
                 return
-            raise
-        assert tensor is not None
-        if waits:
-            self.waiting.pop(site, None)  # its latest call stands last
-            self.waiting[site] = Activation(site, Rows(rows.features.clone(), rows.owners), len(tensor), None)
-            return
-        self.latest = None if tensor.is_inference() else (site, tensor, tensor._version)
-        self.give(Activation(site, rows, len(tensor), same))
+            self.latest = None if made.is_inference() else (site, made, made._version)
+            self.give(Activation(site, rows, len(tensor), same))
 
     def rows(self, output: Any, tensor: Tensor | None, *, site: str) -> Rows:
         """The rows of what a site gave, or why there are none."""

@@ -111,7 +111,7 @@ class LightReader:
         with random_state_kept(), _without_strictness():
             if self.by_all:
                 with all_processes(self.model) as ranks:
-                    profile = ranks.one(self._profile(ranks, Shard(ranks.control.rank, ranks.control.world)))
+                    profile = ranks.one(self._profile(ranks, ranks.shard))
             else:
                 profile = self._profile()
         sites = tuple(replace(site, ncc_class_train=None, ncc_class_test=None) for site in profile.sites[:-1])

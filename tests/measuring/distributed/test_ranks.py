@@ -22,7 +22,6 @@ from processes import in_processes
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
-from torch.distributed.tensor.parallel import ColwiseParallel, parallelize_module
 from torch.utils.data import DataLoader, DistributedSampler, Subset, TensorDataset
 from typer.testing import CliRunner
 
@@ -132,6 +131,7 @@ BESIDES = {"a padding sampler": ("batch_sizes", "batch_sizes_test"), "pairs": ("
 
 
 def _wrong(rank: int, what: str) -> Profile:
+    model: nn.Module
     model, ours, options = network(), parts(TRAIN, (0, 150, N))[rank], dict[str, Any](QUICK)
     test = None
     if what == "model" and rank:
@@ -160,9 +160,10 @@ def _wrong(rank: int, what: str) -> Profile:
         test = [*test, (TRAIN[0][:5], torch.full((5,), 9))] if rank else test
     elif what == "bootstrap":
         options["intervals"] = "bootstrap"
-    elif what == "tensor parallelism":
-        model = network(norm=False)
-        parallelize_module(model, init_device_mesh("cpu", (2,)), {"0": ColwiseParallel()})
+    elif what.endswith("fully_shard"):  # all other ranks wait for this one inside the forward pass, or are about to
+        model = _sharded(network(norm=False))
+        bad = (TRAIN[0][:5], torch.full((5,), 9)) if "label" in what else (TRAIN[0][:5] * torch.nan, TRAIN[1][:5])
+        ours = [*ours[:2], bad, *ours[2:]] if rank else ours
     return equisep.measure(model, ours, test, **options)
 
 
@@ -178,8 +179,9 @@ REFUSED = {
     "no data": "hold no batch",
     "a label": "batch 4 of the training data holds 9 … 9",
     "a test label": "batch 2 of the test data holds 9 … 9",
+    "a label, fully_shard": "batch 2 of the training data holds 9 … 9",
+    "no number, fully_shard": "NaN or Inf among 40 numbers at batch 2 of the training data",
     "bootstrap": "needs all features in one process",
-    "tensor parallelism": "tensor parallelism",
 }
 
 

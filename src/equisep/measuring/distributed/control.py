@@ -10,7 +10,6 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any
 
-import torch
 import torch.distributed as dist
 from torch import Tensor
 
@@ -150,13 +149,3 @@ class Control:
 def in_group() -> bool:
     """Whether this process is one of several that torch knows of."""
     return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
-
-
-def full_tensor(tensor: Tensor) -> Tensor:
-    """A tensor that processes hold parts of, as a whole; all of them ask for it together."""
-    return tensor.full_tensor() if is_spread(tensor) else tensor  # type: ignore[attr-defined]
-
-
-def is_spread(tensor: Tensor) -> bool:
-    """Whether processes hold parts of a tensor (FSDP2, tensor parallelism)."""
-    return type(tensor.data if isinstance(tensor, torch.nn.Parameter) else tensor).__name__ == "DTensor"

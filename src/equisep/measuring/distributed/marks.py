@@ -8,9 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from equisep.errors import InputError
-from equisep.measuring.distributed.control import is_spread
 from equisep.measuring.request import Options
-from equisep.taps import Reduction, inner, kind_name
+from equisep.taps import Reduction, inner, is_spread, kind_name
 
 
 def model_mark(model: nn.Module) -> str:

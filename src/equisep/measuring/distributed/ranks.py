@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import reduce
+from itertools import zip_longest
 from typing import Any, TypeVar
 
 import torch
@@ -16,11 +17,14 @@ from torch.utils.data import DistributedSampler
 from equisep._version import __version__
 from equisep.data.feed import Feed
 from equisep.data.inputs import Inputs
-from equisep.data.shard import Numbering
+from equisep.data.shard import Numbering, Shard
 from equisep.errors import DataError, InputError
 from equisep.files import encode
-from equisep.measuring.distributed.control import Control, is_spread
+from equisep.measuring.distributed.control import Control
+from equisep.measuring.distributed.division import Division
+from equisep.measuring.distributed.lockstep import batches_in_step
 from equisep.measuring.distributed.marks import model_mark, refuse_whole_features
+from equisep.measuring.distributed.together import ALONE, Batches, Check
 from equisep.measuring.fingerprint import Fingerprint
 from equisep.results import Profile
 from equisep.separation import Projections, TestSite, TrainSite
@@ -28,6 +32,7 @@ from equisep.separation.group_sums import GroupSums, SumFrame
 from equisep.separation.pairs.confusion import Confusion
 from equisep.separation.parts import SecondSums, put_second_sums, second_sums
 from equisep.shapes import Int
+from equisep.taps import is_spread
 
 SHORT = 60  # characters of what ranks disagree on that are shown
 SHOWN = 4  # samples that a process without any borrows from another, to know the model by
@@ -36,6 +41,8 @@ CURE = (
     "In a process group every rank passes its own part of the data: a loader with a DistributedSampler, or "
     "`Subset(data, range(rank, len(data), world))`. To measure in one process, call `measure` before the group is made."
 )
+
+ROUNDING = 16  # times √eps by which sums over one site may differ between processes that compute the same
 
 R = TypeVar("R")
 
@@ -48,13 +55,14 @@ class Ranks:
     def __init__(self, control: Control, model: nn.Module, *, dealt: bool) -> None:
         self.control, self.dealt = control, dealt
         self.lockstep = any(is_spread(each) for each in model.parameters())
-        if self.lockstep and not _fully_sharded(model):
-            raise InputError(
-                "The model is divided among ranks by its features (tensor parallelism): what a layer gives here is a part, or "
-                "not, and no rank can tell. Measure the whole model, or one that `fully_shard` divides."
-            )
+        self.division = Division.of(model, control)
         self._device = next((each.device for each in model.parameters()), torch.device("cpu"))
         self._spare: Inputs | None = None
+
+    @property
+    def shard(self) -> Shard:
+        """What is read here of data that all processes have."""
+        return Shard(self.division.part, self.division.parts)
 
     # --- before the first reading
 
@@ -78,6 +86,7 @@ class Ranks:
         having = [rank for rank, each in enumerate(heard) if each is not None]
         if not having:
             raise feed.nothing()
+        self.division.refuse_other([None if each is None else each[2] for each in heard], feed.what)
         if not self.dealt:
             self._refuse_same({rank: heard[rank][2] for rank in having if heard[rank][3] >= ALIKE}, feed.what)
         if inputs is None or labels is None:
@@ -86,25 +95,28 @@ class Ranks:
         return inputs, labels
 
     def _refuse_same(self, marks: Mapping[int, Any], what: str) -> None:
-        """Raise where two processes read the same samples, as all do that pass the whole data."""
-        known: dict[Any, int] = {}
-        for rank, mark in marks.items():
-            if mark in known:
-                raise InputError(f"Ranks {known[mark]} and {rank} read the same {what} data. {CURE}")
-            known[mark] = rank
+        """Raise where two processes read the same samples, as all do that pass the whole data; a team takes turns."""
+        for members in zip_longest(*self.division.teams):  # who have their turns together
+            known: dict[Any, int] = {}
+            for rank in members:
+                if rank not in marks:
+                    continue
+                if marks[rank] in known:
+                    raise InputError(f"Ranks {known[marks[rank]]} and {rank} read the same {what} data. {CURE}")
+                known[marks[rank]] = rank
 
     def _number(self, feed: Feed, labels: Tensor | None) -> None:
         """What numbers the samples have in the whole: by the sampler that divided them, else one part after the other."""
         if self.dealt:
             return
-        rank, world = self.control.rank, self.control.world
+        part, parts = self.division.part, self.division.parts
         sampler = getattr(feed.source, "sampler", None)
-        if isinstance(sampler, DistributedSampler) and (sampler.num_replicas, sampler.rank) == (world, rank):
+        if isinstance(sampler, DistributedSampler) and (sampler.num_replicas, sampler.rank) == (parts, part):
             n = len(sampler.dataset)  # type: ignore[arg-type]
-            own = None if sampler.drop_last else len(range(rank, n, world))
-            feed.numbering = Numbering(rank, world, own)
-            if sampler.drop_last and n % world:
-                text = f"The sampler of the {feed.what} data drops {n % world} of {n} samples, so that all ranks have as many."
+            own = None if sampler.drop_last else len(range(part, n, parts))
+            feed.numbering = Numbering(part, parts, own)
+            if sampler.drop_last and n % parts:
+                text = f"The sampler of the {feed.what} data drops {n % parts} of {n} samples, so that all ranks have as many."
                 feed.note("dropped-samples", text)
         elif hasattr(sampler, "num_replicas"):
             text = (
@@ -112,13 +124,13 @@ class Ranks:
                 "have as many, these count twice."
             )
             feed.note("maybe-padded", text)
-        sizes = self.control.meet(None if feed.numbering.step > 1 else feed.samples)
+        sizes = self.division.heads(self.control.meet(None if feed.numbering.step > 1 else feed.samples))
         if feed.numbering.step > 1:
             return
         if all(size is not None for size in sizes):
-            feed.numbering = Numbering(sum(sizes[:rank]))
+            feed.numbering = Numbering(sum(sizes[:part]))
         else:  # not known before they are read: in turns
-            feed.numbering = Numbering(rank, world)
+            feed.numbering = Numbering(part, parts)
 
     def begin(self, readings: Sequence[str], *, tested: bool) -> None:
         """Raise where processes do not read the same data sets as often."""
@@ -136,6 +148,8 @@ class Ranks:
             "options": {**asdict(plan.options), "memory": None},
         }
         self._same(facts)
+        slack = ROUNDING * torch.finfo(dtype or torch.float64).eps ** 0.5
+        self.division.refuse_unlike(plan.probe.sites, self.control.meet(plan.probe.sums), slack)
 
     def _same(self, facts: Mapping[str, Any]) -> None:
         heard = self.control.meet({name: json.dumps(encode(fact), sort_keys=True) for name, fact in facts.items()})
@@ -149,29 +163,12 @@ class Ranks:
 
     # --- a reading
 
-    def batches(self, feed: Feed) -> Iterator[tuple[Inputs, Int[Tensor, " b"], bool]]:
+    def batches(self, feed: Feed, check: Check) -> Batches:
         """The batches to run here; where the model is spread over processes, as many as the longest part has."""
         if not self.lockstep:
-            for inputs, labels in feed:
-                yield inputs, labels, True
-            return
-        own = iter(feed)
-        while True:
-            try:
-                batch = next(own, None)
-            except Exception:
-                self.control.add(torch.tensor([-self.control.world]))  # the others come to hear why
-                raise
-            left = int(self.control.add(torch.tensor([int(batch is not None)])))
-            if left < 0:
-                self.control.meet()
-            if not left:
-                return
-            if batch is not None:
-                yield *batch, True
-            else:
-                assert self._spare is not None
-                yield self._spare, torch.zeros(0, dtype=torch.int64), False
+            return ALONE.batches(feed, check)
+        assert self._spare is not None
+        return batches_in_step(feed, check, self._spare, control=self.control, division=self.division)
 
     def read(self, read: R, reading: str, what: str) -> R:
         """What all processes read."""
@@ -264,13 +261,6 @@ class Ranks:
         n = counts.clamp(min=1).to(torch.float64).unsqueeze(1)
         means = linear / n
         return Projections(counts, means, (square - n * means.square()).clamp_(min=0), traces)
-
-
-def _fully_sharded(model: nn.Module) -> bool:
-    """Whether `fully_shard` (FSDP2) divides the parameters, which are whole while a layer runs."""
-    from torch.distributed.fsdp import FSDPModule
-
-    return any(isinstance(module, FSDPModule) for module in model.modules())
 
 
 def _meta(site: TrainSite | TestSite) -> tuple[int, bool, float, str] | None:

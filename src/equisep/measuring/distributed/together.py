@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from torch import Tensor
@@ -13,6 +13,8 @@ from equisep.shapes import Int
 
 R = TypeVar("R")  # a Read, which knows of plans, which know of this
 Batch = tuple[Inputs, Int[Tensor, " b"], bool]
+Batches = Generator[Batch, None, None]
+Check = Callable[[int, Int[Tensor, " b"]], None]
 
 
 @runtime_checkable
@@ -37,8 +39,11 @@ class Together(Protocol):
     def tell(self, error: Exception) -> None:
         """Let the others know of an error that this process has with its part, once."""
 
-    def batches(self, feed: Feed) -> Iterator[Batch]:
-        """The batches to run here, and whether each counts: a model that is spread over processes runs in all or none."""
+    def batches(self, feed: Feed, check: Check) -> Batches:
+        """The batches to run here, and whether each counts: a model that is spread over processes runs in all or none.
+
+        `check` is told the number and the labels of each before any process runs it, and raises where something is wrong.
+        """
 
     def read(self, read: R, reading: str, what: str) -> R:
         """What all processes read."""
@@ -75,9 +80,10 @@ class Alone:
     def tell(self, error: Exception) -> None:
         """There is nobody to tell."""
 
-    def batches(self, feed: Feed) -> Iterator[Batch]:
+    def batches(self, feed: Feed, check: Check) -> Batches:
         """The batches of the feed, all of which count."""
-        for inputs, labels in feed:
+        for index, (inputs, labels) in enumerate(feed):
+            check(index, labels)
             yield inputs, labels, True
 
     def read(self, read: R, reading: str, what: str) -> R:

@@ -91,7 +91,7 @@ def measure_features(
     model = StoredLayers(where)
     divided = group and in_group() and not isinstance(features, Mapping) and not isinstance(test, Mapping)
     with processes(model, dealt=True) if divided else nullcontext(ALONE) as together:
-        shard = Shard(together.control.rank, together.control.world) if isinstance(together, Ranks) else None
+        shard = together.shard if isinstance(together, Ranks) else None
         feed = _feed(stored.train, chosen, "training", where, shard=shard)
         batches = feed.source
         assert isinstance(batches, StoredBatches)
