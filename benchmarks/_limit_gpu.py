@@ -77,7 +77,7 @@ def by_graphs(shape: Shape, count: int, *, tf32: bool = False) -> float:
 
 def drawing_orders(count: int) -> float:
     """Seconds in which the host draws the orders of one epoch, every member its own: the kernel must not wait for it."""
-    from equisep.training.ensemble.batch_order import Orders
+    from equisep.training.ensemble.stepper import Orders
 
     orders = Orders(list(range(count)), SAMPLES, device=torch.device("cpu"))
     return least(lambda: orders.draw(1), torch.device("cpu"))

@@ -111,7 +111,7 @@ def on_gpu(limit: Limit) -> None:
     """The GPU's tables, the most telling first."""
     import _limit_gpu as gpu
     from ensemble import from_process_start
-    from equisep.training.ensemble.kernel.choice import build_for
+    from equisep.training.ensemble.kernel.stage import build_for
 
     device, first = gpu.DEVICE, SHAPES[0]
     rates = limit.take("ceilings_per_second", partial(ceilings, device))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from official_files import cifar_records, idx, images, matlab
 
-from equisep.data.official.formats import read_cifar, read_idx, read_stl10_images, read_stl10_labels, read_svhn
+from equisep.data.official.sources import read_cifar, read_idx, read_stl10_images, read_stl10_labels, read_svhn
 from equisep.errors import DataError, MissingExtraError
 
 

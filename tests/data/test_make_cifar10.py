@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from equisep.data import load_data
-from equisep.data.official.formats import read_cifar
+from equisep.data.official.sources import read_cifar
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "make_cifar10.py"
 if not SCRIPT.is_file():

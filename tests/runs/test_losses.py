@@ -21,9 +21,9 @@ from equisep.runs import run_figure
 from equisep.runs.plan import groups_of
 from equisep.runs.run import run_group
 from equisep.runs.runners import networks
-from equisep.runs.runners.losses import LossTerms, loss_terms
+from equisep.runs.runners.cells import LossTerms, loss_terms
 from equisep.training.class_weights import effective_number, inverse_frequency, logit_adjustment
-from equisep.training.fixed_classifier import simplex_etf
+from equisep.training.initialization import simplex_etf
 
 SIZES = [500] * 5 + [5] * 5
 SMALL = Training(

@@ -13,14 +13,14 @@ from torch import nn
 from equisep.errors import EquisepError, InputError
 from equisep.figures.cell import Cell, Training
 from equisep.figures.figure import Figure, Panel, Series
-from equisep.models.activations import activation_named, activation_names
+from equisep.models.networks import activation_named, activation_names
 from equisep.runs.cell_data import material_of
 from equisep.runs.cost import predict_cells
 from equisep.runs.plan import groups_of, runner_of
 from equisep.runs.run import run_figure, run_group
 from equisep.runs.runners.architecture import network_of
 from equisep.training import Member, Recipe, train
-from equisep.training.torch_optimizers import optimizer_names
+from equisep.training.recipe import optimizer_names
 
 SMALL = Training(
     data="embedded-10x10", per_class=6, test_per_class=4, depth=3, width=12, epochs=2, batch_size=32, rate=3e-3,

@@ -9,7 +9,7 @@ import torch
 
 from equisep.errors import InputError
 from equisep.training.class_weights import effective_number, inverse_frequency, logit_adjustment
-from equisep.training.fixed_classifier import simplex_etf
+from equisep.training.initialization import simplex_etf
 
 SIZES = (500, 50, 5)
 

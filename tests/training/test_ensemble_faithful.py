@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 from trained_alone import SMALL, alone, clouds, fashion, member, mixed, same, start, worst
 
-import equisep.training.ensemble.batch_order as order
+import equisep.training.ensemble.stepper as order
 from equisep.models import Fnn
 from equisep.training import Ensemble, Member, Shape, Watch, train, train_ensemble
-from equisep.training.ensemble.batch_order import Orders
+from equisep.training.ensemble.stepper import Orders
 
 PLAIN = Watch(sites=False)  # reading every site takes longer than training these
 ROUNDING = 1e-12

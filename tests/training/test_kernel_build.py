@@ -17,10 +17,10 @@ from trained_alone import SMALL, mixed
 from equisep.errors import InputError
 from equisep.training import Shape, Stage
 from equisep.training.ensemble import train as training
-from equisep.training.ensemble.batch_order import Orders
-from equisep.training.ensemble.kernel import choice, compile
+from equisep.training.ensemble.kernel import compile, stage
 from equisep.training.ensemble.kernel.compile import KernelError, binary
 from equisep.training.ensemble.kernel.layout import Build
+from equisep.training.ensemble.stepper import Orders
 
 HOPPER, BUILD = (9, 0), Build.of(Shape.deep(4))
 CUDA = torch.device("cuda")
@@ -150,11 +150,11 @@ def test_graphs_take_over_with_a_warning_where_it_cannot_be_built(monkeypatch: p
     def broken(*_: object, **__: object) -> None:
         raise KernelError("there is no NVRTC library of CUDA 13 to build it with")
 
-    monkeypatch.setattr(choice, "kernel_obstacle", broken)
+    monkeypatch.setattr(stage, "kernel_obstacle", broken)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert engine("auto") == "graphs"  # a small task asks for no build
-    monkeypatch.setattr(choice, "WORTH_BUILDING", 1)
+    monkeypatch.setattr(stage, "WORTH_BUILDING", 1)
     with pytest.warns(RuntimeWarning, match=r"^Graphs train instead of the CUDA kernel: there is no NVRTC library"):
         assert engine("auto") == "graphs"
     with pytest.raises(
@@ -164,8 +164,8 @@ def test_graphs_take_over_with_a_warning_where_it_cannot_be_built(monkeypatch: p
 
 
 def test_graphs_take_over_without_a_word_what_it_is_not_made_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice, "WORTH_BUILDING", 1)
-    monkeypatch.setattr(choice, "kernel_obstacle", lambda *_, **__: "the kernel has room for 16 classes")
+    monkeypatch.setattr(stage, "WORTH_BUILDING", 1)
+    monkeypatch.setattr(stage, "kernel_obstacle", lambda *_, **__: "the kernel has room for 16 classes")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert engine("auto") == "graphs"
@@ -210,7 +210,7 @@ def test_what_other_gpus_get(
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: SimpleNamespace(**told))
     monkeypatch.setattr(torch.version, "cuda", "13.0")
     shape = Shape.deep(8)
-    build = choice.build_for(shape, members=members, device=CUDA)
+    build = stage.build_for(shape, members=members, device=CUDA)
     assert (build.cluster, build.resident) == (cluster, resident)
     assert compile.device_obstacle(build, shape.depth, CUDA) == why
 

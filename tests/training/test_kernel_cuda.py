@@ -10,7 +10,7 @@ from trained_alone import clouds, fashion, member, mixed, same, worst
 
 from equisep.errors import InputError
 from equisep.training import Ensemble, Member, Recipe, Shape, Stage, Watch, bytes_per_member, train_ensemble
-from equisep.training.ensemble.kernel import choice
+from equisep.training.ensemble.kernel import stage
 from equisep.training.ensemble.kernel.layout import Build
 from equisep.training.ensemble.reading import READ_BYTES
 
@@ -41,7 +41,7 @@ def test_every_build_trains_the_papers_networks(
     x, y = fashion()
     members = mixed(Shape.deep(depth), epochs=1, batch_size=128)
     build = Build.of(Shape.deep(depth), cluster=cluster, resident=resident)
-    monkeypatch.setattr(choice, "build_for", lambda *_, **__: build)
+    monkeypatch.setattr(stage, "build_for", lambda *_, **__: build)
     found = train_ensemble(members, x.float(), y, device="cuda", engine="kernel", watch=PLAIN)
     assert found.settings["engine"] == "kernel"
     plain = train_ensemble(members, x.float(), y, device="cuda", engine="eager", watch=PLAIN)
@@ -138,7 +138,7 @@ def test_what_it_cannot_train_is_refused_by_name_and_trained_otherwise(options: 
 def test_the_kernel_is_taken_where_nobody_says_and_the_task_is_large_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = clouds()
     small = train_ensemble([member()], x.float(), y, device="cuda", watch=PLAIN)
-    monkeypatch.setattr(choice, "WORTH_BUILDING", 1)
+    monkeypatch.setattr(stage, "WORTH_BUILDING", 1)
     large = train_ensemble([member()], x.float(), y, device="cuda", watch=PLAIN)
     assert (small.settings["engine"], large.settings["engine"]) == ("graphs", "kernel")
 

@@ -7,10 +7,9 @@ import torch
 from trained_alone import clouds, mixed
 
 from equisep.training import Member, Recipe, Shape, Stage, bytes_per_member
-from equisep.training.ensemble.kernel.choice import WORTH_BUILDING, build_for, kernel_obstacle, operations
 from equisep.training.ensemble.kernel.compile import device_obstacle
 from equisep.training.ensemble.kernel.layout import LEAD, Build, Layout, obstacle
-from equisep.training.ensemble.kernel.stage import KernelStepper
+from equisep.training.ensemble.kernel.stage import WORTH_BUILDING, KernelStepper, build_for, kernel_obstacle, operations
 from equisep.training.ensemble.samples import draw_samples
 from equisep.training.ensemble.stack import Stack
 

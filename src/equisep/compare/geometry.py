@@ -11,8 +11,7 @@ import numpy as np
 from equisep.display import brief
 from equisep.errors import NumericalError
 from equisep.files import encode
-from equisep.peeled.classes import ClassPrediction, State, predict_classes
-from equisep.peeled.minority import Cosines
+from equisep.peeled.classes import ClassPrediction, Cosines, State, predict_classes
 from equisep.peeled.problem import Problem
 from equisep.peeled.solution import Solution
 from equisep.peeled.solvers.reduced import solve_reduced

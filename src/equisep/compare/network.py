@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from equisep.compare.geometry import Geometry, NetworkComparison, measured_states, with_prediction
 from equisep.errors import InputError
-from equisep.peeled.minority import HALF, measured_cosines, small_classes
+from equisep.peeled.classes import HALF, measured_cosines, small_classes
 from equisep.peeled.problem import Number, Numbers, checked_count, checked_list, checked_positive, checked_weights
 from equisep.progress import Watched, callback, watched
 from equisep.results import Note, Reading, reading_named

@@ -111,7 +111,7 @@ class Training(Cell):
     init            of weights: empty, as torch draws them; `he`: N(0, 2/inputs) for every matrix, biases 0 (He et al. 2015).
     network_for     the paper's network, where `network` stands in for it.
     class_weights   factors of the loss by class, the sum over a batch divided by its size. `loss`: a rule that makes them of
-                    the class sizes, for torch's `CrossEntropyLoss(weight=…)`; see `equisep.runs.runners.losses`.
+                    the class sizes, for torch's `CrossEntropyLoss(weight=…)`; see `equisep.runs.runners.cells`.
                     `fixed_etf`: the classifier is a simplex ETF of unit rows, drawn by `seed`, without bias, and does not
                     learn (Yang et al. 2022).
     first_*, keep, renew, leaky, last_epochs      `kind="staged"`, see `stages`. Stage 1: `first_epochs` of layers 1 …

@@ -124,7 +124,7 @@ def _solved(sizes: tuple[int, ...], small: tuple[int, ...]) -> tuple[float, ...]
     import numpy as np
 
     from equisep.peeled import solve
-    from equisep.peeled.minority import measured_cosines
+    from equisep.peeled.classes import measured_cosines
 
     chosen = np.isin(np.arange(len(sizes)), small)
     values = []

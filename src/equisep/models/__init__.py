@@ -2,10 +2,9 @@
 
 from equisep.models.checkpoints import load_weights
 from equisep.models.families.alexnet import AlexNet
-from equisep.models.families.convnet import ConvNet
+from equisep.models.families.convnet import ConvNet, PureCnn
 from equisep.models.families.densenet import DenseNet161
 from equisep.models.families.fnn import Fnn, mlp
-from equisep.models.families.pure_cnn import PureCnn
 from equisep.models.families.resnet import ResNet
 from equisep.models.families.resnet_cifar import CifarResNet, ResNet18, resnet20, resnet32, resnet44, resnet56
 from equisep.models.families.vgg import Vgg

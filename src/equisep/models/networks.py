@@ -1,24 +1,25 @@
-"""The literal table of networks by name, and how one is built from a seed."""
+"""The literal table of networks by name, how one is built from a seed, and activations of `torch.nn` by name."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.modules import activation as torch_activations
 
-from equisep.errors import EquisepError, ModelError, did_you_mean
+from equisep.errors import EquisepError, InputError, ModelError, did_you_mean
 from equisep.models.families.alexnet import AlexNet, alexnet_wide
-from equisep.models.families.convnet import ConvNet
+from equisep.models.families.convnet import ConvNet, PureCnn
 from equisep.models.families.densenet import DenseNet161
 from equisep.models.families.fnn import Fnn, fnn_linear, fnn_no_batchnorm, mlp
-from equisep.models.families.pure_cnn import PureCnn
 from equisep.models.families.resnet import ResNet
 from equisep.models.families.resnet_cifar import ResNet18, resnet20, resnet32, resnet44, resnet56
 from equisep.models.families.vgg import Vgg, vgg_wide
+from equisep.user_code import split_options
 
 MODELS: dict[str, Callable[..., nn.Module]] = {
     "fnn": Fnn,
@@ -47,6 +48,8 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "resnet56": resnet56,
     "densenet161": DenseNet161,
 }
+# those that change shapes or look at several units at once, and one that draws chance in training
+OTHERS = ("GLU", "LogSoftmax", "MultiheadAttention", "RReLU", "Softmax", "Softmax2d", "Softmin")
 
 
 def build(name: str, *, seed: int, **options: Any) -> nn.Module:
@@ -86,3 +89,53 @@ def option_names(name: str) -> tuple[str, ...]:
     if name not in MODELS:
         raise ModelError(f"No network `{name}`.{did_you_mean(name, MODELS)} Known: {', '.join(sorted(MODELS))}.")
     return tuple(inspect.signature(MODELS[name]).parameters)
+
+
+@cache
+def activation_names() -> Mapping[str, type[nn.Module]]:
+    """The activations of torch that act unit by unit, by their names in small letters."""
+    names = [*(name for name in torch_activations.__all__ if name not in OTHERS), "Identity"]
+    return {name.lower(): getattr(nn, name) for name in names}
+
+
+def activation_named(text: str) -> nn.Module:
+    """`gelu`, `Tanh` or `leakyrelu,negative_slope=0.1`: case does not matter; an unknown name is refused with its near matches.
+
+    >>> from equisep.models.networks import activation_named
+    >>> activation_named("leakyrelu,negative_slope=0.1")
+    LeakyReLU(negative_slope=0.1)
+    """
+    name, options = split_options(text)
+    known = activation_names()
+    if name.lower() not in known:
+        raise InputError(
+            f"No activation `{name}`.{did_you_mean(name.lower(), known)} Known: {', '.join(sorted(known))}."
+        )
+    kind = known[name.lower()]
+    return _made(kind, options, text)
+
+
+def _made(kind: type[nn.Module], options: Mapping[str, Any], text: str) -> nn.Module:
+    try:
+        return kind(**options)
+    except (TypeError, ValueError) as error:  # an option that it has not, or lacks
+        takes = ", ".join(inspect.signature(kind).parameters) or "none"
+        reason = str(error).partition(".__init__() ")[2] or str(error)
+        raise InputError(
+            f"`{text}` is no activation: {reason.rstrip('.')}. Options of `{kind.__name__}`: {takes}."
+        ) from error
+
+
+def replace_relus(network: nn.Module, text: str, *, name: str) -> None:
+    """Put an activation, each with its own parameters, in the place of every `nn.ReLU` of a network called `name`."""
+    activation_named(text)
+    places = [
+        (owner, child)
+        for owner in network.modules()
+        for child, module in owner.named_children()
+        if isinstance(module, nn.ReLU)
+    ]
+    if not places:
+        raise ModelError(f"`{name}` has no `nn.ReLU` that `{text}` could take the place of. Leave `activation` out.")
+    for owner, child in places:
+        setattr(owner, child, activation_named(text))

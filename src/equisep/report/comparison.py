@@ -41,6 +41,12 @@ _PAIRED = (
 )
 _LEAST_NAME = 8
 _LEAST_SETTING = 8
+_MOST_NAME = 28
+_FIRST_TO_GO = ("train %", "depth", "half-life", "test %", "verdict")
+_SUBSAMPLES = (
+    "D of nested parts of the data. Where it rises with n, noise of the class means keeps it down: compare the corrected "
+    "numbers, which estimate D of the population, or read more samples."
+)
 
 
 def render_comparison(
@@ -159,10 +165,6 @@ def _signed(value: float | None, glyphs: Glyphs, spec: str = "") -> str:
     return f"+{text}" if value > 0 else text
 
 
-_MOST_NAME = 28
-_FIRST_TO_GO = ("train %", "depth", "half-life", "test %", "verdict")
-
-
 def render_groups(many: ManyProfiles) -> RenderableType:
     """Every profile, the means of every group of seeds, and D at every site."""
     return View(lambda glyphs, width: Group(*_blocks(many, glyphs, width), *notes_block(many.notes)))
@@ -254,12 +256,6 @@ def _group_cells(group: ProfileGroup, glyphs: Glyphs) -> dict[int, str]:
 
 def _short(name: str, glyphs: Glyphs) -> str:
     return shortened(one_line(name), _MOST_NAME, glyphs.ellipsis)
-
-
-_SUBSAMPLES = (
-    "D of nested parts of the data. Where it rises with n, noise of the class means keeps it down: compare the corrected "
-    "numbers, which estimate D of the population, or read more samples."
-)
 
 
 def render_subsamples(profiles: Sequence[Profile]) -> RenderableType:

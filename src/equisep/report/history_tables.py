@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from equisep.law import Emergence
-from equisep.peeled.minority import HALF
+from equisep.peeled.classes import HALF
 from equisep.report.columns import frame_values
 from equisep.report.formatting import Glyphs, correlation, percent
 from equisep.report.formatting import number as digits

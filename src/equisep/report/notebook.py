@@ -43,6 +43,17 @@ _SHOWN = (
 )
 _LEFT = ("name", "bar")
 _BARS = Column("bar", "", "D on a logarithmic scale, from its least value to its greatest", lambda profile: ())
+_HISTORY_COLUMNS = (
+    "rho",
+    "r",
+    "verdict",
+    "fuzziness_last",
+    "ncc_train",
+    "ncc_test",
+    "effective_depth",
+    "accuracy_train",
+    "accuracy_test",
+)
 
 
 def profile_html(profile: Profile) -> str:
@@ -180,19 +191,6 @@ def _marked(text: str) -> str:
 
 def _paragraph(text: str) -> str:
     return f"<div>{escape(text)}</div>"
-
-
-_HISTORY_COLUMNS = (
-    "rho",
-    "r",
-    "verdict",
-    "fuzziness_last",
-    "ncc_train",
-    "ncc_test",
-    "effective_depth",
-    "accuracy_train",
-    "accuracy_test",
-)
 
 
 def history_html(history: History) -> str:

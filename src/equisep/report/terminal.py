@@ -63,6 +63,16 @@ _FIRST_TO_GO = (
     *("dim", "null", "nc1", "corrected_high", "corrected_low", "cdnv", "ncc_test", "share"),
     "fuzziness_test",
 )
+_LAW_NAMES = {
+    "test": "test data",
+    "corrected": "population (corrected D)",
+    "corrected test": "population, by test data",
+    "cdnv": "CDNV",
+    "cdnv_directional": "CDNV between means",
+    "layers": "layer by layer",
+    "blocks": "block by block",
+}
+MOST_COLUMNS = 100  # longer lines are hard to read
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,17 +119,6 @@ def render_laws(profile: Profile) -> RenderableType:
         )
 
     return View(build)
-
-
-_LAW_NAMES = {
-    "test": "test data",
-    "corrected": "population (corrected D)",
-    "corrected test": "population, by test data",
-    "cdnv": "CDNV",
-    "cdnv_directional": "CDNV between means",
-    "layers": "layer by layer",
-    "blocks": "block by block",
-}
 
 
 def _law_name(key: str, classes: Sequence[str]) -> str:
@@ -264,9 +263,6 @@ def notes_block(notes: Iterable[Note]) -> Iterable[RenderableType]:
     for count, note in enumerate(dict.fromkeys(notes)):
         text = Text.assemble(("Note  ", "yellow"), one_line(str(note)))
         yield Padding(text, (1 if count == 0 else 0, 0, 0, 0))
-
-
-MOST_COLUMNS = 100  # longer lines are hard to read
 
 
 def render_findings(findings: Sequence[Finding]) -> RenderableType:

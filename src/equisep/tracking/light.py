@@ -22,7 +22,7 @@ from equisep.measuring.measure import home_of, known_class_names, plan_for, run_
 from equisep.measuring.notes import Notes
 from equisep.measuring.plan import Plan
 from equisep.measuring.request import Options
-from equisep.peeled.minority import measured_cosines, small_classes
+from equisep.peeled.classes import measured_cosines, small_classes
 from equisep.results import Profile
 from equisep.taps import (
     GRAINS,

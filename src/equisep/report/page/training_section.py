@@ -32,6 +32,19 @@ _HEADS = {
     "accuracy_test": Head("accuracy_test", "test %"),
     "minority_cosine": Head("minority_cosine", "minority cosine", "between classifier rows of rare classes"),
 }
+MOST_READINGS = 200  # drawn; of more an even choice
+_CURVES = (
+    "rho",
+    "r",
+    "verdict",
+    "accuracy_train",
+    "accuracy_test",
+    "ncc_train",
+    "ncc_test",
+    "effective_depth",
+    "nc1",
+    "cdnv",
+)
 
 
 def training_section(history: History, numbers: dict[str, Any] | None) -> Section:
@@ -99,21 +112,6 @@ def _text(name: str, value: Any) -> str:
     if name in _PERCENT:
         return percent(value)
     return str(value) if isinstance(value, int) else number(value, 3)
-
-
-MOST_READINGS = 200  # drawn; of more an even choice
-_CURVES = (
-    "rho",
-    "r",
-    "verdict",
-    "accuracy_train",
-    "accuracy_test",
-    "ncc_train",
-    "ncc_test",
-    "effective_depth",
-    "nc1",
-    "cdnv",
-)
 
 
 def history_numbers(history: History) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from equisep.compare.geometry import NetworkComparison
-from equisep.peeled.minority import Cosines
+from equisep.peeled.classes import Cosines
 from equisep.report.formatting import Glyphs, number, one_line, percent
 from equisep.report.peeled.terminal import Row, grid_of, shown, state_word, table_of
 from equisep.report.terminal import View

@@ -21,6 +21,11 @@ from equisep.report.tables import plain_table
 from equisep.report.terminal import View
 
 STYLES = {Result.SOLVED: "bold green", Result.STATIONARY: "bold yellow", Result.STOPPED: "bold red"}
+SAVED = 1e-6  # of the loss of neural collapse: less is rounding
+_LAYERS = {"linear": "two linear layers", "relu": "two layers with ReLU between them"}
+Row = list[str | Text]
+MOST_ROWS = 40  # of a table; --json has them all
+LOST = "Lost: on its own samples another class scores as high or higher, a margin that is not above 0."
 
 
 def render_solution(solution: Solution) -> RenderableType:
@@ -186,10 +191,6 @@ def _skipped(step: int, what: str) -> Iterable[RenderableType]:
         yield Text(f"One {what} in {step} is shown; --json prints them all.", style="dim")
 
 
-SAVED = 1e-6  # of the loss of neural collapse: less is rounding
-_LAYERS = {"linear": "two linear layers", "relu": "two layers with ReLU between them"}
-
-
 def two_layer_lines(solution: TwoLayerSolution, collapse: TwoLayerSolution | None) -> Iterator[str]:
     """The verdict, the loss between its bound and itself, and neural collapse beside it, where classes are equal."""
     classes, proof = solution.problem.classes, solution.certificate
@@ -209,12 +210,6 @@ def two_layer_lines(solution: TwoLayerSolution, collapse: TwoLayerSolution | Non
         )
     else:
         yield f"Neural collapse has the loss {number(collapse.value, 6)}: nothing better was found."
-
-
-Row = list[str | Text]
-
-MOST_ROWS = 40  # of a table; --json has them all
-LOST = "Lost: on its own samples another class scores as high or higher, a margin that is not above 0."
 
 
 def table_of(titles: Sequence[str], rows: Sequence[Row], glyphs: Glyphs, *, left: Iterable[str] = ()) -> RenderableType:

@@ -23,6 +23,9 @@ from equisep.shapes import Float64, Int
 MAJORITY, MINORITY = LINE_COLORS[0], LINE_COLORS[1]
 _ABOVE = 1.16  # where the name of a class stands, beyond its vector
 _FLAT = 0.42  # height of a row of two classes, which lie on a line, over that of the others
+CLASSES = 4  # whose centered means span three dimensions
+_REACH = 1.45
+_ACROSS = 4  # stills in a row
 
 
 def plot_vectors(rows: Sequence[Sequence[ClassVectors]]) -> Figure:
@@ -127,11 +130,6 @@ def _title(one: ClassVectors) -> str:
     words = "" if math.isnan(one.cosine) else f"cosine of small classes {one.cosine:.3g}".replace("-", "−")
     side = "beyond" if one.ratio >= one.threshold else "below"
     return f"{first}, {side} $R^*$ = {one.threshold:.4g}\n{words or one.state.value}"
-
-
-CLASSES = 4  # whose centered means span three dimensions
-_REACH = 1.45
-_ACROSS = 4  # stills in a row
 
 
 @dataclass(frozen=True, slots=True, eq=False)

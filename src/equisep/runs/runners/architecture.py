@@ -9,9 +9,8 @@ from torch import Tensor, nn
 
 from equisep.errors import ModelError
 from equisep.figures.cell import Training
-from equisep.models.activations import activation_named, replace_relus
 from equisep.models.load import load_model, parse_spec
-from equisep.models.networks import build, option_names
+from equisep.models.networks import activation_named, build, option_names, replace_relus
 from equisep.runs.plan import FEED_FORWARD, runner_of
 from equisep.runs.runners.cells import recipe_of, shape_of
 from equisep.training.initialization import he_start

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from equisep.compare.classifier import ClassifierInputs, read_classifier
 from equisep.data import Batches
 from equisep.figures.outcome import Curve
-from equisep.peeled.minority import measured_cosines
+from equisep.peeled.classes import measured_cosines
 from equisep.taps import reading_mode
 
 READ = 500  # samples at a time

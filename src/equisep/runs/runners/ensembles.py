@@ -20,13 +20,11 @@ from equisep.progress import Progress, silent
 from equisep.results import Reading
 from equisep.runs.cell_data import Material, material_of
 from equisep.runs.cell_files import group_folder
-from equisep.runs.runners.cells import coordinates_of, dtype_of, last_epoch, recipe_of, shape_of, weighed
+from equisep.runs.runners.cells import coordinates_of, dtype_of, last_epoch, loss_terms, recipe_of, shape_of, weighed
 from equisep.runs.runners.classifiers import classifier_numbers, minority_of
-from equisep.runs.runners.losses import loss_terms
 from equisep.runs.runners.second_sample import relabeled_numbers, second_numbers
 from equisep.training import Ensemble, Member, Shape, Stage, Watch, train_ensemble
-from equisep.training.fixed_classifier import simplex_etf
-from equisep.training.initialization import he_start
+from equisep.training.initialization import he_start, simplex_etf
 
 Start = dict[str, Tensor]
 

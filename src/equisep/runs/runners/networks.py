@@ -24,9 +24,8 @@ from equisep.results import Profile, Reading
 from equisep.runs.cell_data import material_of
 from equisep.runs.cell_files import checkpoint_path
 from equisep.runs.runners.architecture import code_of, network_of
-from equisep.runs.runners.cells import coordinates_of, dtype_of, recipe_of, weighed
+from equisep.runs.runners.cells import coordinates_of, dtype_of, loss_terms, recipe_of, weighed
 from equisep.runs.runners.classifiers import classifier_numbers
-from equisep.runs.runners.losses import loss_terms
 from equisep.taps import reading_mode
 from equisep.training import train
 from equisep.training.augment import augment

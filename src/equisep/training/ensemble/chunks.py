@@ -14,9 +14,9 @@ from torch import Tensor
 from equisep.devices import out_of_memory, precision, provenance
 from equisep.errors import InputError, NumericalError
 from equisep.progress import Progress
+from equisep.shapes import Float
 from equisep.training.checkpoint import Checkpoint
-from equisep.training.ensemble.chunk_state import ChunkState
-from equisep.training.ensemble.kernel.stage import KernelStepper
+from equisep.training.ensemble.kernel.stage import KernelStepper, Moments
 from equisep.training.ensemble.member import Member, Stage
 from equisep.training.ensemble.memory import SHARE, bytes_per_member, free_bytes
 from equisep.training.ensemble.optimizers import Optimizers, setting
@@ -28,9 +28,55 @@ from equisep.training.ensemble.stepper import Stepper
 from equisep.training.threads import StepThreads
 from equisep.workers import Stopped, parallel_map
 
-Kept = Callable[["Task"], Checkpoint]
 EnsembleEngine = Literal["eager", "graphs", "kernel"]
 CPU_CHUNK = 32  # more members side by side only push each other out of the processor's cache
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkState:
+    """What changes while a chunk trains, beside its optimizers; chance is the order of batches, which seeds draw anew."""
+
+    stack: Stack
+    loss: Float[Tensor, "e m"]
+    accuracy: Float[Tensor, "e m"]
+    readings: list[EnsembleReading]
+
+    def keep(self, checkpoint: Checkpoint, epochs: int, optimizers: Optimizers | Moments) -> None:
+        """Keep the chunk after so many epochs of all its stages, where the last time was long enough ago."""
+        stack = self.stack
+        checkpoint.keep(lambda: {
+            "epochs": epochs,
+            "stack": [stack.theta, stack.tracked, *stack.running_mean, *stack.running_var],
+            "seen": [self.loss[:epochs], self.accuracy[:epochs]],
+            "optimizers": optimizers.state(),
+            "readings": [
+                {"epoch": one.epoch, "reading": one.reading, "arrays": _tensors(one)} for one in self.readings
+            ],
+        })  # fmt: skip
+
+    def put_back(self, kept: dict[str, Any]) -> int:
+        """Everything but the optimizers as it was kept: after how many epochs."""
+        stack, epochs = self.stack, int(kept["epochs"])
+        for own, value in zip(
+            (stack.theta, stack.tracked, *stack.running_mean, *stack.running_var), kept["stack"], strict=True
+        ):
+            own.copy_(value)
+        for seen, value in zip((self.loss, self.accuracy), kept["seen"], strict=True):
+            seen[:epochs] = value
+        self.readings[:] = [
+            EnsembleReading(
+                one["epoch"], one["reading"], **{name: value.numpy() for name, value in one["arrays"].items()}
+            )
+            for one in kept["readings"]
+        ]
+        return epochs
+
+
+def _tensors(reading: EnsembleReading) -> dict[str, Tensor]:
+    return {name: torch.from_numpy(values) for name, values in reading.arrays().items()}
+
+
+Kept = Callable[["Task"], Checkpoint]
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,8 +291,8 @@ def _stepper(
     """Who trains a stage; `reads` are epochs of it after which the stack is read."""
     if task.engine != "kernel":
         return Stepper(stack, samples, task.members, stage, before=before, captured=task.engine == "graphs")
-    from equisep.training.ensemble.kernel.choice import build_for
     from equisep.training.ensemble.kernel.compile import launch
+    from equisep.training.ensemble.kernel.stage import build_for
 
     build = build_for(stack.shape, members=stack.members, device=task.device)
     return KernelStepper(stack, samples, task.members, stage, build=build, launch=launch, reads=reads)

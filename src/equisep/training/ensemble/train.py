@@ -192,8 +192,8 @@ def _engine(
     """The kernel where it was asked for, or where nobody says and it pays; graphs next; eager steps otherwise."""
     against: str | None = f"the device is {device}"
     if asked in ("auto", "kernel") and device.type == "cuda":
-        from equisep.training.ensemble.kernel.choice import WORTH_BUILDING, kernel_obstacle, operations
         from equisep.training.ensemble.kernel.compile import KernelError
+        from equisep.training.ensemble.kernel.stage import WORTH_BUILDING, kernel_obstacle, operations
 
         first = members[0]
         if asked == "kernel" or operations(members, stages, samples=samples) >= WORTH_BUILDING:

@@ -44,6 +44,7 @@ _ROUNDS = 3  # in which panels make room for words and then share their heights 
 _FEW = 8  # marks on the bar of an order
 _WARNING = LINE_COLORS[1]
 _SINGLE = ("scatter", "categories")  # panels with a dot for every seed
+_DIGITS = 4  # that a drawing shows at most; the last bits of a mean differ from machine to machine
 
 
 def draw_figure(evidence: Evidence, verdicts: Sequence[Verdict] | None = None) -> Figure:
@@ -216,9 +217,6 @@ def _footer(evidence: Evidence, blocks: Sequence[Block], left_out: Sequence[str]
     )
     said = footer_lines(evidence, signs=signs, left_out=left_out)
     return [part for line in said for part in wrapped(line, width * 19).split("\n")]
-
-
-_DIGITS = 4  # that a drawing shows at most; the last bits of a mean differ from machine to machine
 
 
 def fingerprint(evidence: Evidence, verdicts: Sequence[Verdict]) -> str:

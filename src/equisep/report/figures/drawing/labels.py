@@ -26,6 +26,11 @@ _READ = {
 _DEVICES = {"cpu": "a CPU"}
 _AXIS = {"epochs": "epoch", "array": "index"}
 _UNSAID = {"epoch": "last epoch", "site": "last layer", "class": "all classes", "from": "all layers", "of": "D"}
+# `E_W`, `n_A`, `R_ε` and `R*`: one letter with an index or a star
+_INDEXED = re.compile(r"(?<![A-Za-z0-9_])([A-Za-zλ])_([A-Za-z0-9ε]+)(?![A-Za-z0-9_])")
+_STARRED = re.compile(r"(?<![A-Za-z0-9_])([A-Za-z])\*(?=[\s:,.;)]|$)")
+_FORMULA = re.compile(r"\$[^$]*\$")
+_SHORTEST = 10  # letters of a row
 
 
 def axis_words(text: str) -> str:
@@ -221,13 +226,6 @@ def _way_word(key: str, value: str) -> str:
     forms = {"reading": "{} reading", "grain": "by {}", "reduction": "{}", "weighting": "weighed by {}"}
     forms |= {"from": "from layer {} on", "of": "of {}"}
     return forms.get(key, f"{key} {{}}").format(value)
-
-
-# `E_W`, `n_A`, `R_ε` and `R*`: one letter with an index or a star
-_INDEXED = re.compile(r"(?<![A-Za-z0-9_])([A-Za-zλ])_([A-Za-z0-9ε]+)(?![A-Za-z0-9_])")
-_STARRED = re.compile(r"(?<![A-Za-z0-9_])([A-Za-z])\*(?=[\s:,.;)]|$)")
-_FORMULA = re.compile(r"\$[^$]*\$")
-_SHORTEST = 10  # letters of a row
 
 
 def typeset(text: str) -> str:

@@ -16,6 +16,8 @@ from equisep.report.figures.drawing.labels import own_labels, way_words
 from equisep.results import LawFit
 from equisep.results.records import LAW_R, NO_LAW_R
 
+_SIGNS = {"r": "r", "rho": "ρ"}
+
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
@@ -172,9 +174,6 @@ def value_at(values: Sequence[float | None], index: int) -> float | None:
 def existing(values: Iterable[float | None]) -> tuple[float, ...]:
     """Those that are numbers."""
     return tuple(float(value) for value in values if value is not None and math.isfinite(value))
-
-
-_SIGNS = {"r": "r", "rho": "ρ"}
 
 
 def law_numbers(found: SeriesEvidence, asked: Query) -> str:
