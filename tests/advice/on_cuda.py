@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from advice.networks import Encoder, SmallResNet, bits, exclusive_or, sequential, tokens, vectors
-from equisep.advice.cut import cut_model, latency
+from equisep.advice.cut import cut_model, shorten
 from equisep.advice.noise import weight_noise
 
 KINDS = ("sequential", "resnet", "transformer")
@@ -89,7 +89,7 @@ def check_noise(*, device: str = "cuda") -> str:
 
 def main() -> None:
     """All of it."""
-    latency.MOST_ROUNDS = 5
+    shorten.MOST_ROUNDS = 5
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
     begun = time.perf_counter()
     for kind in KINDS:

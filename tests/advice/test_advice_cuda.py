@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from advice.on_cuda import KINDS, check_cut, check_noise
-from equisep.advice.cut import latency
+from equisep.advice.cut import shorten
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a C
 def whole_float32(monkeypatch: pytest.MonkeyPatch) -> None:
     """Products in float32, which a GPU may shorten; and times are no part of these tests."""
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
-    monkeypatch.setattr(latency, "MOST_ROUNDS", 2)
+    monkeypatch.setattr(shorten, "MOST_ROUNDS", 2)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from equisep.advice.crossed import crossed_mean
+from equisep.advice.paired_hits import crossed_mean
 from equisep.errors import InputError
 from equisep.law.quantiles import student_quantile
 

@@ -22,7 +22,7 @@ from equisep.separation.stream import ClassScatter
 @pytest.fixture(autouse=True)
 def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Times are no part of these tests."""
-    monkeypatch.setattr("equisep.advice.cut.latency.MOST_ROUNDS", 2)
+    monkeypatch.setattr("equisep.advice.cut.shorten.MOST_ROUNDS", 2)
 
 
 def made(kind: str) -> tuple[nn.Module, Any, Any]:
@@ -43,7 +43,7 @@ def case(request: pytest.FixtureRequest) -> tuple[nn.Module, Any, Any, Cut]:
     model, train, test = made(request.param)
     before = {name: value.clone() for name, value in model.state_dict().items()}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("equisep.advice.cut.latency.MOST_ROUNDS", 2)
+        patch.setattr("equisep.advice.cut.shorten.MOST_ROUNDS", 2)
         cut = cut_model(model, train, test, sites="blocks" if request.param != "sequential" else "auto")
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
     assert all(module.training for module in model.modules())

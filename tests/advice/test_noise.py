@@ -15,7 +15,7 @@ from advice.networks import bits, exclusive_or, sequential, vectors
 from cli.running import equisep
 from equisep.advice.noise import noisy_weights, weight_noise
 from equisep.advice.noise.answer import LayerNoise, Mean, falls_at, most_fragile
-from equisep.advice.noise.weights import weight_tensors
+from equisep.advice.noise.noise import weight_tensors
 from equisep.errors import DataError, InputError, ModelError
 
 

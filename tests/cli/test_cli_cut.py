@@ -60,7 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("equisep.advice.cut.latency.MOST_ROUNDS", 2)
+    monkeypatch.setattr("equisep.advice.cut.shorten.MOST_ROUNDS", 2)
 
 
 def test_the_answer_comes_first_and_the_shorter_network_is_saved(folder: Path) -> None:

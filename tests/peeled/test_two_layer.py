@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from equisep.errors import InputError, NumericalError
 from equisep.peeled import Problem, Result, solve_two_layer, two_layer_collapse, two_layer_simplices
-from equisep.peeled.two_layer.closed_forms import pairs_of
-from equisep.peeled.two_layer.solution import TwoLayerSolution
+from equisep.peeled.two_layer.solution import TwoLayerSolution, pairs_of
 from equisep.peeled.two_layer.solve import _log_loss
 
 ENERGY = st.floats(0.1, 6.0)

@@ -15,7 +15,7 @@ from itertools import combinations
 
 import numpy as np
 
-from equisep.advice.crossed import CrossedMean, crossed_mean
+from equisep.advice.paired_hits import CrossedMean, crossed_mean
 from equisep.display import brief
 from equisep.results import Interval
 from equisep.shapes import Bool

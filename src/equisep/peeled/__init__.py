@@ -48,28 +48,28 @@ from equisep.peeled.solvers.reference import solve_reference as solve_reference
 from equisep.peeled.thresholds import Thresholds as Thresholds
 from equisep.peeled.thresholds import threshold as threshold
 from equisep.peeled.thresholds import thresholds_of as thresholds_of
-from equisep.peeled.two_layer.closed_forms import two_layer_collapse as two_layer_collapse
-from equisep.peeled.two_layer.closed_forms import two_layer_simplices as two_layer_simplices
 from equisep.peeled.two_layer.solution import TwoLayerCertificate as TwoLayerCertificate
 from equisep.peeled.two_layer.solution import TwoLayerSolution as TwoLayerSolution
+from equisep.peeled.two_layer.solution import two_layer_collapse as two_layer_collapse
+from equisep.peeled.two_layer.solution import two_layer_simplices as two_layer_simplices
 from equisep.peeled.weight_decay import WeightDecayRescue as WeightDecayRescue
 from equisep.peeled.weight_decay import weight_decay_rescue as weight_decay_rescue
 from equisep.peeled.weight_decay import weight_decay_threshold as weight_decay_threshold
 
 if TYPE_CHECKING:
-    from equisep.peeled.solvers.counterexamples import Counterexample as Counterexample
-    from equisep.peeled.solvers.counterexamples import qnorm_counterexamples as qnorm_counterexamples
+    from equisep.peeled.solvers.etf import Counterexample as Counterexample
     from equisep.peeled.solvers.etf import EtfComparison as EtfComparison
     from equisep.peeled.solvers.etf import compare_with_etf as compare_with_etf
+    from equisep.peeled.solvers.etf import qnorm_counterexamples as qnorm_counterexamples
     from equisep.peeled.solvers.nonconvex import solve_nonconvex as solve_nonconvex
     from equisep.peeled.two_layer.solve import solve_two_layer as solve_two_layer
 
 # name → module; loaded on first use (PEP 562), since they import torch
 _HOMES = {
-    "Counterexample": "equisep.peeled.solvers.counterexamples",
+    "Counterexample": "equisep.peeled.solvers.etf",
     "EtfComparison": "equisep.peeled.solvers.etf",
     "compare_with_etf": "equisep.peeled.solvers.etf",
-    "qnorm_counterexamples": "equisep.peeled.solvers.counterexamples",
+    "qnorm_counterexamples": "equisep.peeled.solvers.etf",
     "solve_nonconvex": "equisep.peeled.solvers.nonconvex",
     "solve_two_layer": "equisep.peeled.two_layer.solve",
 }

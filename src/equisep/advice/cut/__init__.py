@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from equisep.advice.cut.answer import CutOption as CutOption
     from equisep.advice.cut.cut import Cut as Cut
     from equisep.advice.cut.cut import cut_model as cut_model
-    from equisep.advice.cut.exit import EarlyExit as EarlyExit
-    from equisep.advice.cut.exit import early_exit as early_exit
+    from equisep.advice.cut.heads import EarlyExit as EarlyExit
+    from equisep.advice.cut.heads import early_exit as early_exit
 
 _HOMES = {
     "Cut": "equisep.advice.cut.cut",
     "CutAnswer": "equisep.advice.cut.answer",
     "CutOption": "equisep.advice.cut.answer",
-    "EarlyExit": "equisep.advice.cut.exit",
-    "early_exit": "equisep.advice.cut.exit",
+    "EarlyExit": "equisep.advice.cut.heads",
+    "early_exit": "equisep.advice.cut.heads",
     "cut_model": "equisep.advice.cut.cut",
 }
 

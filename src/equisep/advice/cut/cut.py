@@ -13,10 +13,9 @@ import torch
 from torch import nn
 
 from equisep.advice.cut.answer import NAMED, CutAnswer, CutOption, Head, Whole, judged
-from equisep.advice.cut.exit import EarlyExit, one_site
-from equisep.advice.cut.latency import median_ratio, timed_in_turns
+from equisep.advice.cut.heads import EarlyExit, one_site
 from equisep.advice.cut.layers import JudgedHeads, Layers, Question
-from equisep.advice.cut.shorten import WHOLE, Example, save_program, shortened
+from equisep.advice.cut.shorten import WHOLE, Example, median_ratio, save_program, shortened, timed_in_turns
 from equisep.advice.paired_hits import PairedLoss
 from equisep.data.feed import Feed, Unpack
 from equisep.devices import usable_device

@@ -1,30 +1,35 @@
-"""Shorter networks as graphs of their own: one export of the model, ended after a layer, with only the weights that are left."""
+"""Shorter networks as graphs of their own: one export of the model, ended after a layer; and what they take, timed in turns."""
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from inspect import Parameter
 from pathlib import Path
+from statistics import median
 from typing import Any, BinaryIO
 
 import torch
 from torch import Tensor, fx, nn
 from torch.export import Dim
 
-from equisep.advice.cut.exit import EarlyExit
-from equisep.advice.cut.heads import Readout
+from equisep.advice.cut.heads import EarlyExit, Readout
 from equisep.data.inputs import Inputs
 from equisep.errors import ModelError
 from equisep.files import write_whole
 from equisep.measuring.forward import Calling
+from equisep.progress import Progress, silent
 from equisep.taps import eager, inner, reading_mode, scores_of, signature_of, site_modules
 from equisep.taps.watch import watched
 
 WHOLE = ""  # the network itself among the graphs
 _PLACED = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+WARM_UPS = 1
+LEAST_ROUNDS, MOST_ROUNDS = 5, 51
+SECONDS = 10.0  # after which no further round begins, once there are enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +204,7 @@ def _exported(
             reason = (str(error).strip() or type(error).__name__).partition("\n")[0]
             raise ModelError(
                 f"`{name}` cannot be shortened: {where} could not be made a graph by torch.export ({reason}). "
-                "`equisep.advice.cut.exit(model, LAYER)` ends its forward pass all the same, and cannot be saved."
+                "`equisep.advice.cut.heads(model, LAYER)` ends its forward pass all the same, and cannot be saved."
             ) from error
 
 
@@ -219,3 +224,43 @@ def _running(modules: Mapping[str, nn.Module]) -> Iterator[list[str]]:
             stack.callback(module.register_forward_pre_hook(enter(name)).remove)
             stack.callback(module.register_forward_hook(leave).remove)
         yield begun
+
+
+def timed_in_turns(
+    runs: Mapping[str, Callable[[], object]], device: torch.device, *, progress: Progress = silent
+) -> dict[str, list[float]]:
+    """Seconds of each call, one a round; every round calls all of them, beginning with another each time."""
+    names = list(runs)
+    for _ in range(WARM_UPS):
+        for name in names:
+            _seconds(runs[name], device)
+    taken: dict[str, list[float]] = {name: [] for name in names}
+    began = time.perf_counter()
+    for turn in range(MOST_ROUNDS):
+        if turn >= LEAST_ROUNDS and time.perf_counter() - began > SECONDS:
+            break
+        first = turn % len(names)
+        for name in (*names[first:], *names[:first]):
+            taken[name].append(_seconds(runs[name], device))
+        progress("timing", turn + 1, MOST_ROUNDS)
+    return taken
+
+
+def _seconds(run: Callable[[], object], device: torch.device) -> float:
+    _wait(device)
+    began = time.perf_counter()
+    run()
+    _wait(device)
+    return time.perf_counter() - began
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    elif device.type == "mps":
+        torch.mps.synchronize()
+
+
+def median_ratio(times: Sequence[float], beside: Sequence[float]) -> float:
+    """The median of the ratios, round by round: both of a round ran at the same moment."""
+    return median(one / two for one, two in zip(times, beside, strict=True))

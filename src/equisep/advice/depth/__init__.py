@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from equisep.faces import on_demand
 
 if TYPE_CHECKING:
+    from equisep.advice.depth.choice import MinimalNccDepth as MinimalNccDepth
     from equisep.advice.depth.choice import choose_depth as choose_depth
+    from equisep.advice.depth.choice import minimal_ncc_depth as minimal_ncc_depth
     from equisep.advice.depth.generalization_bound import Balancedness as Balancedness
     from equisep.advice.depth.generalization_bound import ComparativeEstimate as ComparativeEstimate
     from equisep.advice.depth.generalization_bound import balancedness as balancedness
     from equisep.advice.depth.generalization_bound import class_share_distance as class_share_distance
     from equisep.advice.depth.generalization_bound import comparative_bound as comparative_bound
-    from equisep.advice.depth.minimal_ncc import MinimalNccDepth as MinimalNccDepth
-    from equisep.advice.depth.minimal_ncc import minimal_ncc_depth as minimal_ncc_depth
     from equisep.advice.depth.recommend import recommend_depth as recommend_depth
     from equisep.advice.depth.records import DepthAdvice as DepthAdvice
     from equisep.advice.depth.records import DepthSettings as DepthSettings
@@ -28,13 +28,13 @@ _HOMES = {
     "ComparativeEstimate": "equisep.advice.depth.generalization_bound",
     "DepthAdvice": "equisep.advice.depth.records",
     "DepthSettings": "equisep.advice.depth.records",
-    "MinimalNccDepth": "equisep.advice.depth.minimal_ncc",
+    "MinimalNccDepth": "equisep.advice.depth.choice",
     "Trial": "equisep.advice.depth.records",
     "balancedness": "equisep.advice.depth.generalization_bound",
     "choose_depth": "equisep.advice.depth.choice",
     "class_share_distance": "equisep.advice.depth.generalization_bound",
     "comparative_bound": "equisep.advice.depth.generalization_bound",
-    "minimal_ncc_depth": "equisep.advice.depth.minimal_ncc",
+    "minimal_ncc_depth": "equisep.advice.depth.choice",
     "recommend_depth": "equisep.advice.depth.recommend",
 }
 

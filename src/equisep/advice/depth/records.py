@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from equisep.advice.crossed import LEAST_SEEDS
-from equisep.advice.depth.minimal_ncc import MinimalNccDepth
-from equisep.advice.depth.summary import Summary
+from equisep.advice.depth.choice import MinimalNccDepth, Summary
+from equisep.advice.paired_hits import LEAST_SEEDS
 from equisep.advice.standings import Enough, Standing
 from equisep.display import brief
 from equisep.errors import InputError, did_you_mean

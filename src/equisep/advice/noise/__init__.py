@@ -11,12 +11,12 @@ from equisep.faces import on_demand
 
 if TYPE_CHECKING:
     from equisep.advice.noise.answer import NoiseAnswer as NoiseAnswer
+    from equisep.advice.noise.noise import noisy_weights as noisy_weights
     from equisep.advice.noise.noise import weight_noise as weight_noise
-    from equisep.advice.noise.weights import noisy_weights as noisy_weights
 
 _HOMES = {
     "NoiseAnswer": "equisep.advice.noise.answer",
-    "noisy_weights": "equisep.advice.noise.weights",
+    "noisy_weights": "equisep.advice.noise.noise",
     "weight_noise": "equisep.advice.noise.noise",
 }
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from equisep.advice.crossed import LEAST_SEEDS
+from equisep.advice.paired_hits import LEAST_SEEDS
 from equisep.advice.standings import Hits, select
 from equisep.advice.transfer.answer import Start, TransferAnswer, TransferTrial, balanced_between
 from equisep.advice.transfer.freeze import Order, Transferred

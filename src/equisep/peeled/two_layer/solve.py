@@ -12,8 +12,15 @@ from equisep.peeled.problem import Number, Problem, Whole, checked_count, checke
 from equisep.peeled.solution import FEASIBLE, Result
 from equisep.peeled.solvers.descent import Objective, project_on_ball, scale_to_edge, spread
 from equisep.peeled.solvers.nonconvex import best_of, loss_and_gradient
-from equisep.peeled.two_layer.closed_forms import pairs_of, two_layer_collapse, two_layer_simplices
-from equisep.peeled.two_layer.solution import Activation, TwoLayerSolution, certified, checked_activation
+from equisep.peeled.two_layer.solution import (
+    Activation,
+    TwoLayerSolution,
+    certified,
+    checked_activation,
+    pairs_of,
+    two_layer_collapse,
+    two_layer_simplices,
+)
 from equisep.shapes import Float64
 
 STARTS = 16
