@@ -9,8 +9,7 @@ import pytest
 from typer.main import get_command
 
 from cli.running import equisep
-from equisep.cli.app import COMMANDS, PANELS, _loaded, app
-from equisep.cli.examples import EXAMPLES
+from equisep.cli.app import COMMANDS, EXAMPLES, PANELS, _loaded, app
 
 GROUPS = {"figures": ("list", "run", "show"), "peeled": ("solve", "threshold", "diagram", "network", "two-layer")}
 NAMES = [*(COMMANDS.keys() - GROUPS.keys()), *(f"{group} {name}" for group, names in GROUPS.items() for name in names)]

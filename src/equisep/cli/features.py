@@ -1,15 +1,15 @@
-"""`equisep features`: what every layer of a model gives, written to files that `equisep measure --features` reads."""
+"""Stored features: `equisep features` writes them, `equisep measure --features` reads them."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equisep.cli.advice.layer import ModelName
 from equisep.cli.console import in_options, options_of, out, print_json, progress_bars, reported, say
 from equisep.cli.data import DataFlags, asked_model, measured_data, with_data_options
 from equisep.cli.options import (
@@ -18,6 +18,7 @@ from equisep.cli.options import (
     DataName,
     Device,
     Json,
+    ModelName,
     Quiet,
     Reading,
     Reduced,
@@ -25,11 +26,18 @@ from equisep.cli.options import (
     Sites,
     asked_sites,
 )
+from equisep.errors import InputError
 from equisep.files import encode
+from equisep.progress import Progress
+
+if TYPE_CHECKING:
+    from equisep.results import Profile
 
 Folder = Annotated[
     Path, typer.Option("--out", help="The folder to write, new or empty.", rich_help_panel=OUTPUT, file_okay=False)
 ]
+# how a model would have been read: the features have been already
+OF_MODELS = {"calls": "--calls", "classifier": "--classifier", "readings": "--reading"}
 
 
 @reported
@@ -73,3 +81,22 @@ def features(
     for text in notes:
         say(text, quiet=quiet)
     out.print(f"{len(written.layers)} layers: {written.folder}", markup=False, highlight=False, soft_wrap=True)
+
+
+def refuse_with_features(given: Mapping[str, Any], **others: object) -> None:
+    """Raise where a flag was given that stored features have no use for."""
+    flags = [f"--{name.replace('_', '-')}" for name, value in others.items() if value is not None]
+    flags += [flag for name, flag in OF_MODELS.items() if name in given]
+    if flags:
+        raise InputError(
+            f"`{flags[0]}` is for a model that is run; with `--features` its layers have been. Leave it out."
+        )
+
+
+def stored_profile(
+    features: str, labels: str | None, split: str, given: Mapping[str, Any], *, progress: Progress
+) -> Profile:
+    """The profile of stored features: both splits that lie there, or one of them."""
+    from equisep.measuring.features import measure_features
+
+    return measure_features(features, labels, split=split, **given, progress=progress)

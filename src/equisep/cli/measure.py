@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equisep.cli.cluster import profile_on_a_cluster
 from equisep.cli.console import (
     command_record,
     in_options,
@@ -25,7 +24,8 @@ from equisep.cli.console import (
     usable_file,
 )
 from equisep.cli.data import DataFlags, MeasuredData, asked_model, measured_data
-from equisep.cli.distributed.ranks import Launched, by_ranks, process_group, profile_by
+from equisep.cli.distributed import Launched, by_ranks, process_group, profile_by, profile_on_a_cluster
+from equisep.cli.features import refuse_with_features, stored_profile
 from equisep.cli.options import (
     OUTPUT,
     PICTURES,
@@ -59,7 +59,6 @@ from equisep.cli.options import (
     asked_readings,
     asked_sites,
 )
-from equisep.cli.stored import refuse_with_features, stored_profile
 from equisep.errors import EquisepError, InputError
 from equisep.files import encode
 from equisep.progress import Progress

@@ -43,6 +43,14 @@ _MODEL = typer.Option(
     rich_help_panel=MODEL,
 )
 Model = Annotated[str, _MODEL]
+ModelName = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        help="A network by name, timm:name, torchvision:name, hf:name-or-folder, or pkg.module:factory or ./file.py:factory: its "
+        "code is run.",
+    ),
+]
 Checkpoint = Annotated[
     Path | None,
     typer.Option(

@@ -1,4 +1,4 @@
-"""`equisep layer`: which layer's features serve the labels of the user's data."""
+"""`equisep layer` and `equisep rank`: which layer's features, and which model's, serve the labels of the user's data."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from equisep.cli.console import (
 )
 from equisep.cli.data import DataFlags, asked_model, measured_data, with_data_options
 from equisep.cli.options import (
+    MODEL,
     OUTPUT,
     PICTURES,
     STATISTICS,
@@ -31,6 +32,7 @@ from equisep.cli.options import (
     Device,
     Json,
     Memory,
+    ModelName,
     Quiet,
     Reading,
     Reduced,
@@ -39,18 +41,11 @@ from equisep.cli.options import (
     asked_numbers,
     asked_sites,
 )
+from equisep.errors import InputError
 from equisep.files import encode
-from equisep.report.advice.layer import plot_layers, render_layers
+from equisep.report.advice.layer import plot_layers, render_layers, render_ranking
 from equisep.results import reading_named
 
-ModelName = Annotated[
-    str,
-    typer.Argument(
-        metavar="MODEL",
-        help="A network by name, timm:name, torchvision:name, hf:name-or-folder, or pkg.module:factory or ./file.py:factory: its "
-        "code is run.",
-    ),
-]
 Shots = Annotated[
     str, typer.Option("--shots", help="Samples per class of few-shot nearest centers.", rich_help_panel=STATISTICS)
 ]
@@ -60,6 +55,7 @@ Draws = Annotated[
 Draw = Annotated[
     Path | None, typer.Option("--draw", help="Draw it into this file (.png, .svg, .pdf).", rich_help_panel=OUTPUT)
 ]
+NONE = "none"  # stands for the checkpoint of a model that has its own weights
 
 
 @reported
@@ -108,3 +104,74 @@ def layer(
         print_json({**encode(advice), "sentences": list(advice.sentences), "data": encode(source.record)})
     else:
         out.print(render_layers(advice))
+
+
+@reported
+@with_data_options()
+def rank(
+    models: Annotated[
+        list[str],
+        typer.Argument(metavar="MODEL...", help="Two models or more, each as for `equisep layer`."),
+    ],
+    data: DataName,
+    flags: DataFlags,
+    checkpoints: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--checkpoint",
+            help="Weights: one file per model, in their order, or none; `none` for a model that has its own.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    reduction: Reduced = None,
+    reading: Reading = None,
+    shots: Shots = "1,5,10,50,100",
+    draws: Draws = 20,
+    memory: Memory = None,
+    seed: Seed = 0,
+    device: Device = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Which model's features serve my labels: each at its best layer, compared on the same samples."""
+    from equisep.advice.layer.rank import Candidate, rank_models
+    from equisep.devices import usable_device
+
+    wanted = asked_numbers(shots, flag="--shots")
+    files = _files(models, checkpoints)
+    where = None if device is None else usable_device(device, asked="--device")
+    candidates = []
+    with progress_bars(quiet=quiet) as progress:
+        for model, checkpoint in zip(models, files, strict=True):
+            loaded = asked_model(model, checkpoint=checkpoint, seed=seed, quiet=quiet)
+            source = measured_data(flags, model=model, progress=progress)
+            network = loaded.model if where is None else loaded.model.to(where)
+            candidates.append(Candidate(_name(model, checkpoint, models), network, source.train, source.test))
+        with redirect_stdout(sys.stderr):
+            ranking = rank_models(
+                candidates, shots=wanted, draws=draws, memory=None if memory is None else int(memory * 2**30), seed=seed,
+                options={"reduction": reduction or "auto", "reading": reading_named(reading or "eval")}, progress=progress,
+            )  # fmt: skip
+    options = options_of(rank)
+    notes = tuple(replace(note, text=in_options(note.text, options)) for note in ranking.notes)
+    ranking = replace(ranking, notes=notes)
+    if json:
+        print_json({**encode(ranking), "sentence": ranking.sentence})
+    else:
+        out.print(render_ranking(ranking))
+
+
+def _files(models: list[str], checkpoints: list[str] | None) -> list[Path | None]:
+    if not checkpoints:
+        return [None] * len(models)
+    if len(checkpoints) != len(models):
+        raise InputError(
+            f"`--checkpoint` is given {len(checkpoints)} times for {len(models)} models. Give one per model, `{NONE}` for one "
+            "that has its own weights, or leave all out."
+        )
+    return [None if file == NONE else Path(file) for file in checkpoints]
+
+
+def _name(model: str, checkpoint: Path | None, models: list[str]) -> str:
+    """The model as it was named; with its checkpoint where it was named twice."""
+    return model if models.count(model) == 1 or checkpoint is None else f"{model} ({checkpoint.name})"

@@ -1,12 +1,11 @@
-"""`equisep figures`: the papers' figures, one file a command, joined here."""
+"""`equisep figures`: the papers' figures, joined here."""
 
 from __future__ import annotations
 
 import typer
 
-from equisep.cli.figures import list as figures_list
-from equisep.cli.figures import run as figures_run
-from equisep.cli.figures import show as figures_show
+from equisep.cli.figures.run import run
+from equisep.cli.figures.show import list_figures, show
 
 group = typer.Typer(
     name="figures",
@@ -15,6 +14,6 @@ group = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
 )
-group.command("list")(figures_list.list_figures)
-group.command("run")(figures_run.run)
-group.command("show")(figures_show.show)
+group.command("list")(list_figures)
+group.command("run")(run)
+group.command("show")(show)

@@ -1,14 +1,13 @@
-"""`equisep peeled`: the Layer-Peeled Model, one file a command, joined here."""
+"""`equisep peeled`: the Layer-Peeled Model, joined here."""
 
 from __future__ import annotations
 
 import typer
 
-from equisep.cli.peeled import diagram as peeled_diagram
-from equisep.cli.peeled import network as peeled_network
-from equisep.cli.peeled import solve as peeled_solve
-from equisep.cli.peeled import threshold as peeled_threshold
-from equisep.cli.peeled import two_layer as peeled_two_layer
+from equisep.cli.peeled.diagram import diagram
+from equisep.cli.peeled.network import network
+from equisep.cli.peeled.solve import solve, two_layer
+from equisep.cli.peeled.threshold import threshold
 
 group = typer.Typer(
     name="peeled",
@@ -17,8 +16,8 @@ group = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
 )
-group.command("solve")(peeled_solve.solve)
-group.command("threshold")(peeled_threshold.threshold)
-group.command("diagram")(peeled_diagram.diagram)
-group.command("network")(peeled_network.network)
-group.command("two-layer")(peeled_two_layer.two_layer)
+group.command("solve")(solve)
+group.command("threshold")(threshold)
+group.command("diagram")(diagram)
+group.command("network")(network)
+group.command("two-layer")(two_layer)

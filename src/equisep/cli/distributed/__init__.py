@@ -1,1 +1,0 @@
-"""Measuring by many processes: under torchrun, and the parts that shards leave in files."""
