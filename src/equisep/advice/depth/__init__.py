@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from equisep.faces import on_demand
 
 if TYPE_CHECKING:
-    from equisep.advice.depth.choice import MinimalNccDepth as MinimalNccDepth
     from equisep.advice.depth.choice import choose_depth as choose_depth
     from equisep.advice.depth.choice import minimal_ncc_depth as minimal_ncc_depth
     from equisep.advice.depth.generalization_bound import Balancedness as Balancedness
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from equisep.advice.depth.recommend import recommend_depth as recommend_depth
     from equisep.advice.depth.records import DepthAdvice as DepthAdvice
     from equisep.advice.depth.records import DepthSettings as DepthSettings
+    from equisep.advice.depth.records import MinimalNccDepth as MinimalNccDepth
     from equisep.advice.depth.records import Trial as Trial
 
 _HOMES = {
@@ -28,7 +28,7 @@ _HOMES = {
     "ComparativeEstimate": "equisep.advice.depth.generalization_bound",
     "DepthAdvice": "equisep.advice.depth.records",
     "DepthSettings": "equisep.advice.depth.records",
-    "MinimalNccDepth": "equisep.advice.depth.choice",
+    "MinimalNccDepth": "equisep.advice.depth.records",
     "Trial": "equisep.advice.depth.records",
     "balancedness": "equisep.advice.depth.generalization_bound",
     "choose_depth": "equisep.advice.depth.choice",

@@ -7,29 +7,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from equisep.advice.depth.records import DepthAdvice, DepthSettings, Trial
+from equisep.advice.depth.records import (
+    RANGES,
+    SHARE,
+    DepthAdvice,
+    DepthSettings,
+    MinimalNccDepth,
+    Summary,
+    Trial,
+    geometric_summary,
+    summary_of,
+)
 from equisep.advice.paired_hits import crossed_mean
 from equisep.advice.standings import Hits, select
-from equisep.display import brief
 from equisep.errors import InputError
 from equisep.law.effective_depth import is_perfect
 from equisep.law.seeds import seed_interval
-from equisep.results import Interval
-
-SHARE, ABOVE_ZERO = (0.0, 1.0), (0.0, math.inf)
-# where an interval is cut, by the field of a trial; D is summed up by its logarithm
-RANGES: Mapping[str, tuple[float, float]] = {
-    "accuracy": SHARE,
-    "accuracy_test": SHARE,
-    "rho": ABOVE_ZERO,
-    "r": (-1.0, 1.0),
-    "effective_depth": ABOVE_ZERO,
-    "ncc": SHARE,
-}
 
 
 def choose_depth(trials: Sequence[Trial], hits: Sequence[Hits | None], settings: DepthSettings) -> DepthAdvice:
@@ -110,60 +107,6 @@ def _least(trials: Sequence[Trial], counting: Mapping[int, Hits], level: float) 
         if seed_interval(steps, 1 - 2 * (1 - level) / max(len(known) - 1, 1)).low <= 0:
             near.append(index)
     return least, tuple(near)
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """A mean, its interval, and how many seeds have the number; both None where no seed has, the latter also where one has."""
-
-    mean: float | None
-    interval: Interval | None
-    n: int
-
-
-def summary_of(
-    values: Sequence[float | None], level: float, *, within: tuple[float, float] = (-math.inf, math.inf)
-) -> Summary:
-    """The mean and Student-t interval of the seeds that have a number."""
-    known = [float(value) for value in values if value is not None]
-    interval = seed_interval(known, level, within=within) if len(known) > 1 else None
-    return Summary(math.fsum(known) / len(known) if known else None, interval, len(known))
-
-
-def geometric_summary(values: Sequence[float | None], level: float) -> Summary:
-    """The geometric mean of numbers above 0, and the interval of the mean logarithm, transformed back."""
-    logs = summary_of([math.log(value) if value else None for value in values], level)
-    if logs.mean is None:
-        return logs
-    band = logs.interval
-    if band is not None:
-        band = Interval(math.exp(band.low), math.exp(band.high), band.level, band.kind, band.n)
-    return Summary(math.exp(logs.mean), band, logs.n)
-
-
-@brief
-@dataclass(frozen=True, slots=True)
-class MinimalNccDepth:
-    """An upper estimate of Galanti & Galanti's minimal NCC depth, from trained networks (2022, Definition 3).
-
-    depth        the least depth tried, in linear layers with the classifier, of which *some* network separates; None: not reached
-    every        the least depth of which every seed's network does
-    separated    by depth: how many of its networks do, and
-    networks     how many there are
-    best         by depth: the least share of training samples that nearest centers miss at the last layer
-    """
-
-    epsilon: float
-    depth: int | None
-    every: int | None
-    separated: Mapping[int, int]
-    networks: Mapping[int, int]
-    best: Mapping[int, float | None]
-
-    @property
-    def hidden(self) -> int | None:
-        """The same in hidden layers, as Galanti & Galanti count."""
-        return None if self.depth is None else self.depth - 1
 
 
 def minimal_ncc_depth(ncc_train: Mapping[int, Sequence[float | None]], *, epsilon: float = 0.01) -> MinimalNccDepth:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from equisep.advice.depth.choice import MinimalNccDepth
-from equisep.advice.depth.records import DepthAdvice, Trial
+from equisep.advice.depth.records import DepthAdvice, MinimalNccDepth, Trial
 from equisep.advice.standings import Standing
 
 

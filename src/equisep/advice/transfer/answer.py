@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
 
-from equisep.advice.depth.choice import Summary, summary_of
+from equisep.advice.depth.records import Summary, summary_of
 from equisep.advice.standings import Enough, Standing
 from equisep.display import brief
 from equisep.results import Note

@@ -8,8 +8,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from equisep.advice.depth.choice import Summary
-from equisep.advice.depth.records import DepthAdvice, Trial
+from equisep.advice.depth.records import DepthAdvice, Summary, Trial
 from equisep.report.formatting import Glyphs, ascii_text, correlation, limits, number, percent
 from equisep.report.tables import plain_table, room_beside
 from equisep.report.terminal import View

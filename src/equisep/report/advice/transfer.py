@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from equisep.advice.depth.choice import Summary
+from equisep.advice.depth.records import Summary
 from equisep.advice.transfer.answer import TransferAnswer, TransferTrial
 from equisep.report.formatting import Glyphs, ascii_text, number, one_line
 from equisep.report.tables import plain_table
