@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict, dataclass, field, fields
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
-from equisep.cli.console import say
+from equisep.cli.console import progress_bars, say
 from equisep.cli.options import (
     BatchSize,
     Channels,
@@ -138,6 +138,23 @@ def asked_model(model: str, *, checkpoint: Path | None, seed: int, quiet: bool) 
     torch.manual_seed(seed)
     with redirect_stdout(sys.stderr):  # what the user's code prints is no result
         return loaded_model(model, checkpoint=checkpoint)
+
+
+@contextmanager
+def model_and_data(
+    model: str, flags: DataFlags, *, checkpoint: Path | None, device: str | None, quiet: bool
+) -> Iterator[tuple[LoadedModel, MeasuredData, Progress]]:
+    """The model and the data that a command's options name, with bars for what is done with them; user code prints to stderr."""
+    from equisep.devices import usable_device
+
+    if device is not None:
+        usable_device(device, asked="--device")
+    loaded = asked_model(model, checkpoint=checkpoint, seed=flags.seed, quiet=quiet)
+    with progress_bars(quiet=quiet) as progress:
+        source = measured_data(flags, model=model, progress=progress)
+        say(source.words, quiet=quiet)
+        with redirect_stdout(sys.stderr):
+            yield loaded, source, progress
 
 
 def measured_data(asked: DataFlags, *, model: str, progress: Progress) -> MeasuredData:

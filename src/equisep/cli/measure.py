@@ -23,7 +23,7 @@ from equisep.cli.console import (
     say,
     usable_file,
 )
-from equisep.cli.data import DataFlags, MeasuredData, asked_model, measured_data
+from equisep.cli.data import DataFlags, MeasuredData, asked_model, measured_data, with_data_options
 from equisep.cli.distributed import Launched, by_ranks, process_group, profile_by, profile_on_a_cluster
 from equisep.cli.features import refuse_with_features, stored_profile
 from equisep.cli.options import (
@@ -32,10 +32,7 @@ from equisep.cli.options import (
     READ,
     SHARDS,
     STATISTICS,
-    BatchSize,
-    Channels,
     Checkpoint,
-    DataFolder,
     DataOrStored,
     Device,
     FeatureLabels,
@@ -44,17 +41,10 @@ from equisep.cli.options import (
     Memory,
     Mode,
     ModelOrStored,
-    Normalize,
-    PerClass,
-    Prepare,
     Quiet,
     Readings,
     Reduced,
-    Resize,
     Sites,
-    Split,
-    Tokenizer,
-    TokenLength,
     asked_numbers,
     asked_readings,
     asked_sites,
@@ -80,6 +70,7 @@ def _option(flag: str, panel: str, help: str, *, default: str | None = None, **m
 
 @reported
 @by_ranks
+@with_data_options()
 def measure(
     ctx: typer.Context,
     model: ModelOrStored = None,
@@ -87,16 +78,8 @@ def measure(
     features: Features = None,
     labels: FeatureLabels = None,
     checkpoint: Checkpoint = None,
-    data_dir: DataFolder = None,
-    tokenizer: Tokenizer = None,
-    length: TokenLength = None,
-    split: Split = "both",
-    prepare: Prepare = None,
-    resize: Resize = None,
-    channels: Channels = None,
-    normalize: Normalize = None,
-    per_class: PerClass = None,
-    batch_size: BatchSize = 100,
+    *,
+    flags: DataFlags,
     sites: Sites = None,
     reduction: Reduced = None,
     calls: Annotated[
@@ -227,27 +210,23 @@ def measure(
             data=data,
             checkpoint=checkpoint,
             subsamples=subsamples,
-            per_class=per_class,
+            per_class=flags.per_class,
             shard=shard,
         )
         with process_group(launched):
             rescue = out_file if launched.speaks else None
-            profile = _of_features(features, labels, split, given, out_file=rescue, quiet=quiet)
+            profile = _of_features(features, labels, flags.split, given, out_file=rescue, quiet=quiet)
         if launched.speaks:
             _show(profile, out_file=out_file, plot=plot, json=json, quiet=quiet)
         return
     if model is None or data is None:
         missing = "--model" if model is None else "--data"
         raise InputError(f"`measure` needs `{missing}`: a model and its data, or `--features` that are stored.")
-    flags = DataFlags(
-        data=data, split=split, batch_size=batch_size, seed=seed, data_dir=data_dir, per_class=per_class, prepare=prepare,
-        resize=resize, channels=channels, normalize=normalize, tokenizer=tokenizer, length=length,
-    )  # fmt: skip
     loaded = asked_model(model, checkpoint=checkpoint, seed=seed, quiet=quiet)
     with progress_bars(quiet=quiet) as progress:
         source = measured_data(flags, model=model, progress=progress)
         say(source.words, quiet=quiet)
-        given.setdefault("whole", per_class is None and split != "test")
+        given.setdefault("whole", flags.per_class is None and flags.split != "test")
         if subsamples is not None:
             sizes = asked_numbers(subsamples, flag="--subsamples")
             with redirect_stdout(sys.stderr):
@@ -256,7 +235,7 @@ def measure(
             return
         record = {**source.record, **flags.asked()}
         settings = {"data": record, "model": model, "checkpoint": checkpoint and str(checkpoint)}
-        before, after = (*loaded.notes, *source.notes), _split_notes(split)
+        before, after = (*loaded.notes, *source.notes), _split_notes(flags.split)
         if part is not None and out_file is not None:
             task = ShardTask(part, out_file, means, data=record, settings=settings, notes=(before, after))
             _write_shard(loaded.model, source, task, given, progress)

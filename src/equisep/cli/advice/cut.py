@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,13 +12,12 @@ from equisep.cli.console import (
     options_of,
     out,
     print_json,
-    progress_bars,
     reported,
     saved,
     say,
     usable_file,
 )
-from equisep.cli.data import DataFlags, asked_model, measured_data, with_data_options
+from equisep.cli.data import DataFlags, measured_data, model_and_data, with_data_options
 from equisep.cli.options import (
     DATA,
     OUTPUT,
@@ -97,28 +94,22 @@ def cut(
 ) -> None:
     """Shorten a model of yours after a layer where that costs next to nothing, or learn that there is no such layer."""
     from equisep.advice.cut import cut_model
-    from equisep.devices import usable_device
     from equisep.report.advice.cut import render_cut
 
-    if device is not None:
-        usable_device(device, asked="--device")
     usable_file(out_file, flag="--out", endings=(".pt2",))
-    loaded = asked_model(model, checkpoint=checkpoint, seed=seed, quiet=quiet)
     given: dict[str, Any] = {"reduction": reduction, "classes": classes, "sites": asked_sites(sites) if sites else None}
     given["memory"] = None if memory is None else int(memory * 2**30)
-    with progress_bars(quiet=quiet) as progress:
-        source = measured_data(flags, model=model, progress=progress)
-        say(source.words, quiet=quiet)
+    named = model_and_data(model, flags, checkpoint=checkpoint, device=device, quiet=quiet)
+    with named as (loaded, source, progress):
         held_out = source.test if test is None else _test_data(flags, test, model, progress)
         if held_out is None:
             raise DataError(
                 f"`cut` compares accuracy on test data, and `--data {data}` holds none. Name them: `--test`."
             )
-        with redirect_stdout(sys.stderr):
-            made = cut_model(
-                loaded.model, source.train, held_out, after=after, head=head, within=within, level=level, device=device,  # type: ignore[arg-type]
-                progress=progress, **{name: value for name, value in given.items() if value is not None},
-            )  # fmt: skip
+        made = cut_model(
+            loaded.model, source.train, held_out, after=after, head=head, within=within, level=level, device=device,  # type: ignore[arg-type]
+            progress=progress, **{name: value for name, value in given.items() if value is not None},
+        )  # fmt: skip
     answer = made.answer
     options = options_of(cut)
     if json:

@@ -18,10 +18,9 @@ from equisep.cli.console import (
     progress_bars,
     reported,
     saved,
-    say,
     usable_file,
 )
-from equisep.cli.data import DataFlags, asked_model, measured_data, with_data_options
+from equisep.cli.data import DataFlags, asked_model, measured_data, model_and_data, with_data_options
 from equisep.cli.options import (
     MODEL,
     OUTPUT,
@@ -79,22 +78,17 @@ def layer(
 ) -> None:
     """Which layer's features serve my labels: a ridge probe, nearest centers and few shots at every layer."""
     from equisep.advice.layer.choose import choose_layer
-    from equisep.devices import usable_device
 
     wanted = asked_numbers(shots, flag="--shots")
     usable_file(draw, flag="--draw", endings=PICTURES)
-    where = None if device is None else usable_device(device, asked="--device")
-    loaded = asked_model(model, checkpoint=checkpoint, seed=seed, quiet=quiet)
-    with progress_bars(quiet=quiet) as progress:
-        source = measured_data(flags, model=model, progress=progress)
-        say(source.words, quiet=quiet)
-        with redirect_stdout(sys.stderr):
-            advice = choose_layer(
-                loaded.model if where is None else loaded.model.to(where), source.train, source.test,
-                sites=asked_sites(sites) if sites else "auto", reduction=reduction or "auto",
-                reading=reading_named(reading or "eval"), shots=wanted, draws=draws,
-                memory=None if memory is None else int(memory * 2**30), seed=seed, progress=progress,
-            )  # fmt: skip
+    named = model_and_data(model, flags, checkpoint=checkpoint, device=device, quiet=quiet)
+    with named as (loaded, source, progress):
+        advice = choose_layer(
+            loaded.model if device is None else loaded.model.to(device), source.train, source.test,
+            sites=asked_sites(sites) if sites else "auto", reduction=reduction or "auto",
+            reading=reading_named(reading or "eval"), shots=wanted, draws=draws,
+            memory=None if memory is None else int(memory * 2**30), seed=seed, progress=progress,
+        )  # fmt: skip
     options = options_of(layer)
     notes = (*loaded.notes, *source.notes, *advice.notes)
     advice = replace(advice, notes=tuple(replace(note, text=in_options(note.text, options)) for note in notes))

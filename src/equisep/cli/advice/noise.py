@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import redirect_stdout
 from typing import Annotated, Any
 
 import typer
 
-from equisep.cli.console import in_options, options_of, out, print_json, progress_bars, reported, say
-from equisep.cli.data import DataFlags, asked_model, measured_data, with_data_options
+from equisep.cli.console import in_options, options_of, out, print_json, reported
+from equisep.cli.data import DataFlags, model_and_data, with_data_options
 from equisep.cli.options import (
     Checkpoint,
     DataName,
@@ -50,27 +48,21 @@ def noise(
 ) -> None:
     """Add noise to the weights of a model of yours: when its accuracy falls, what becomes of the law, which layer is fragile."""
     from equisep.advice.noise import weight_noise
-    from equisep.devices import usable_device
     from equisep.report.advice.noise import render_noise
 
-    if device is not None:
-        usable_device(device, asked="--device")
     given: dict[str, Any] = {
         "sigmas": None if sigmas is None else _numbers(sigmas),
         "sites": asked_sites(sites) if sites else None,
         "reduction": reduction,
     }
-    loaded = asked_model(model, checkpoint=checkpoint, seed=seed, quiet=quiet)
-    with progress_bars(quiet=quiet) as progress:
-        source = measured_data(flags, model=model, progress=progress)
-        say(source.words, quiet=quiet)
+    named = model_and_data(model, flags, checkpoint=checkpoint, device=device, quiet=quiet)
+    with named as (loaded, source, progress):
         if source.test is None:
             raise DataError(f"`noise` asks for accuracy on test data, and `--data {data}` holds none.")
-        with redirect_stdout(sys.stderr):
-            answer = weight_noise(
-                loaded.model, source.train, source.test, draws=draws, layers=layers, seed=seed, device=device,
-                progress=progress, **{name: value for name, value in given.items() if value is not None},
-            )  # fmt: skip
+        answer = weight_noise(
+            loaded.model, source.train, source.test, draws=draws, layers=layers, seed=seed, device=device,
+            progress=progress, **{name: value for name, value in given.items() if value is not None},
+        )  # fmt: skip
     options = options_of(noise)
     if json:
         print_json({"answer": in_options(answer.sentence, options), **encode(answer, nonfinite="null")})

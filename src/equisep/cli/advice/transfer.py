@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import redirect_stdout
 from typing import Annotated, Any
 
 import typer
 
-from equisep.cli.console import in_options, options_of, out, print_json, progress_bars, reported, say
-from equisep.cli.data import DataFlags, asked_model, measured_data, with_data_options
+from equisep.cli.console import in_options, options_of, out, print_json, reported
+from equisep.cli.data import DataFlags, model_and_data, with_data_options
 from equisep.cli.options import (
     Checkpoint,
     DataName,
@@ -63,28 +61,22 @@ def transfer(
 ) -> None:
     """Fine-tune a model of yours on new data, with its first layers kept fixed: how many of them to keep."""
     from equisep.advice.transfer import transfer_model
-    from equisep.devices import usable_device
     from equisep.report.advice.transfer import render_transfer
 
-    if device is not None:
-        usable_device(device, asked="--device")
     given: dict[str, Any] = {
         "keep": None if keep is None else _numbers(keep),
         "sites": asked_sites(sites) if sites else None,
         "reduction": reduction,
     }
-    loaded = asked_model(model, checkpoint=checkpoint, seed=seed, quiet=quiet)
-    with progress_bars(quiet=quiet) as progress:
-        source = measured_data(flags, model=model, progress=progress)
-        say(source.words, quiet=quiet)
+    named = model_and_data(model, flags, checkpoint=checkpoint, device=device, quiet=quiet)
+    with named as (loaded, source, progress):
         if source.test is None:
             raise DataError(f"`transfer` compares accuracy on test data, and `--data {data}` holds none.")
-        with redirect_stdout(sys.stderr):
-            answer = transfer_model(
-                loaded.model, source.train, source.test, start=start, seeds=seeds, seed=seed, epochs=epochs, rate=rate,  # type: ignore[arg-type]
-                batch_size=flags.batch_size, margin=margin, device=device, progress=progress,
-                **{name: value for name, value in given.items() if value is not None},
-            )  # fmt: skip
+        answer = transfer_model(
+            loaded.model, source.train, source.test, start=start, seeds=seeds, seed=seed, epochs=epochs, rate=rate,  # type: ignore[arg-type]
+            batch_size=flags.batch_size, margin=margin, device=device, progress=progress,
+            **{name: value for name, value in given.items() if value is not None},
+        )  # fmt: skip
     options = options_of(transfer)
     sentences = [in_options(sentence, options) for sentence in answer.sentences]
     if json:
