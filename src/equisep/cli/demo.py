@@ -8,13 +8,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.table import Table
 
 from equisep.cli.console import command_record, glyphs, out, print_json, progress_bars, reported, say, usable_folder
 from equisep.cli.data import DataFlags, data_record
 from equisep.cli.options import DATA as DATA_PANEL
-from equisep.cli.options import MODEL, OUTPUT, READ, Device, Json, Mode, Quiet, Seed, asked_reading
+from equisep.cli.options import MODEL, OUTPUT, READ, Device, Json, Mode, Quiet, Seed, asked_reading, option
 from equisep.errors import InputError, NumericalError
 from equisep.files import encode
 from equisep.report.formatting import Glyphs, ascii_text, correlation, duration, number, percent
@@ -50,57 +49,33 @@ class Sample:
 
 @reported
 def demo(
-    depth: Annotated[
-        int, typer.Option("--depth", help="Linear layers, the classifier included.", rich_help_panel=MODEL)
-    ] = DEPTH,
-    optimizer: Annotated[
-        str, typer.Option("--optimizer", help="adam, sgd or momentum, as in the paper.", rich_help_panel=MODEL)
-    ] = "adam",
-    rate: Annotated[
-        float | None,
-        typer.Option("--rate", help="Learning rate.", show_default="all that the paper tries", rich_help_panel=MODEL),
-    ] = None,
-    epochs: Annotated[int, typer.Option("--epochs", help="The default is the paper's.", rich_help_panel=MODEL)] = 600,
+    depth: Annotated[int, option("--depth", MODEL, "Linear layers, the classifier included.")] = DEPTH,
+    optimizer: Annotated[str, option("--optimizer", MODEL, "adam, sgd or momentum, as in the paper.")] = "adam",
+    rate: Annotated[float | None, option("--rate", MODEL, "Learning rate.", default="all that the paper tries")] = None,
+    epochs: Annotated[int, option("--epochs", MODEL, "The default is the paper's.")] = 600,
     smoke: Annotated[
-        bool,
-        typer.Option(
-            "--smoke", help="A trial run of a few seconds, on few samples: not for publication.", rich_help_panel=MODEL
-        ),
+        bool, option("--smoke", MODEL, "A trial run of a few seconds, on few samples: not for publication.")
     ] = False,
     seed: Seed = 0,
     device: Device = None,
     data_seed: Annotated[
         int | None,
-        typer.Option(
-            "--data-seed",
-            min=0,
-            max=2**32 - 1,
-            help="Seed that draws the samples.",
-            show_default="--seed",
-            rich_help_panel=DATA_PANEL,
-        ),
+        option("--data-seed", DATA_PANEL, "Seed that draws the samples.", default="--seed", min=0, max=2**32 - 1),
     ] = None,
     reading: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--reading",
-            help="How BatchNorm reads: eval (running statistics), mixed (those of class-mixed batches) or drawn (those of "
+            READ,
+            "How BatchNorm reads: eval (running statistics), mixed (those of class-mixed batches) or drawn (those of "
             "batches in the order drawn, as the paper's figures).",
-            show_default="eval",
-            rich_help_panel=READ,
+            default="eval",
         ),
     ] = None,
     mode: Mode = None,
-    everything: Annotated[
-        bool,
-        typer.Option("--all", help="Print every sentence and number, not one screen.", rich_help_panel=OUTPUT),
-    ] = False,
-    folder: Annotated[
-        Path, typer.Option("--out", help="Folder for profile, plots and weights.", rich_help_panel=OUTPUT)
-    ] = Path("equisep-demo"),
-    force: Annotated[
-        bool, typer.Option("--force", help="Write over an earlier demo in that folder.", rich_help_panel=OUTPUT)
-    ] = False,
+    everything: Annotated[bool, option("--all", OUTPUT, "Print every sentence and number, not one screen.")] = False,
+    folder: Annotated[Path, option("--out", OUTPUT, "Folder for profile, plots and weights.")] = Path("equisep-demo"),
+    force: Annotated[bool, option("--force", OUTPUT, "Write over an earlier demo in that folder.")] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

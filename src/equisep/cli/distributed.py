@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 import typer
 
 from equisep.cli.console import out, print_json, progress_bars, reported, saved, say, usable_file
-from equisep.cli.options import OUTPUT, PICTURES, Json, Quiet
+from equisep.cli.options import OUTPUT, PICTURES, Json, Quiet, option
 from equisep.errors import EquisepError, InputError, NumericalError
 from equisep.results import Profile
 
@@ -147,10 +147,7 @@ def merge(
     parts: Annotated[
         list[Path], typer.Argument(metavar="PARTS", help="The files of all shards of one round.", show_default=False)
     ],
-    out_file: Annotated[
-        Path,
-        typer.Option("--out", help="Means of the first round (.npz), or the profile (.json).", rich_help_panel=OUTPUT),
-    ],
+    out_file: Annotated[Path, option("--out", OUTPUT, "Means of the first round (.npz), or the profile (.json).")],
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

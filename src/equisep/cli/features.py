@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from equisep.cli.console import in_options, options_of, out, print_json, reported, say
 from equisep.cli.data import DataFlags, model_and_data, with_data_options
 from equisep.cli.options import (
@@ -23,6 +21,7 @@ from equisep.cli.options import (
     Seed,
     Sites,
     asked_sites,
+    option,
 )
 from equisep.errors import InputError
 from equisep.files import encode
@@ -31,9 +30,7 @@ from equisep.progress import Progress
 if TYPE_CHECKING:
     from equisep.results import Profile
 
-Folder = Annotated[
-    Path, typer.Option("--out", help="The folder to write, new or empty.", rich_help_panel=OUTPUT, file_okay=False)
-]
+Folder = Annotated[Path, option("--out", OUTPUT, "The folder to write, new or empty.", file_okay=False)]
 # how a model would have been read: the features have been already
 OF_MODELS = {"calls": "--calls", "classifier": "--classifier", "readings": "--reading"}
 

@@ -48,6 +48,7 @@ from equisep.cli.options import (
     asked_numbers,
     asked_readings,
     asked_sites,
+    option,
 )
 from equisep.errors import EquisepError, InputError
 from equisep.files import encode
@@ -59,13 +60,6 @@ if TYPE_CHECKING:
 
     from equisep.data.shard import Shard
     from equisep.measuring.distributed.shards import ShardTask
-
-
-def _option(flag: str, panel: str, help: str, *, default: str | None = None, **more: Any) -> Any:
-    """An option of the library's `measure`: absent, the library's own default holds, which the help names."""
-    return typer.Option(
-        flag, help=help, rich_help_panel=panel, show_default=True if default is None else default, **more
-    )
 
 
 @reported
@@ -84,31 +78,29 @@ def measure(
     reduction: Reduced = None,
     calls: Annotated[
         str | None,
-        _option(
-            "--calls", READ, "Of a module called more than once: each call is a site, or the last.", default="each"
-        ),
+        option("--calls", READ, "Of a module called more than once: each call is a site, or the last.", default="each"),
     ] = None,
     reading: Readings = None,
     mode: Mode = None,
     weighting: Annotated[
-        str | None, _option("--weighting", STATISTICS, "sample, class or mixed.", default="sample")
+        str | None, option("--weighting", STATISTICS, "sample, class or mixed.", default="sample")
     ] = None,
     classes: Annotated[
-        int | None, _option("--classes", STATISTICS, "K, where the model's output does not tell.")
+        int | None, option("--classes", STATISTICS, "K, where the model's output does not tell.")
     ] = None,
     classifier: Annotated[
-        str | None, _option("--classifier", STATISTICS, "The linear layer that reads the last site.")
+        str | None, option("--classifier", STATISTICS, "The linear layer that reads the last site.")
     ] = None,
     epsilon: Annotated[
         float | None,
-        _option("--epsilon", STATISTICS, "1 - ε nearest-center accuracy counts as separated.", default="0.01"),
+        option("--epsilon", STATISTICS, "1 - ε nearest-center accuracy counts as separated.", default="0.01"),
     ] = None,
     intervals: Annotated[
-        str | None, _option("--intervals", STATISTICS, "auto, bootstrap, jackknife or none.", default="auto")
+        str | None, option("--intervals", STATISTICS, "auto, bootstrap, jackknife or none.", default="auto")
     ] = None,
     whole: Annotated[
         bool | None,
-        _option(
+        option(
             "--whole/--sample",
             STATISTICS,
             "The training data are all there are, or a sample of more, as --per-class and --split test make them: then D of "
@@ -117,7 +109,7 @@ def measure(
     ] = None,
     subsamples: Annotated[
         str | None,
-        _option(
+        option(
             "--subsamples",
             STATISTICS,
             "Instead of the profile: D, ρ and r of nested parts of the training data, such as 50,100,200 per class.",
@@ -125,21 +117,17 @@ def measure(
     ] = None,
     memory: Memory = None,
     coordinates: Annotated[
-        int | None, _option("--coordinates", STATISTICS, "Samples kept for plots; 0: none.", default="300", min=0)
+        int | None, option("--coordinates", STATISTICS, "Samples kept for plots; 0: none.", default="300", min=0)
     ] = None,
     seed: Annotated[
         int,
-        _option(
-            "--seed",
-            STATISTICS,
-            "Seed of the factory's weights, the sample, and resampling.",
-            min=0,
-            max=2**32 - 1,
+        option(
+            "--seed", STATISTICS, "Seed of the factory's weights, the sample, and resampling.", min=0, max=2**32 - 1
         ),
     ] = 0,
     precision: Annotated[
         str | None,
-        _option(
+        option(
             "--precision",
             STATISTICS,
             "float32: quicker products on a CPU, as long as float64 agrees on six digits of D.",
@@ -149,26 +137,25 @@ def measure(
     device: Device = None,
     shard: Annotated[
         str | None,
-        _option(
+        option(
             "--shard",
             SHARDS,
             "Read one of N shards of the data, such as 3/64, and write its part to --out (.npz) for `equisep merge`.",
         ),
     ] = None,
     means: Annotated[
-        Path | None,
-        _option("--means", SHARDS, "The second round: what `equisep merge` made of the parts of the first."),
+        Path | None, option("--means", SHARDS, "The second round: what `equisep merge` made of the parts of the first.")
     ] = None,
     on: Annotated[
         str | None,
-        _option("--on", SHARDS, "Read on a Ray cluster: ray (on this machine), or ray://ADDRESS.", default="here"),
+        option("--on", SHARDS, "Read on a Ray cluster: ray (on this machine), or ray://ADDRESS.", default="here"),
     ] = None,
     shards: Annotated[
         int | None,
-        _option("--shards", SHARDS, "With --on: in how many parts the data are read.", default="one per CPU or GPU"),
+        option("--shards", SHARDS, "With --on: in how many parts the data are read.", default="one per CPU or GPU"),
     ] = None,
-    out_file: Annotated[Path | None, _option("--out", OUTPUT, "Save the profile as JSON here.")] = None,
-    plot: Annotated[Path | None, _option("--plot", OUTPUT, "Draw the law here (PNG, SVG or PDF).")] = None,
+    out_file: Annotated[Path | None, option("--out", OUTPUT, "Save the profile as JSON here.")] = None,
+    plot: Annotated[Path | None, option("--plot", OUTPUT, "Draw the law here (PNG, SVG or PDF).")] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

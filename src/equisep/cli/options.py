@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,32 +15,32 @@ PICTURES = (".png", ".svg", ".pdf")
 MODEL, DATA, READ, STATISTICS, OUTPUT = "Model", "Data", "What is read", "Statistics", "Output"  # panels of the help
 SHARDS = "Shards: one measurement by many jobs"
 
+
+def option(flag: str, panel: str, help: str, *, default: str | None = None, **more: Any) -> Any:
+    """An option in a panel of the help, which names the `default` where the option itself, left out, is None."""
+    shown = True if default is None else default
+    return typer.Option(flag, help=help, rich_help_panel=panel, show_default=shown, **more)
+
+
 _READING = (
     "How BatchNorm reads: eval (running statistics), mixed (those of class-mixed batches) or drawn (those of batches in the "
     "order drawn, as He & Su's figures)"
 )
-Reading = Annotated[
-    str | None, typer.Option("--reading", help=f"{_READING}.", rich_help_panel=READ, show_default="eval")
-]
+Reading = Annotated[str | None, option("--reading", READ, f"{_READING}.", default="eval")]
 Readings = Annotated[
     list[str] | None,
-    typer.Option(
-        "--reading",
-        help=f"{_READING}; several with commas, or repeated: eval,mixed,drawn.",
-        rich_help_panel=READ,
-        show_default="eval",
-    ),
+    option("--reading", READ, f"{_READING}; several with commas, or repeated: eval,mixed,drawn.", default="eval"),
 ]
 Mode = Annotated[str | None, typer.Option("--mode", hidden=True)]  # the former name of --reading
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.", rich_help_panel=OUTPUT)]
+Json = Annotated[bool, option("--json", OUTPUT, "Print one JSON object instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks.", rich_help_panel=OUTPUT)]
 Seed = Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of weights, batch order and resampling.")]
 Device = Annotated[str | None, typer.Option("--device", help="Where to compute: cpu, cuda, cuda:1, mps.")]
-_MODEL = typer.Option(
+_MODEL = option(
     "--model",
-    help="A network by name (vgg13,colors=3), timm:name, torchvision:name, hf:name-or-folder, or pkg.module:factory or "
+    MODEL,
+    "A network by name (vgg13,colors=3), timm:name, torchvision:name, hf:name-or-folder, or pkg.module:factory or "
     "./file.py:factory, a function that makes the model: its code is run.",
-    rich_help_panel=MODEL,
 )
 Model = Annotated[str, _MODEL]
 ModelName = Annotated[
@@ -52,16 +52,13 @@ ModelName = Annotated[
     ),
 ]
 Checkpoint = Annotated[
-    Path | None,
-    typer.Option(
-        "--checkpoint", help="Weights: a state dict, as torch.save or safetensors wrote it.", rich_help_panel=MODEL
-    ),
+    Path | None, option("--checkpoint", MODEL, "Weights: a state dict, as torch.save or safetensors wrote it.")
 ]
-_DATA = typer.Option(
+_DATA = option(
     "--data",
-    help="A data set by name, an .npz file, sentences (a .tsv table), or pkg.module:loader or ./file.py:loader, a loader or "
+    DATA,
+    "A data set by name, an .npz file, sentences (a .tsv table), or pkg.module:loader or ./file.py:loader, a loader or "
     "a function that makes one: its code is run.",
-    rich_help_panel=DATA,
 )
 DataName = Annotated[str, _DATA]
 # where features that are stored may stand for both
@@ -69,96 +66,54 @@ ModelOrStored = Annotated[str | None, _MODEL]
 DataOrStored = Annotated[str | None, _DATA]
 Features = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--features",
-        help="Instead of --model and --data: stored features, a file, folder or URL of .npy, .safetensors, .arrow, .feather or "
+        DATA,
+        "Instead of --model and --data: stored features, a file, folder or URL of .npy, .safetensors, .arrow, .feather or "
         ".parquet, as equisep features writes them.",
-        rich_help_panel=DATA,
     ),
 ]
 FeatureLabels = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--labels",
-        help="With --features: the file, or the array or column, that holds the labels.",
-        rich_help_panel=DATA,
-        show_default="labels, label, y, …",
+        DATA,
+        "With --features: the file, or the array or column, that holds the labels.",
+        default="labels, label, y, …",
     ),
 ]
 Tokenizer = Annotated[
-    str | None,
-    typer.Option(
-        "--tokenizer",
-        help="Text only: a Hugging Face name or folder; an hf: model has its own.",
-        rich_help_panel=DATA,
-    ),
+    str | None, option("--tokenizer", DATA, "Text only: a Hugging Face name or folder; an hf: model has its own.")
 ]
-TokenLength = Annotated[
-    int | None,
-    typer.Option("--length", help="Text only: cut and pad all to this many tokens.", rich_help_panel=DATA, min=1),
-]
-BatchSize = Annotated[
-    int, typer.Option("--batch-size", help="Samples per batch, in one class-mixed order.", rich_help_panel=DATA, min=1)
-]
-Split = Annotated[
-    str, typer.Option("--split", help="both, train, or test (measured by its own means).", rich_help_panel=DATA)
-]
+TokenLength = Annotated[int | None, option("--length", DATA, "Text only: cut and pad all to this many tokens.", min=1)]
+BatchSize = Annotated[int, option("--batch-size", DATA, "Samples per batch, in one class-mixed order.", min=1)]
+Split = Annotated[str, option("--split", DATA, "both, train, or test (measured by its own means).")]
 DataFolder = Annotated[
-    Path | None,
-    typer.Option(
-        "--data-dir",
-        help="Folder with data files (or EQUISEP_DATA).",
-        rich_help_panel=DATA,
-        exists=True,
-        file_okay=False,
-    ),
+    Path | None, option("--data-dir", DATA, "Folder with data files (or EQUISEP_DATA).", exists=True, file_okay=False)
 ]
-Prepare = Annotated[
-    str | None, typer.Option("--prepare", help="A named preparation, such as he2023-10x10.", rich_help_panel=DATA)
-]
-Resize = Annotated[str | None, typer.Option("--resize", help="10 or 10x12 (height x width).", rich_help_panel=DATA)]
-Channels = Annotated[
-    str | None, typer.Option("--channels", help="all, rgb, gray, red, green or blue.", rich_help_panel=DATA)
-]
+Prepare = Annotated[str | None, option("--prepare", DATA, "A named preparation, such as he2023-10x10.")]
+Resize = Annotated[str | None, option("--resize", DATA, "10 or 10x12 (height x width).")]
+Channels = Annotated[str | None, option("--channels", DATA, "all, rgb, gray, red, green or blue.")]
 Normalize = Annotated[
-    str | None,
-    typer.Option(
-        "--normalize",
-        help="MEAN/STD: 0.5/0.5, or one per channel: .49,.48,.45/.25,.24,.26.",
-        rich_help_panel=DATA,
-    ),
+    str | None, option("--normalize", DATA, "MEAN/STD: 0.5/0.5, or one per channel: .49,.48,.45/.25,.24,.26.")
 ]
-PerClass = Annotated[
-    int | None, typer.Option("--per-class", min=1, help="Draw this many samples per class.", rich_help_panel=DATA)
-]
+PerClass = Annotated[int | None, option("--per-class", DATA, "Draw this many samples per class.", min=1)]
 Sites = Annotated[
     list[str] | None,
-    typer.Option(
-        "--sites",
-        help="auto, layers, blocks, a module name or a glob; may be repeated.",
-        rich_help_panel=READ,
-        show_default="auto",
-    ),
+    option("--sites", READ, "auto, layers, blocks, a module name or a glob; may be repeated.", default="auto"),
 ]
 Reduced = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--reduction",
-        help="How features become vectors: flatten, mean, positions or pca=100; of sequences also first, last, tokens.",
-        rich_help_panel=READ,
-        show_default="auto",
+        READ,
+        "How features become vectors: flatten, mean, positions or pca=100; of sequences also first, last, tokens.",
+        default="auto",
     ),
 ]
 Memory = Annotated[
     float | None,
-    typer.Option(
-        "--memory",
-        help="GiB of features to keep before reading twice.",
-        rich_help_panel=STATISTICS,
-        show_default="1",
-        min=0.0,
-        max=2.0**20,
-    ),
+    option("--memory", STATISTICS, "GiB of features to keep before reading twice.", default="1", min=0.0, max=2.0**20),
 ]
 ProfileFile = Annotated[Path, typer.Argument(metavar="PROFILE", help="A profile that equisep saved.")]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from equisep.cli.console import out, print_json, reported, say, usable_file
-from equisep.cli.options import OUTPUT, Json, ProfileFile, Quiet
+from equisep.cli.options import OUTPUT, Json, ProfileFile, Quiet, option
 from equisep.errors import InputError
 from equisep.files import encode, plain
 from equisep.report.formatting import passed_words, size
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 @reported
 def explain(
     profile: ProfileFile,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Also every number: layers, law, classifier, notes.", rich_help_panel=OUTPUT)
-    ] = False,
+    everything: Annotated[bool, option("--all", OUTPUT, "Also every number: layers, law, classifier, notes.")] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -156,10 +154,7 @@ def report(
         ),
     ],
     out_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", help="The page.", rich_help_panel=OUTPUT, show_default="beside the first file, its name with .html"
-        ),
+        Path | None, option("--out", OUTPUT, "The page.", default="beside the first file, its name with .html")
     ] = None,
     json: Json = False,
     quiet: Quiet = False,

@@ -7,11 +7,10 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.table import Table
 
 from equisep.cli.console import glyphs, out, print_json, reported, say
-from equisep.cli.options import READ, Checkpoint, Json, Model, Quiet, Sites, asked_sites
+from equisep.cli.options import READ, Checkpoint, Json, Model, Quiet, Sites, asked_sites, option
 from equisep.errors import InputError
 from equisep.report.tables import plain_table
 from equisep.results import Note
@@ -42,10 +41,8 @@ def sites(
     sites: Sites = None,
     given: Annotated[
         str | None,
-        typer.Option(
-            "--input",
-            help="Run one sample of this shape, 3x32x32, or 16tokens: calls in order, and their shapes.",
-            rich_help_panel=READ,
+        option(
+            "--input", READ, "Run one sample of this shape, 3x32x32, or 16tokens: calls in order, and their shapes."
         ),
     ] = None,
     json: Json = False,

@@ -30,6 +30,7 @@ from equisep.cli.options import (
     Quiet,
     Sites,
     asked_sites,
+    option,
 )
 from equisep.errors import DataError, ModelError
 from equisep.files import encode
@@ -42,13 +43,9 @@ def cut(
     data: DataName,
     flags: DataFlags,
     checkpoint: Checkpoint = None,
-    test: Annotated[
-        str | None,
-        typer.Option("--test", help="Test data, where --data hold none: taken from there.", rich_help_panel=DATA),
-    ] = None,
+    test: Annotated[str | None, option("--test", DATA, "Test data, where --data hold none: taken from there.")] = None,
     after: Annotated[
-        str | None,
-        typer.Option("--after", help="Cut after this layer; by default all are tried.", show_default="all"),
+        str | None, typer.Option("--after", help="Cut after this layer; by default all are tried.", show_default="all")
     ] = None,
     head: Annotated[
         str, typer.Option("--head", help="centers (nearest class means) or linear (ridge regression).")
@@ -60,34 +57,19 @@ def cut(
     sites: Sites = None,
     reduction: Annotated[
         str | None,
-        typer.Option(
-            "--reduction",
-            help="How features become vectors: flatten, mean, first or last.",
-            rich_help_panel=READ,
-            show_default="auto",
-        ),
+        option("--reduction", READ, "How features become vectors: flatten, mean, first or last.", default="auto"),
     ] = None,
-    classes: Annotated[
-        int | None, typer.Option("--classes", help="K, where the model's output does not tell.", rich_help_panel=READ)
-    ] = None,
+    classes: Annotated[int | None, option("--classes", READ, "K, where the model's output does not tell.")] = None,
     memory: Annotated[
         float | None,
-        typer.Option(
-            "--memory",
-            help="GiB of features to keep, and of linear heads.",
-            rich_help_panel=READ,
-            show_default="1",
-            min=0.0,
-            max=2.0**20,
-        ),
+        option("--memory", READ, "GiB of features to keep, and of linear heads.", default="1", min=0.0, max=2.0**20),
     ] = None,
     seed: Annotated[
         int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of the factory's weights and the sample.")
     ] = 0,
     device: Device = None,
     out_file: Annotated[
-        Path | None,
-        typer.Option("--out", help="Save the shorter network here (.pt2, torch.export).", rich_help_panel=OUTPUT),
+        Path | None, option("--out", OUTPUT, "Save the shorter network here (.pt2, torch.export).")
     ] = None,
     json: Json = False,
     quiet: Quiet = False,

@@ -7,8 +7,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-import typer
-
 from equisep.cli.console import (
     in_options,
     options_of,
@@ -37,6 +35,7 @@ from equisep.cli.options import (
     Prepare,
     Quiet,
     Resize,
+    option,
 )
 from equisep.errors import InputError
 from equisep.files import encode, json_text, plain, write_whole
@@ -55,86 +54,51 @@ MANY_INPUTS = 4096  # numbers per sample beyond which the first layer is most of
 
 @reported
 def depth(
-    data: Annotated[
-        str, typer.Option("--data", help="A data set by name, or an .npz file of yours.", rich_help_panel=DATA)
-    ] = EMBEDDED,
+    data: Annotated[str, option("--data", DATA, "A data set by name, or an .npz file of yours.")] = EMBEDDED,
     data_dir: DataFolder = None,
     per_class: PerClass = None,
     samples: Annotated[
-        int,
-        typer.Option(
-            "--samples", min=0, help="Training samples that each seed draws of more; 0: all.", rich_help_panel=DATA
-        ),
+        int, option("--samples", DATA, "Training samples that each seed draws of more; 0: all.", min=0)
     ] = 1000,
     held_out: Annotated[
-        float,
-        typer.Option(
-            "--held-out", help="Share of the data to test on, where there are no test data.", rich_help_panel=DATA
-        ),
+        float, option("--held-out", DATA, "Share of the data to test on, where there are no test data.")
     ] = 0.2,
     prepare: Prepare = None,
     resize: Resize = None,
     channels: Channels = None,
     normalize: Normalize = None,
-    depths: Annotated[
-        str,
-        typer.Option("--depths", help="Linear layers, the classifier included.", rich_help_panel=NETWORKS),
-    ] = "2,3,4,6,8,12,16",
-    widths: Annotated[str, typer.Option("--widths", help="Hidden widths.", rich_help_panel=NETWORKS)] = "100",
-    family: Annotated[
-        str,
-        typer.Option("--family", help="fnn, fnn-linear or fnn-no-batchnorm.", rich_help_panel=NETWORKS),
-    ] = "fnn",
-    rates: Annotated[str, typer.Option("--rates", help="Adam's rates.", rich_help_panel=NETWORKS)] = "0.003",
-    epochs: Annotated[int, typer.Option("--epochs", help="Of every training.", rich_help_panel=NETWORKS)] = 200,
-    seeds: Annotated[int, typer.Option("--seeds", help="Networks per depth.", rich_help_panel=NETWORKS)] = 8,
-    seed: Annotated[
-        int, typer.Option("--seed", min=0, max=2**31, help="The first seed.", rich_help_panel=NETWORKS)
-    ] = 0,
+    depths: Annotated[str, option("--depths", NETWORKS, "Linear layers, the classifier included.")] = "2,3,4,6,8,12,16",
+    widths: Annotated[str, option("--widths", NETWORKS, "Hidden widths.")] = "100",
+    family: Annotated[str, option("--family", NETWORKS, "fnn, fnn-linear or fnn-no-batchnorm.")] = "fnn",
+    rates: Annotated[str, option("--rates", NETWORKS, "Adam's rates.")] = "0.003",
+    epochs: Annotated[int, option("--epochs", NETWORKS, "Of every training.")] = 200,
+    seeds: Annotated[int, option("--seeds", NETWORKS, "Networks per depth.")] = 8,
+    seed: Annotated[int, option("--seed", NETWORKS, "The first seed.", min=0, max=2**31)] = 0,
     reading: Annotated[
-        str,
-        typer.Option(
-            "--reading", help="How D, r and nearest centers are read: eval, mixed or drawn.", rich_help_panel=READ
-        ),
+        str, option("--reading", READ, "How D, r and nearest centers are read: eval, mixed or drawn.")
     ] = "eval",
     margin: Annotated[
         float | None,
-        typer.Option(
+        option(
             "--margin",
-            help="How far below the best a depth may lie (0.01: one point).",
-            show_default="0.01, or a fifth of the errors",
-            rich_help_panel=STATISTICS,
+            STATISTICS,
+            "How far below the best a depth may lie (0.01: one point).",
+            default="0.01, or a fifth of the errors",
         ),
     ] = None,
-    level: Annotated[
-        float, typer.Option("--level", help="Of intervals and recommendation.", rich_help_panel=STATISTICS)
-    ] = 0.95,
-    fit: Annotated[
-        float,
-        typer.Option("--fit", help="Least training accuracy of a depth that counts.", rich_help_panel=STATISTICS),
-    ] = 0.99,
+    level: Annotated[float, option("--level", STATISTICS, "Of intervals and recommendation.")] = 0.95,
+    fit: Annotated[float, option("--fit", STATISTICS, "Least training accuracy of a depth that counts.")] = 0.99,
     epsilon: Annotated[
-        float,
-        typer.Option(
-            "--epsilon", help="What nearest class means may miss, for effective depth.", rich_help_panel=STATISTICS
-        ),
+        float, option("--epsilon", STATISTICS, "What nearest class means may miss, for effective depth.")
     ] = 0.01,
     min_ncc: Annotated[
-        bool,
-        typer.Option(
-            "--min-ncc", help="Also say the minimal NCC depth of the family on these data.", rich_help_panel=READ
-        ),
+        bool, option("--min-ncc", READ, "Also say the minimal NCC depth of the family on these data.")
     ] = False,
     device: Device = None,
     folder: Annotated[
-        Path,
-        typer.Option(
-            "--out", help="Folder where trainings are kept: the same command goes on.", rich_help_panel=OUTPUT
-        ),
+        Path, option("--out", OUTPUT, "Folder where trainings are kept: the same command goes on.")
     ] = Path("equisep-depth"),
-    draw: Annotated[
-        Path | None, typer.Option("--draw", help="Draw it into this file (.png, .svg, .pdf).", rich_help_panel=OUTPUT)
-    ] = None,
+    draw: Annotated[Path | None, option("--draw", OUTPUT, "Draw it into this file (.png, .svg, .pdf).")] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

@@ -39,21 +39,16 @@ from equisep.cli.options import (
     Sites,
     asked_numbers,
     asked_sites,
+    option,
 )
 from equisep.errors import InputError
 from equisep.files import encode
 from equisep.report.advice.layer import plot_layers, render_layers, render_ranking
 from equisep.results import reading_named
 
-Shots = Annotated[
-    str, typer.Option("--shots", help="Samples per class of few-shot nearest centers.", rich_help_panel=STATISTICS)
-]
-Draws = Annotated[
-    int, typer.Option("--draws", help="How often few samples are drawn.", rich_help_panel=STATISTICS, min=2)
-]
-Draw = Annotated[
-    Path | None, typer.Option("--draw", help="Draw it into this file (.png, .svg, .pdf).", rich_help_panel=OUTPUT)
-]
+Shots = Annotated[str, option("--shots", STATISTICS, "Samples per class of few-shot nearest centers.")]
+Draws = Annotated[int, option("--draws", STATISTICS, "How often few samples are drawn.", min=2)]
+Draw = Annotated[Path | None, option("--draw", OUTPUT, "Draw it into this file (.png, .svg, .pdf).")]
 NONE = "none"  # stands for the checkpoint of a model that has its own weights
 
 
@@ -104,17 +99,16 @@ def layer(
 @with_data_options()
 def rank(
     models: Annotated[
-        list[str],
-        typer.Argument(metavar="MODEL...", help="Two models or more, each as for `equisep layer`."),
+        list[str], typer.Argument(metavar="MODEL...", help="Two models or more, each as for `equisep layer`.")
     ],
     data: DataName,
     flags: DataFlags,
     checkpoints: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--checkpoint",
-            help="Weights: one file per model, in their order, or none; `none` for a model that has its own.",
-            rich_help_panel=MODEL,
+            MODEL,
+            "Weights: one file per model, in their order, or none; `none` for a model that has its own.",
         ),
     ] = None,
     reduction: Reduced = None,

@@ -47,10 +47,7 @@ def threshold(
     ] = True,
     classifier_decay: Annotated[
         float | None,
-        typer.Option(
-            "--classifier-decay",
-            help="Weight decay of the classifier, λ_W: also its threshold.",
-        ),
+        typer.Option("--classifier-decay", help="Weight decay of the classifier, λ_W: also its threshold."),
     ] = None,
     feature_decay: Annotated[
         float | None, typer.Option("--feature-decay", help="λ_H, with --classifier-decay.")
