@@ -40,31 +40,6 @@ if TYPE_CHECKING:
     from equisep.training import train as train
     from equisep.training import train_ensemble as train_ensemble
 
-# name → module; loaded on first use (PEP 562), so that `import equisep` costs nothing and imports no framework
-_HOMES = {
-    "Fnn": "equisep.models",
-    "History": "equisep.tracking",
-    "LawFit": "equisep.results",
-    "Profile": "equisep.results",
-    "Separation": "equisep.tracking",
-    "Tracker": "equisep.tracking",
-    "cdnv": "equisep.separation",
-    "class_fuzziness": "equisep.separation",
-    "corrected_fuzziness": "equisep.measuring",
-    "fit_law": "equisep.law",
-    "fuzziness": "equisep.separation",
-    "load_data": "equisep.data",
-    "measure": "equisep.measuring",
-    "measure_features": "equisep.measuring",
-    "ncc_accuracy": "equisep.separation",
-    "peeled": "equisep.peeled",  # the wing itself
-    "recommend_depth": "equisep.advice.depth",
-    "summarize_laws": "equisep.law",
-    "tap": "equisep.taps",
-    "train": "equisep.training",
-    "train_ensemble": "equisep.training",
-}
-
 __all__ = [
     "Fnn",
     "History",
@@ -90,4 +65,21 @@ __all__ = [
     "train_ensemble",
 ]
 
-__getattr__, __dir__ = on_demand(__name__, _HOMES)
+# loaded on first use (PEP 562), so that `import equisep` costs nothing and imports no framework
+__getattr__, __dir__, _ = on_demand(
+    __name__,
+    {
+        "advice.depth": "recommend_depth",
+        "data": "load_data",
+        "law": "fit_law summarize_laws",
+        "measuring": "corrected_fuzziness measure measure_features",
+        "models": "Fnn",
+        "peeled": "peeled",
+        "results": "LawFit Profile",
+        "separation": "cdnv class_fuzziness fuzziness ncc_accuracy",
+        "taps": "tap",
+        "tracking": "History Separation Tracker",
+        "training": "train train_ensemble",
+    },
+    loaded=__all__,
+)

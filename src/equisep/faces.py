@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 
-def on_demand(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a package whose names have these homes: a module each, or the name's own module.
+def on_demand(
+    package: str, homes: Mapping[str, str], *, loaded: Iterable[str] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of a package: its modules with their public names, and names `loaded` already.
 
-    What was asked for once stays, so that it is looked up no more.
+    A name that is a module's own stands for the module. What was asked for once stays, so that it is looked up no more.
     """
+    home_of = {name: module for module, names in homes.items() for name in names.split()}
+    everything = sorted({*home_of, *loaded})
 
     def get(name: str) -> Any:
-        if name not in homes:
+        if name not in home_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        home = importlib.import_module(homes[name])
-        value = home if homes[name] == f"{package}.{name}" else getattr(home, name)
+        home = importlib.import_module(f"{package}.{home_of[name]}")
+        value = home if home_of[name] == name else getattr(home, name)
         setattr(sys.modules[package], name, value)
         return value
 
-    def names() -> list[str]:
-        return list(sys.modules[package].__all__)
-
-    return get, names
+    return get, lambda: list(everything), everything

@@ -22,13 +22,6 @@ if TYPE_CHECKING:
     from equisep.compare.network import compare_geometry as compare_geometry
     from equisep.compare.network import compare_network as compare_network
 
-# loaded on first use (PEP 562): profiles are compared without torch
-_HOMES = {
-    "NetworkComparison": "equisep.compare.geometry",
-    "compare_geometry": "equisep.compare.network",
-    "compare_network": "equisep.compare.network",
-}
-
 __all__ = [
     "Difference",
     "GroupSite",
@@ -48,4 +41,12 @@ __all__ = [
     "compare_profiles",
 ]
 
-__getattr__, __dir__ = on_demand(__name__, _HOMES)
+# loaded on first use (PEP 562): profiles are compared without torch
+__getattr__, __dir__, _ = on_demand(
+    __name__,
+    {
+        "geometry": "NetworkComparison",
+        "network": "compare_geometry compare_network",
+    },
+    loaded=__all__,
+)

@@ -64,21 +64,15 @@ if TYPE_CHECKING:
     from equisep.peeled.solvers.nonconvex import solve_nonconvex as solve_nonconvex
     from equisep.peeled.two_layer.solve import solve_two_layer as solve_two_layer
 
-# name → module; loaded on first use (PEP 562), since they import torch
-_HOMES = {
-    "Counterexample": "equisep.peeled.solvers.etf",
-    "EtfComparison": "equisep.peeled.solvers.etf",
-    "compare_with_etf": "equisep.peeled.solvers.etf",
-    "qnorm_counterexamples": "equisep.peeled.solvers.etf",
-    "solve_nonconvex": "equisep.peeled.solvers.nonconvex",
-    "solve_two_layer": "equisep.peeled.two_layer.solve",
-}
-
-__all__ = [  # noqa: PLE0604 (the names imported above, and those loaded on first use)
-    *sorted(
-        {name for name, value in globals().items() if getattr(value, "__module__", "").startswith("equisep.peeled.")}
-        | set(_HOMES)
-    )
-]
-
-__getattr__, __dir__ = on_demand(__name__, _HOMES)
+# loaded on first use (PEP 562), since they import torch
+__getattr__, __dir__, __all__ = on_demand(
+    __name__,
+    {
+        "solvers.etf": "Counterexample EtfComparison compare_with_etf qnorm_counterexamples",
+        "solvers.nonconvex": "solve_nonconvex",
+        "two_layer.solve": "solve_two_layer",
+    },
+    loaded=[
+        name for name, value in globals().items() if getattr(value, "__module__", "").startswith("equisep.peeled.")
+    ],
+)

@@ -11,9 +11,11 @@ if TYPE_CHECKING:
     from equisep.runs.run import run_figure as run_figure
     from equisep.runs.store import Store as Store
 
-# name → module; loaded on first use (PEP 562), since a store is read, and a record redrawn, without torch
-_HOMES = {"Store": "equisep.runs.store", "evidence_of": "equisep.runs.run", "run_figure": "equisep.runs.run"}
-
-__all__ = ["Store", "evidence_of", "run_figure"]
-
-__getattr__, __dir__ = on_demand(__name__, _HOMES)
+# loaded on first use (PEP 562), since a store is read, and a record redrawn, without torch
+__getattr__, __dir__, __all__ = on_demand(
+    __name__,
+    {
+        "run": "evidence_of run_figure",
+        "store": "Store",
+    },
+)

@@ -18,16 +18,12 @@ if TYPE_CHECKING:
     from equisep.tracking.torchmetrics import Separation as Separation
     from equisep.tracking.tracker import Tracker as Tracker
 
-_HOMES = {
-    "Entry": "equisep.tracking.history",
-    "Header": "equisep.tracking.history",
-    "History": "equisep.tracking.history",
-    "Separation": "equisep.tracking.torchmetrics",
-    "Settled": "equisep.tracking.stopping",
-    "Stopping": "equisep.tracking.stopping",
-    "Tracker": "equisep.tracking.tracker",
-}
-
-__all__ = ["Entry", "Header", "History", "Separation", "Settled", "Stopping", "Tracker"]
-
-__getattr__, __dir__ = on_demand(__name__, _HOMES)
+__getattr__, __dir__, __all__ = on_demand(
+    __name__,
+    {
+        "history": "Entry Header History",
+        "stopping": "Settled Stopping",
+        "torchmetrics": "Separation",
+        "tracker": "Tracker",
+    },
+)

@@ -17,15 +17,11 @@ if TYPE_CHECKING:
     from equisep.advice.cut.heads import EarlyExit as EarlyExit
     from equisep.advice.cut.heads import early_exit as early_exit
 
-_HOMES = {
-    "Cut": "equisep.advice.cut.cut",
-    "CutAnswer": "equisep.advice.cut.answer",
-    "CutOption": "equisep.advice.cut.answer",
-    "EarlyExit": "equisep.advice.cut.heads",
-    "early_exit": "equisep.advice.cut.heads",
-    "cut_model": "equisep.advice.cut.cut",
-}
-
-__all__ = ["Cut", "CutAnswer", "CutOption", "EarlyExit", "cut_model", "early_exit"]
-
-__getattr__, __dir__ = on_demand(__name__, _HOMES)
+__getattr__, __dir__, __all__ = on_demand(
+    __name__,
+    {
+        "answer": "CutAnswer CutOption",
+        "cut": "Cut cut_model",
+        "heads": "EarlyExit early_exit",
+    },
+)

@@ -23,34 +23,12 @@ if TYPE_CHECKING:
     from equisep.advice.depth.records import MinimalNccDepth as MinimalNccDepth
     from equisep.advice.depth.records import Trial as Trial
 
-_HOMES = {
-    "Balancedness": "equisep.advice.depth.generalization_bound",
-    "ComparativeEstimate": "equisep.advice.depth.generalization_bound",
-    "DepthAdvice": "equisep.advice.depth.records",
-    "DepthSettings": "equisep.advice.depth.records",
-    "MinimalNccDepth": "equisep.advice.depth.records",
-    "Trial": "equisep.advice.depth.records",
-    "balancedness": "equisep.advice.depth.generalization_bound",
-    "choose_depth": "equisep.advice.depth.choice",
-    "class_share_distance": "equisep.advice.depth.generalization_bound",
-    "comparative_bound": "equisep.advice.depth.generalization_bound",
-    "minimal_ncc_depth": "equisep.advice.depth.choice",
-    "recommend_depth": "equisep.advice.depth.recommend",
-}
-
-__all__ = [
-    "Balancedness",
-    "ComparativeEstimate",
-    "DepthAdvice",
-    "DepthSettings",
-    "MinimalNccDepth",
-    "Trial",
-    "balancedness",
-    "choose_depth",
-    "class_share_distance",
-    "comparative_bound",
-    "minimal_ncc_depth",
-    "recommend_depth",
-]
-
-__getattr__, __dir__ = on_demand(__name__, _HOMES)
+__getattr__, __dir__, __all__ = on_demand(
+    __name__,
+    {
+        "choice": "choose_depth minimal_ncc_depth",
+        "generalization_bound": "Balancedness ComparativeEstimate balancedness class_share_distance comparative_bound",
+        "recommend": "recommend_depth",
+        "records": "DepthAdvice DepthSettings MinimalNccDepth Trial",
+    },
+)

@@ -16,14 +16,11 @@ if TYPE_CHECKING:
     from equisep.advice.layer.records import LayerAdvice as LayerAdvice
     from equisep.advice.layer.records import RankAdvice as RankAdvice
 
-_HOMES = {
-    "Candidate": "equisep.advice.layer.rank",
-    "LayerAdvice": "equisep.advice.layer.records",
-    "RankAdvice": "equisep.advice.layer.records",
-    "choose_layer": "equisep.advice.layer.choose",
-    "rank_models": "equisep.advice.layer.rank",
-}
-
-__all__ = ["Candidate", "LayerAdvice", "RankAdvice", "choose_layer", "rank_models"]
-
-__getattr__, __dir__ = on_demand(__name__, _HOMES)
+__getattr__, __dir__, __all__ = on_demand(
+    __name__,
+    {
+        "choose": "choose_layer",
+        "rank": "Candidate rank_models",
+        "records": "LayerAdvice RankAdvice",
+    },
+)

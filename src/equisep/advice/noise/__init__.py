@@ -14,12 +14,10 @@ if TYPE_CHECKING:
     from equisep.advice.noise.noise import noisy_weights as noisy_weights
     from equisep.advice.noise.noise import weight_noise as weight_noise
 
-_HOMES = {
-    "NoiseAnswer": "equisep.advice.noise.answer",
-    "noisy_weights": "equisep.advice.noise.noise",
-    "weight_noise": "equisep.advice.noise.noise",
-}
-
-__all__ = ["NoiseAnswer", "noisy_weights", "weight_noise"]
-
-__getattr__, __dir__ = on_demand(__name__, _HOMES)
+__getattr__, __dir__, __all__ = on_demand(
+    __name__,
+    {
+        "answer": "NoiseAnswer",
+        "noise": "noisy_weights weight_noise",
+    },
+)

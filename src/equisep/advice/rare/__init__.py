@@ -16,14 +16,10 @@ if TYPE_CHECKING:
     from equisep.advice.rare.records import RareAtEnergy as RareAtEnergy
     from equisep.advice.rare.records import RareClasses as RareClasses
 
-_HOMES = {
-    "Alternatives": "equisep.advice.rare.records",
-    "Fate": "equisep.advice.rare.records",
-    "RareAtEnergy": "equisep.advice.rare.records",
-    "RareClasses": "equisep.advice.rare.records",
-    "rare_classes": "equisep.advice.rare.classes",
-}
-
-__all__ = ["Alternatives", "Fate", "RareAtEnergy", "RareClasses", "rare_classes"]
-
-__getattr__, __dir__ = on_demand(__name__, _HOMES)
+__getattr__, __dir__, __all__ = on_demand(
+    __name__,
+    {
+        "classes": "rare_classes",
+        "records": "Alternatives Fate RareAtEnergy RareClasses",
+    },
+)

@@ -13,11 +13,10 @@ if TYPE_CHECKING:
     from equisep.advice.transfer.answer import TransferAnswer as TransferAnswer
     from equisep.advice.transfer.transfer import transfer_model as transfer_model
 
-_HOMES = {
-    "TransferAnswer": "equisep.advice.transfer.answer",
-    "transfer_model": "equisep.advice.transfer.transfer",
-}
-
-__all__ = ["TransferAnswer", "transfer_model"]
-
-__getattr__, __dir__ = on_demand(__name__, _HOMES)
+__getattr__, __dir__, __all__ = on_demand(
+    __name__,
+    {
+        "answer": "TransferAnswer",
+        "transfer": "transfer_model",
+    },
+)
