@@ -86,7 +86,7 @@ class DivergenceError(NumericalError):
     epoch: int | None = None
 
 
-def did_you_mean(wrong: str, known: Iterable[str], *, most: int = 3) -> str:
+def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     """The clause ` Did you mean …?` with the nearest known names, or nothing where none is near."""
-    near = get_close_matches(wrong, list(known), n=most, cutoff=0.6)
+    near = get_close_matches(wrong, list(known), n=3, cutoff=0.6)
     return f" Did you mean {' or '.join(f'`{name}`' for name in near)}?" if near else ""

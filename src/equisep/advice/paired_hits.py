@@ -57,12 +57,12 @@ def sign_test(wins: int, losses: int) -> float:
     return min(1.0, 2 * tail)
 
 
-def told_apart(ps: Sequence[float], *, level: float = LEVEL) -> list[bool]:
-    """Which comparisons tell a difference, with `level` for one false alarm among all of them (Holm 1979)."""
+def told_apart(ps: Sequence[float]) -> list[bool]:
+    """Which comparisons tell a difference, with probability 0.05 for one false alarm among all of them (Holm 1979)."""
     order = sorted(range(len(ps)), key=lambda index: ps[index])
     apart = [False] * len(ps)
     for rank, index in enumerate(order):
-        if ps[index] > level / (len(ps) - rank):
+        if ps[index] > LEVEL / (len(ps) - rank):
             break
         apart[index] = True
     return apart

@@ -58,7 +58,7 @@ class Cell:
         return content
 
     @staticmethod
-    def from_dict(content: Mapping[str, Any], *, where: str = "cell") -> Cell:
+    def from_dict(content: Mapping[str, Any]) -> Cell:
         """The cell that `to_dict` wrote; fields left out have their defaults, those of the other kind are left out."""
         own = _class_of(content)
         for name in content:
@@ -68,7 +68,7 @@ class Cell:
         if own is Training and "modes" in content:
             modes = content["modes"]
             given["readings"] = [former_reading(mode) for mode in modes] if isinstance(modes, list) else modes
-        cell = decode(own, given, where=where)
+        cell = decode(own, given, where="cell")
         assert isinstance(cell, Cell)
         return cell
 

@@ -98,13 +98,13 @@ class Outcome:
         return dict(encode(self))
 
     @staticmethod
-    def from_dict(content: Mapping[str, Any], *, where: str = "outcome") -> Outcome:
+    def from_dict(content: Mapping[str, Any]) -> Outcome:
         """The outcome that `to_dict` wrote; version 0.1 called a reading its `mode`, and `mixed` its mode `batch`."""
         if not isinstance(content, Mapping):
-            raise InputError(f"`{where}` should be an object; found {type(content).__name__}.")
+            raise InputError(f"`outcome` should be an object; found {type(content).__name__}.")
         read = content.get("readings")
         own = {**content, "readings": [_renamed(each) for each in read]} if isinstance(read, list) else dict(content)
-        outcome = decode(Outcome, own, where=where)
+        outcome = decode(Outcome, own, where="outcome")
         assert isinstance(outcome, Outcome)
         return outcome
 

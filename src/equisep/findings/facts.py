@@ -165,9 +165,9 @@ class Facts:
         values = [row.accuracy for row in self.class_rows if not row.rare and row.accuracy is not None]
         return median(values) if values else None
 
-    def class_words(self, rows: Sequence[ClassRow], most: int = MOST_NAMED) -> str:
+    def class_words(self, rows: Sequence[ClassRow]) -> str:
         """Classes by name, the first few of many."""
-        words = [self.names[row.label] for row in rows[:most]]
+        words = [self.names[row.label] for row in rows[:MOST_NAMED]]
         rest = len(rows) - len(words)
         if rest:
             words.append(f"{rest} more")

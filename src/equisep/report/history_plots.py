@@ -17,7 +17,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 from equisep.errors import InputError
 from equisep.report.formatting import passed_words
 from equisep.report.legends import add_legend
-from equisep.report.plots import LINE_COLORS, plain_text, save_figure
+from equisep.report.plots import LINE_COLORS, columns_of, plain_text, save_figure, tidy
 from equisep.results import Profile
 from equisep.results.records import work_shares
 from equisep.tracking.history import History
@@ -63,7 +63,7 @@ def _draw_curves(axes: Axes, profiles: dict[int, Profile], unit: str) -> None:
     for number in shown:
         profile = profiles[number]
         points = [(site.index, site.fuzziness) for site in profile.sites if site.fuzziness]
-        axes.plot(*_columns(points), color=colors(shade(number)), linewidth=1.1, marker="o", markersize=2.5)
+        axes.plot(*columns_of(points), color=colors(shade(number)), linewidth=1.1, marker="o", markersize=2.5)
     one = profiles[shown[-1]]
     axes.set_xlabel(f"{passed_words(one).removesuffix('s')}{' (0 = input)' if one.sites[0].index == 0 else ''}")
     axes.set_ylabel("separation fuzziness D")
@@ -72,7 +72,7 @@ def _draw_curves(axes: Axes, profiles: dict[int, Profile], unit: str) -> None:
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
-    _tidy(axes)
+    tidy(axes)
     axes.figure.colorbar(ScalarMappable(shade, colors), ax=axes, label=unit, pad=0.02).locator = MaxNLocator(
         integer=True
     )
@@ -82,19 +82,19 @@ def _draw_ratio(axes: Axes, profiles: dict[int, Profile], unit: str) -> None:
     """ρ over the epochs, with a filled point where the law holds."""
     color = LINE_COLORS[0]
     known = [(number, profile.law.rho) for number, profile in profiles.items() if profile.law.rho is not None]
-    axes.plot(*_columns(known), color=color, linewidth=1.0, zorder=1)
+    axes.plot(*columns_of(known), color=color, linewidth=1.0, zorder=1)
     words = {"law": "law", "between": "between", "no law": "no law", "undetermined": "undetermined"}
     for verdict, label in words.items():
         points = [(n, rho) for n, rho in known if profiles[n].law.verdict == verdict]
         if points:
             style: dict[str, Any] = {"marker": "o", "linestyle": "none", "markersize": 5, "markerfacecoloralt": "white"}
             style["fillstyle"] = _FILLS.get(verdict, "none")
-            axes.plot(*_columns(points), color=color, label=label, **style)
+            axes.plot(*columns_of(points), color=color, label=label, **style)
     axes.axhline(1.0, color="0.6", linewidth=0.8)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     axes.set_xlabel(unit)
     axes.set_ylabel("ρ, the factor on D per layer")
-    _tidy(axes)
+    tidy(axes)
 
 
 def _draw_work(axes: Axes, profiles: dict[int, Profile], unit: str) -> None:
@@ -146,7 +146,7 @@ def _draw_depth(axes: Axes, profiles: dict[int, Profile], unit: str) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     axes.set_xlabel(unit)
     axes.set_ylabel("layer")
-    _tidy(axes)
+    tidy(axes)
 
 
 def _mark_emergence(axes: Axes, history: History) -> None:
@@ -158,11 +158,6 @@ def _mark_emergence(axes: Axes, history: History) -> None:
 
 def _colors() -> Colormap:
     return colormaps["viridis"]
-
-
-def _tidy(axes: Axes) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(visible=True, which="major", alpha=0.2, linewidth=0.6)
 
 
 def _spread(numbers: Sequence[int], most: int) -> list[int]:
@@ -178,7 +173,3 @@ def _edges(numbers: Sequence[int]) -> Any:
     middles = (at[1:] + at[:-1]) / 2
     reach = (at[1] - at[0]) / 2 if len(at) > 1 else 0.5
     return np.concatenate([[at[0] - reach], middles, [at[-1] + (at[-1] - middles[-1] if len(at) > 1 else 0.5)]])
-
-
-def _columns(points: Sequence[tuple[int, float]]) -> tuple[list[int], list[float]]:
-    return [x for x, _ in points], [y for _, y in points]

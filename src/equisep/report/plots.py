@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from matplotlib import colormaps
@@ -23,6 +23,7 @@ from equisep.results.profile import CURVES
 from equisep.results.records import work_shares
 from equisep.results.wording import AXES
 
+X = TypeVar("X", int, float)
 # Okabe & Ito's colors for lines and Paul Tol's muted ones, with black, for classes: told apart with any color vision.
 LINE_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 CLASS_COLORS = (
@@ -182,14 +183,19 @@ def _caption(profile: Profile) -> str:
     return words if reduction == "flatten" else f"{words}, features as {reduction}"
 
 
+def tidy(axes: Axes) -> None:
+    """No box around the axes, and a pale grid."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(visible=True, which="major", alpha=0.2, linewidth=0.6)
+
+
 def depth_axes(axes: Axes, metric: str, *, kinds: Sequence[str], from_input: bool) -> None:
     """Axes of a metric against depth; `kinds` are what is passed, layers or blocks."""
     depth = " or ".join(kind.removesuffix("s") for kind in kinds)
     axes.set_xlabel(f"{depth} (0 = input)" if from_input else depth)
     axes.set_ylabel(_AXES.get(metric, BY_NAME[metric].words if metric in BY_NAME else metric))
     axes.xaxis.set_major_locator(MaxNLocator(nbins=20, integer=True, steps=[1, 2, 5, 10]))
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(visible=True, which="major", alpha=0.2, linewidth=0.6)
+    tidy(axes)
     if metric in _SHARES:
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.4g} %"))
         return
@@ -219,13 +225,13 @@ def _draw_curve(
     linear = axes.get_yscale() == "linear"
     points = _points(profile, metric, positive=not linear)
     style: dict[str, Any] = {"marker": "o", "linestyle": "-" if linear else "none", "markersize": 5.5, "zorder": 3}
-    axes.plot(*_columns(points), color=color, label=label, gid=_mark(profile), **style)
+    axes.plot(*columns_of(points), color=color, label=label, gid=_mark(profile), **style)
     around = {site.index: bar for site, bar in zip(profile.sites, bars, strict=False) if bar is not None}
     barred = [(site, value, around[site]) for site, value in points if site in around]
     if barred:
         below = [max(0.0, value - bar.low) for _, value, bar in barred]
         above = [max(0.0, bar.high - value) for _, value, bar in barred]
-        at = _columns([(site, value) for site, value, _ in barred])
+        at = columns_of([(site, value) for site, value, _ in barred])
         axes.errorbar(*at, yerr=[below, above], fmt="none", ecolor=color, elinewidth=1.1, capsize=2.5, zorder=2)
     zeros = [] if linear else [site.index for site, value in _valued(profile, metric) if value == 0]
     if zeros:
@@ -251,14 +257,14 @@ def _draw_test(axes: Axes, profile: Profile, color: str) -> None:
             "" if law is None or law.rho is None else f": ρ = {number(law.rho, 3)}, r = {_minus(correlation(law.r))}"
         )
         style: dict[str, Any] = {"marker": "s", "markersize": 4.5, "linewidth": 0.9, "markerfacecolor": "white"}
-        axes.plot(*_columns(points), color=color, alpha=0.6, zorder=1.5, label=f"test data{words}", **style)
+        axes.plot(*columns_of(points), color=color, alpha=0.6, zorder=1.5, label=f"test data{words}", **style)
 
 
 def _draw_null(axes: Axes, profile: Profile) -> None:
     points = _points(profile, "null", positive=True)
     if points:
         axes.plot(
-            *_columns(points), color="0.5", linestyle=":", linewidth=1.1, label="chance (shuffled labels)", zorder=1
+            *columns_of(points), color="0.5", linestyle=":", linewidth=1.1, label="chance (shuffled labels)", zorder=1
         )
 
 
@@ -270,7 +276,7 @@ def _draw_classes(axes: Axes, profile: Profile) -> None:
         points = [(index, value) for index, row in rows if (value := row[kind]) is not None and value > 0]
         style: dict[str, Any] = {"marker": "o", "markersize": 3, "linewidth": 1.0, "gid": _mark(profile)}
         shown = plain_text(label) if len(labels) <= 2 * len(CLASS_COLORS) else "_hidden"
-        axes.plot(*_columns(points), color=class_color(kind, len(labels)), label=shown, **style)
+        axes.plot(*columns_of(points), color=class_color(kind, len(labels)), label=shown, **style)
 
 
 def _draw_shares(axes: Axes, profile: Profile, color: str, *, label: str, bars: bool) -> None:
@@ -317,5 +323,6 @@ def _points(profile: Profile, metric: str, *, positive: bool) -> list[tuple[int,
     return [(site.index, value) for site, value in _valued(profile, metric) if value > 0 or not positive]
 
 
-def _columns(points: Sequence[tuple[int | float, float]]) -> tuple[list[int | float], list[float]]:
+def columns_of(points: Sequence[tuple[X, float]]) -> tuple[list[X], list[float]]:
+    """Points as what they have along each axis."""
     return [x for x, _ in points], [y for _, y in points]

@@ -48,3 +48,11 @@ def room_beside(columns: Mapping[str, Sequence[str | Text]], width: int) -> int:
     """What these columns leave of `width` for one more, gaps counted."""
     used = sum(max(map(len, (*title.split("\n"), *cells))) + GAP for title, cells in columns.items())
     return width - used - 2  # the box keeps one character at each edge
+
+
+def grid_of(rows: Iterable[tuple[str, str]]) -> Table:
+    """Labels and values, indented."""
+    grid = Table.grid(padding=(0, 2))
+    for label, value in rows:
+        grid.add_row(Text(f"  {label}", style="dim"), Text(value))
+    return grid

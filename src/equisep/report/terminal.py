@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.padding import Padding
 from rich.segment import Segment
-from rich.table import Table
 from rich.text import Text
 
 from equisep.findings.wording import explained
@@ -35,7 +34,7 @@ from equisep.report.formatting import (
     shortened_names,
     verdict_words,
 )
-from equisep.report.tables import plain_table, room_beside
+from equisep.report.tables import grid_of, plain_table, room_beside
 from equisep.report.terminal_plot import render_curve
 from equisep.results import ClassifierReading, Finding, LawFit, Note, Profile
 
@@ -141,7 +140,7 @@ def _profile_blocks(profile: Profile, glyphs: Glyphs, width: int) -> Iterable[Re
     more = [*_other_laws(profile, glyphs)]
     rows = [*_law_rows(profile.law, glyphs, passed=passed_words(profile), first=first), *more]
     if rows:
-        yield Padding(Group(Text("The law in numbers", style="bold"), _grid(rows)), (1, 0, 0, 0))
+        yield Padding(Group(Text("The law in numbers", style="bold"), grid_of(rows)), (1, 0, 0, 0))
     curve = profile.curve("fuzziness")[begin:]
     if any(value for value in curve):
         drawing = render_curve(curve, profile.law, min(width, 100) - 2, 14, ascii=glyphs is ASCII, first=first)
@@ -187,7 +186,7 @@ def _half(columns: Mapping[str, object]) -> bool:
 def _law_block(law: LawFit, glyphs: Glyphs, *, passed: str = "layers", first: int = 0) -> Group:
     """The law as labels and values."""
     rows = [*_law_rows(law, glyphs, passed=passed, first=first)]
-    return Group(_law_heading(law), _grid(rows)) if rows else Group(_law_heading(law))
+    return Group(_law_heading(law), grid_of(rows)) if rows else Group(_law_heading(law))
 
 
 def _law_heading(law: LawFit) -> Text:
@@ -195,14 +194,6 @@ def _law_heading(law: LawFit) -> Text:
     why = "" if law.rho is None else verdict_words(law)[1]
     style = "dim" if law.rho is None else VERDICT_STYLES[law.verdict]
     return Text.assemble((law_sentence(law), style), f" ({why})" if why else "")
-
-
-def _grid(rows: Iterable[tuple[str, str]]) -> Table:
-    """Labels and values, indented."""
-    grid = Table.grid(padding=(0, 2))
-    for label, value in rows:
-        grid.add_row(Text(f"  {label}", style="dim"), Text(value))
-    return grid
 
 
 def _law_rows(law: LawFit, glyphs: Glyphs, *, passed: str, first: int) -> Iterable[tuple[str, str]]:
@@ -256,7 +247,7 @@ def _depth_and_accuracy(profile: Profile, glyphs: Glyphs) -> Iterable[Text]:
 def _classifier_block(reading: ClassifierReading, glyphs: Glyphs) -> Iterable[RenderableType]:
     heading = Text.assemble(("Classifier  ", "bold"), one_line(reading.name), (" (all 0 under neural collapse)", "dim"))
     yield heading
-    yield _grid(classifier_rows(reading, missing=glyphs.missing))
+    yield grid_of(classifier_rows(reading, missing=glyphs.missing))
 
 
 def notes_block(notes: Iterable[Note]) -> Iterable[RenderableType]:

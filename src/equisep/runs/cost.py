@@ -55,9 +55,9 @@ class Prediction:
     device: str
 
 
-def predict(figure: Figure, *, scale: str = "paper", seeds: int | None = None, device: str | None = None) -> Prediction:
+def predict(figure: Figure, *, scale: str = "paper", device: str | None = None) -> Prediction:
     """The cost of a whole figure; nothing is loaded or trained."""
-    return predict_cells([plan.cell for plan in asked_cells(figure, Asked(scale=scale, seeds=seeds))], device=device)
+    return predict_cells([plan.cell for plan in asked_cells(figure, Asked(scale=scale))], device=device)
 
 
 def predict_cells(cells: Sequence[Cell], *, device: str | None = None) -> Prediction:

@@ -38,7 +38,8 @@ from equisep.taps import (
     site_record,
 )
 from equisep.tracking.history import Header
-from equisep.tracking.processes import all_processes, is_spread
+from equisep.tracking.metric import distributed
+from equisep.tracking.processes import all_processes
 from equisep.tracking.sources import source_of
 from equisep.tracking.subset import Subset, batch_size_for, draw_subset, first_samples, samples_per_class
 
@@ -240,7 +241,7 @@ def _check_alone(model: nn.Module, reading: str) -> None:
         raise ModelError(
             "The model is sharded over processes (FSDP): none of them holds its weights. Measure a checkpoint of it instead."
         )
-    if reading != "eval" and is_spread() and any(isinstance(each, nn.SyncBatchNorm) for each in model.modules()):
+    if reading != "eval" and distributed() and any(isinstance(each, nn.SyncBatchNorm) for each in model.modules()):
         raise ModelError(
             "SyncBatchNorm asks all processes for the statistics of a batch, and one of them reads. Track with `reading='eval'`."
         )

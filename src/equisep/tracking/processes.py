@@ -14,18 +14,14 @@ from equisep.measuring.distributed.control import Control, in_group
 from equisep.measuring.distributed.ranks import Ranks, processes
 from equisep.taps import inner
 from equisep.tracking.history import Entry, Header, History
+from equisep.tracking.metric import distributed
 
 Readers = Literal["first", "all"]
 
 
-def is_spread() -> bool:
-    """Whether this is one of several processes of a training."""
-    return torch.distributed.is_available() and torch.distributed.is_initialized()
-
-
 def is_first_process() -> bool:
     """Whether this process writes what is read: of several the first."""
-    return not is_spread() or torch.distributed.get_rank() == 0
+    return not distributed() or torch.distributed.get_rank() == 0
 
 
 def read_by_all(ranks: Readers) -> bool:

@@ -70,11 +70,11 @@ def _answer(advice: DepthAdvice) -> str:
     if own.trial == advice.best:
         words += f"the highest of all {_which(advice)}"
     else:
-        words += f"{_points(own.shortfall)} below the best, {_name(advice, advice.best)} ({_percent(best.mean_accuracy_test)} %)"
+        words += f"{points(own.shortfall)} below the best, {_name(advice, advice.best)} ({_percent(best.mean_accuracy_test)} %)"
     shallower = _shallower(advice, own.trial)
     rest = f"; {shallower}" if shallower else ""
-    sure = f"at most {_points(own.at_most)} below the best of all at {100 * advice.settings.level:g} %"
-    return f"{words}, and {sure} (asked: {_points(advice.margin)}){rest}."
+    sure = f"at most {points(own.at_most)} below the best of all at {100 * advice.settings.level:g} %"
+    return f"{words}, and {sure} (asked: {points(advice.margin)}){rest}."
 
 
 def _shallower(advice: DepthAdvice, recommended: int) -> str:
@@ -114,7 +114,7 @@ def _undecided(advice: DepthAdvice) -> str:
     words = (
         f"The evidence does not tell: of all {_which(advice)} test accuracy is highest at {_name(advice, advice.best)} "
         f"({_percent(advice.trials[advice.best].mean_accuracy_test)} %), but no depth is shown to lie within "
-        f"{_points(advice.margin)} of the best at {100 * advice.settings.level:g} %"
+        f"{points(advice.margin)} of the best at {100 * advice.settings.level:g} %"
     )
     words += f"; depths {named} cannot be told apart" if len(open_ones) > 1 else ""
     words += f", {worse}" if worse else ""
@@ -251,7 +251,7 @@ def _percent(share: float | None) -> str:
     return "?" if share is None else f"{100 * share:.3g}"
 
 
-def _points(share: float) -> str:
+def points(share: float) -> str:
     """A difference of two shares, in points."""
     value = f"{100 * share:.2g}"
     return f"{value} point" if value == "1" else f"{value} points"

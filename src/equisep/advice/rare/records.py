@@ -117,10 +117,10 @@ class RareClasses:
         }
 
 
-def rounded_up(weight: float, digits: int = 4) -> float:
-    """A weight to so many digits, never below it: a least weight that is rounded down no longer does."""
-    unit = 10.0 ** (math.floor(math.log10(weight)) - digits + 1)
-    return float(f"{math.ceil(weight / unit - 1e-9) * unit:.{digits}g}")
+def rounded_up(weight: float) -> float:
+    """A weight to four digits, never below it: a least weight that is rounded down no longer does."""
+    unit = 10.0 ** (math.floor(math.log10(weight)) - 3)
+    return float(f"{math.ceil(weight / unit - 1e-9) * unit:.4g}")
 
 
 def answer_of(found: RareClasses) -> str:

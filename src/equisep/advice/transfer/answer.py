@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Literal
 
 from equisep.advice.depth.records import Summary, summary_of
+from equisep.advice.depth.words import points
 from equisep.advice.standings import Enough, Standing
 from equisep.display import brief
 from equisep.results import Note
@@ -106,19 +107,19 @@ class TransferAnswer:
             words += "the highest of all tried"
         else:
             words += (
-                f"{_points(own.shortfall)} below the best, {_layers(best.kept)} kept "
+                f"{points(own.shortfall)} below the best, {_layers(best.kept)} kept "
                 f"({_percent(_mean(best.accuracy_test))} %)"
             )
         return (
-            f"{words}, and at most {_points(own.at_most)} below the best of all at {100 * self.level:g} % "
-            f"(asked: {_points(self.margin)})."
+            f"{words}, and at most {points(own.at_most)} below the best of all at {100 * self.level:g} % "
+            f"(asked: {points(self.margin)})."
         )
 
     def _undecided(self, best: int) -> str:
         trial = self.trials[best]
         words = (
             f"The evidence does not tell: test accuracy is highest with {_layers(trial.kept)} kept "
-            f"({_percent(_mean(trial.accuracy_test))} %), but no choice is shown to lie within {_points(self.margin)} of the "
+            f"({_percent(_mean(trial.accuracy_test))} %), but no choice is shown to lie within {points(self.margin)} of the "
             f"best at {100 * self.level:g} %"
         )
         worse = [str(self.trials[each.trial].kept) for each in self.standings if each.below]
@@ -185,8 +186,3 @@ def _mean(values: Sequence[float]) -> float:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.3g}"
-
-
-def _points(share: float) -> str:
-    value = f"{100 * share:.2g}"
-    return f"{value} point" if value == "1" else f"{value} points"

@@ -17,7 +17,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 Point = tuple[int, float, float, float]  # depth, mean, and the limits of its interval
 
 
-def plot_depths(advice: DepthAdvice, path: str | Path | None = None, *, title: str | None = None) -> Figure:
+def plot_depths(advice: DepthAdvice, path: str | Path | None = None) -> Figure:
     """Four panels over depth; saved where a `path` is given.
 
     Test accuracy has its interval over seeds and test samples; what is hard in the test samples is hard for all depths, and the
@@ -35,7 +35,7 @@ def plot_depths(advice: DepthAdvice, path: str | Path | None = None, *, title: s
     _draw(ratio, advice, "rho")
     _draw(effective, advice, "effective_depth")
     _finish(advice, accuracy, fuzziness, ratio, effective)
-    figure.suptitle(plain_text(title or _title(advice)), fontsize="medium")
+    figure.suptitle(plain_text(_title(advice)), fontsize="medium")
     if path is not None:
         save_figure(figure, path)
     return figure

@@ -10,7 +10,8 @@ from rich.text import Text
 from equisep.compare.geometry import NetworkComparison
 from equisep.peeled.classes import Cosines
 from equisep.report.formatting import Glyphs, number, one_line, percent
-from equisep.report.peeled.terminal import Row, grid_of, shown, state_word, table_of
+from equisep.report.peeled.terminal import Row, shown, state_word, table_of
+from equisep.report.tables import grid_of
 from equisep.report.terminal import View
 
 MOST_NAMED = 10

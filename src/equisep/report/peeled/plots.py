@@ -19,7 +19,7 @@ from equisep.peeled.classes import State
 from equisep.peeled.diagrams import STATES, CosineCurve, PhaseDiagram, vanishing_line
 from equisep.peeled.long_tail import LongTail
 from equisep.report.formatting import number
-from equisep.report.plots import LINE_COLORS
+from equisep.report.plots import LINE_COLORS, tidy
 
 # pale enough to be read through, apart in lightness too, so that they survive a gray copy
 STATE_COLORS = {
@@ -124,7 +124,7 @@ def plot_long_tail(tail: LongTail) -> Figure:
     cosines.xaxis.set_major_locator(MaxNLocator(nbins=12, integer=True))
     cosines.set_xlim(-0.7, len(classes) - 0.3)
     for axes in (sizes, norms, cosines):
-        _clean(axes)
+        tidy(axes)
     problem = tail.solution.problem
     lost = len(prediction.lost)
     sizes.set_title(
@@ -154,7 +154,7 @@ def _prepare_cosines(axes: Axes, curves: Sequence[CosineCurve], *, first: bool) 
     if first:
         axes.set_ylabel("cosine between minority classes")
     axes.axhline(1.0, color="0.6", linewidth=0.7, zorder=0)
-    _clean(axes)
+    tidy(axes)
 
 
 def _draw_cosine(axes: Axes, curve: CosineCurve, color: str, *, features: bool) -> None:
@@ -235,8 +235,3 @@ def _plain_log_ticks(axes: Axes, which: str) -> None:
     axis.set_major_locator(LogLocator(base=10, subs=subs, numticks=12))
     axis.set_minor_formatter(NullFormatter())
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-
-
-def _clean(axes: Axes) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(visible=True, which="major", alpha=0.2, linewidth=0.6)

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from equisep.peeled.classes import group_margins, group_states
@@ -17,7 +16,7 @@ from equisep.peeled.solution import Result, Solution
 from equisep.peeled.two_layer.solution import TwoLayerSolution
 from equisep.peeled.vectors import ClassVectors
 from equisep.report.formatting import Glyphs, number
-from equisep.report.tables import plain_table
+from equisep.report.tables import grid_of, plain_table
 from equisep.report.terminal import View
 
 STYLES = {Result.SOLVED: "bold green", Result.STATIONARY: "bold yellow", Result.STOPPED: "bold red"}
@@ -218,14 +217,6 @@ def table_of(titles: Sequence[str], rows: Sequence[Row], glyphs: Glyphs, *, left
     if len(rows) <= MOST_ROWS:
         return table
     return Group(table, Text(f"{len(rows) - MOST_ROWS} more; --json prints them all.", style="dim"))
-
-
-def grid_of(rows: Iterable[tuple[str, str]]) -> Table:
-    """Labels and values."""
-    grid = Table.grid(padding=(0, 2))
-    for label, value in rows:
-        grid.add_row(Text(f"  {label}", style="dim"), Text(value))
-    return grid
 
 
 def state_word(state: str) -> Text:

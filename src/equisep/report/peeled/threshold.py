@@ -16,7 +16,8 @@ from equisep.peeled.rescue import GroupRescue, Rescue
 from equisep.peeled.thresholds import Thresholds
 from equisep.peeled.weight_decay import WeightDecayRescue
 from equisep.report.formatting import Glyphs, number
-from equisep.report.peeled.terminal import LOST, Row, grid_of, shown, state_word, table_of
+from equisep.report.peeled.terminal import LOST, Row, shown, state_word, table_of
+from equisep.report.tables import grid_of
 from equisep.report.terminal import View
 
 LARGE = 500  # samples of a large class, as in the figures of Fang et al.
