@@ -136,11 +136,11 @@ def check_two_classes(counts: Int[Tensor, " k"], *, asked: str, names: Int[Tenso
         raise LabelError(f"{asked} needs at least 2 classes; {seen}. Check the labels.")
 
 
-def distinct(labels: Int[Tensor, " n"], *, asked: str) -> tuple[Int[Tensor, " n"], int]:
-    """Labels renamed 0 … K − 1 in sorted order, and K, for plain arrays that come without a classifier."""
+def distinct(labels: Int[Tensor, " n"], *, asked: str) -> tuple[Int[Tensor, " n"], Int[Tensor, " k"]]:
+    """Labels renamed 0 … K − 1 in sorted order, and their K names, for plain arrays that come without a classifier."""
     names, renamed, counts = labels.unique(return_inverse=True, return_counts=True)
     check_two_classes(counts, asked=asked, names=names)
-    return renamed, int(names.numel())
+    return renamed, names
 
 
 def _name(dtype: torch.dtype) -> str:

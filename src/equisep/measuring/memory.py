@@ -24,6 +24,7 @@ from equisep.shapes import Int, Shaped
 from equisep.taps import Rows
 
 JOINED_NUMBERS = 4 * 2**20  # small batches are joined up to here: 32 MiB in float64
+LARGE_NUMBERS = 2**18  # a batch of more is long enough for the passes as it is
 R = TypeVar("R")
 
 
@@ -47,6 +48,8 @@ class Memory(Generic[R]):
         self.labels: list[Tensor] = []
         self.assigned: list[Assignments] = []  # of every batch, where they are a part of the data
         self.samples, self._begun = 0, 0  # of the batches before the one under way, and of this one
+        self._batch: Tensor = torch.zeros(0, dtype=torch.int64)
+        self._rows: Assignments | None = None
         self._kept: dict[int, _Kept] = {index: _Kept() for index in held}
         self._whole: tuple[int, Assignments] | None = None  # of all rows so far, and how many these are
 
@@ -84,11 +87,18 @@ class Memory(Generic[R]):
     def start(self, labels: Int[Tensor, " b"]) -> None:
         """A batch begins."""
         self.samples, self._begun = self.samples + self._begun, len(labels)
-        self.rows = assignments(self.plan, labels, self.feed)
+        self._batch, self._rows = labels, None
         if self.held:  # of sites that are summed, no label is needed twice
             self.labels.append(labels)
             if self.plan.together.partial:
                 self.assigned.append(self.rows)
+
+    @property
+    def rows(self) -> Assignments:
+        """Those of the batch under way, made where a site is summed."""
+        if self._rows is None:
+            self._rows = assignments(self.plan, self._batch, self.feed)
+        return self._rows
 
     def take(self, index: int, rows: Rows) -> None:
         """Keep what a site gave, or add it up."""
@@ -207,7 +217,7 @@ def _joined(parts: list[Tensor]) -> list[Tensor]:
     numbers = 0
     for part in parts:
         numbers += part.numel()
-        if not groups or numbers > JOINED_NUMBERS:
+        if not groups or numbers > JOINED_NUMBERS or part.numel() > LARGE_NUMBERS:
             groups.append([])
             numbers = part.numel()
         groups[-1].append(part)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,14 +50,27 @@ class LabeledRows:
         return second.spread(steps=AS_GIVEN)
 
 
+@dataclass(frozen=True, slots=True)
+class CheckedArrays:
+    """Features as n × d, n integer labels, and the norm of all features: infinite beyond their range, 0 of whole numbers."""
+
+    features: Shaped[Tensor, "n d"]
+    labels: Int[Tensor, " n"]
+    norm: float
+
+
 def labeled_rows(x: Any, y: Any, *, asked: str) -> LabeledRows:
     """Features as n × d and labels as class indices, at least two classes, or one sentence that says what is wrong."""
-    features, names = checked_arrays(x, y, asked=asked)
-    labels, _ = distinct(names, asked=asked)
-    return LabeledRows(scaled(features), labels.to(features.device), names.unique())
+    return labeled(checked_arrays(x, y, asked=asked), asked=asked)
 
 
-def checked_arrays(x: Any, y: Any, *, asked: str) -> tuple[Shaped[Tensor, "n d"], Int[Tensor, " n"]]:
+def labeled(arrays: CheckedArrays, *, asked: str) -> LabeledRows:
+    """Checked arrays as rows of at least two classes, of a size whose squares float64 has."""
+    labels, names = distinct(arrays.labels, asked=asked)
+    return LabeledRows(scaled(arrays.features, like=arrays), labels.to(arrays.features.device), names)
+
+
+def checked_arrays(x: Any, y: Any, *, asked: str) -> CheckedArrays:
     """Features as n × d and n integer labels, or one sentence that says what is wrong."""
     features = as_tensor(x, what="The features")
     labels, _ = class_indices(y)
@@ -73,27 +87,27 @@ def checked_arrays(x: Any, y: Any, *, asked: str) -> tuple[Shaped[Tensor, "n d"]
     if features.shape[0] == 0 or features[0].numel() == 0:
         raise InputError(f"{asked} needs at least one sample and one feature; found shape {tuple(features.shape)}.")
     flat = with_float64(features.detach().flatten(1))
-    if flat.is_floating_point() and not bool(
-        flat.sum(dtype=_summed(flat)).isfinite()
-    ):  # any NaN or Inf makes the sum one
+    norm = 0.0
+    if flat.is_floating_point():  # any NaN or Inf makes the norm one
+        norm = float(torch.linalg.vector_norm(flat, dtype=torch.promote_types(flat.dtype, torch.float32)))
+    if not math.isfinite(norm):
         bad = int((~torch.isfinite(flat)).sum())
         if bad:
             raise FeatureError(f"{asked} needs finite features; {bad} of {flat.numel()} numbers are NaN or Inf.")
-    return flat, labels
+    return CheckedArrays(flat, labels, norm)
 
 
-def _summed(x: Tensor) -> torch.dtype:
-    return torch.float64 if x.dtype == torch.float64 else torch.float32
-
-
-def scaled(x: Shaped[Tensor, "n d"], *, like: Tensor | None = None) -> Shaped[Tensor, "n d"]:
+def scaled(x: Shaped[Tensor, "n d"], *, like: CheckedArrays) -> Shaped[Tensor, "n d"]:
     """The features by a common power of two, where their squares would leave float64: no metric sees a common scale.
 
-    `like` are the features whose scale is to be taken, so that two data sets stay comparable.
+    `like` are the features whose scale is to be taken, so that two data sets stay comparable. Their norm lies between the
+    largest number in size and √(nd) times it, or is none: most often nothing more is to be looked at.
     """
     if x.dtype != torch.float64:
         return x  # float32 has no number whose square float64 has not
-    low, high = (like if like is not None else x).aminmax()
+    if COMMON[1] * math.sqrt(like.features.numel()) < like.norm < COMMON[0]:
+        return x
+    low, high = like.features.aminmax()
     size = max(abs(float(low)), abs(float(high)))
     if COMMON[1] < size < COMMON[0] or size == 0:
         return x

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from equisep.errors import InputError, NumericalError
-from equisep.separation.arrays import LabeledRows, checked_arrays, labeled_rows, scaled
+from equisep.separation.arrays import LabeledRows, checked_arrays, labeled, labeled_rows, scaled
 from equisep.separation.blocks import blocks_of
 from equisep.separation.group_sums import ClassCenters, class_sums
 from equisep.separation.nearest import Points
@@ -82,8 +82,8 @@ def ncc_accuracy(x: Any, y: Any, *, train: tuple[Any, Any] | None = None) -> flo
     if train is None:
         rows = labeled_rows(x, y, asked=asked)
         return _hits(rows.features, rows.labels, rows.centers()) / rows.labels.numel()
-    known = labeled_rows(*train, asked=asked)
-    features, names = checked_arrays(x, y, asked=asked)
+    like, given = checked_arrays(*train, asked=asked), checked_arrays(x, y, asked=asked)
+    known, features, names = labeled(like, asked=asked), given.features, given.labels
     if features.shape[1] != known.features.shape[1]:
         raise InputError(
             f"{asked} needs train and x of one width; found {known.features.shape[1]} and {features.shape[1]} features."
@@ -94,17 +94,15 @@ def ncc_accuracy(x: Any, y: Any, *, train: tuple[Any, Any] | None = None) -> flo
             f"{asked} was given label {int(strange[0])}, of which `train` has no sample. Check the labels."
         )
     labels = torch.searchsorted(known.names, names).to(features.device)
-    like, _ = checked_arrays(*train, asked=asked)
     return _hits(scaled(features, like=like), labels, known.centers()) / labels.numel()
 
 
 def _hits(features: Shaped[Tensor, "n d"], labels: Int[Tensor, " n"], centers: ClassCenters) -> int:
     """Samples whose nearest center is their own: by distances in the features themselves, without a decomposition."""
     origin = centers.shift + centers.about[centers.present].mean(dim=0)
-    near, hits = (
-        Points(centers.about - (origin - centers.shift), centers.counts),
-        0,
-    )  # both about the same point, however it rounds
+    # both about the same point, however it rounds
+    near = Points(centers.about - (origin - centers.shift), centers.counts)
+    hits = 0
     for span, block in blocks_of([features]):
         hits += int(near.own(block.whole().to(torch.float64) - origin, labels[span]).sum())
     return hits

@@ -188,7 +188,10 @@ class GroupSums:
         for columns, sums in self._pieces:
             x = block.at(columns)
             x = x if on_gpu else x.to(torch.float64)
-            own = x if self._origin is None else x - self._origin[:, columns].index_select(0, y)
+            own = x
+            if self._origin is not None:
+                origins = self._origin[:, columns].index_select(0, y)  # overwritten, so that nothing more is made
+                own = torch.sub(x, origins, out=origins)
             add_own(sums[:groups], own)
             around = x - self._shift[columns] if adders and not self._narrow else x
             for add, target in zip(adders, sums[groups:].split(k), strict=False):

@@ -22,6 +22,7 @@ LONGEST = 2**16  # coordinates up to which the bound below has its slack
 UNIT32 = 2.0**-24  # the rounding unit of float32
 ALIGNED = 16  # coordinates that a GPU multiplies by at once
 SLACK = 2.05  # twice the bound, and 2.5 % for the bound's own rounding and for that of float64
+ROOM = 2.0**-64, 2.0**64  # scales by which what float32 leaves of a number is as much as without one, to 2⁻⁸⁵ of 1
 SQUARED = 1e-150, 1e150  # sizes between these have a square, and a scale
 
 
@@ -143,7 +144,9 @@ def _screened(
     the sum of both are in the order in which float64 has them. Where float32 has no room for a row, its norm is infinite (beyond
     10¹⁹, before any distance is), E too, and nothing is sure.
     """
-    short = torch.mul(z, scale, out=torch.empty_like(z, dtype=torch.float32))
+    # rounded, then scaled, is a quarter quicker; sizes far from 1 are scaled first, lest float32 has no room for them
+    plain = ROOM[0] < scale < ROOM[1]
+    short = z.float().mul_(scale) if plain else torch.mul(z, scale, out=torch.empty_like(z, dtype=torch.float32))
     reach = 1 + 2 * torch.linalg.vector_norm(short, dim=1).double()
     return _distances(short, points, squares, absent), SLACK * UNIT32 * (points.shape[1] + 8) * reach
 

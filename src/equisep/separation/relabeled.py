@@ -21,12 +21,12 @@ CLEAR, VOID = 1e-8, 1e-13
 class Relabelings:
     """Leave-one-fold-out and random labelings looked at together: one product of residuals with all their directions.
 
-    The first `folds` labelings see the rows outside a fold by their classes, the others all rows by random classes. Of every
-    labeling l, class k and direction j Σ z and Σ z² are kept, z = v_jᵀ x_i/s_j less any number of the class, so that
-    D_l = Σ_k (w_k/n_k) Σ_j (Σ z² − (Σ z)²/n_k). The rows come as residuals r_i = x_i − m_{y_i} from the plain class means:
-    without a fold classes stay what they are, and z = v_jᵀ r_i/s_j, summed over all rows and over those of the fold, which are
-    taken off; by random classes v_jᵀ m_{y_i}/s_j is added, a small table. The directions may be of single precision: intervals
-    and chance levels need six digits.
+    The first `folds` labelings see the rows outside a fold by their classes, the others all rows by random classes. With
+    z = v_jᵀ x_i/s_j less any number of the class, D_l = Σ_k (w_k/n_k) Σ_j (Σ z² − (Σ z)²/n_k): of every labeling l and direction
+    j the second pass adds up Σ (w_k/n_k) z², and Σ z is known from the sums of the first. The rows come as residuals
+    r_i = x_i − m_{y_i} from the plain class means: without a fold classes stay what they are, and z = v_jᵀ r_i/s_j; by random
+    classes v_jᵀ m_{y_i}/s_j is added, a small table. The directions may be of single precision: intervals and chance levels
+    need six digits.
     """
 
     def __init__(
@@ -55,14 +55,24 @@ class Relabelings:
         for columns, each in sums.relabeled_sums(folds):
             self.directions[:, columns] = (terms @ each).flatten(0, 1).to(kind)
         self.plain = plain @ terms.mT  # l k r, the plain class means on the directions
+        self.linear = self._linear(products @ terms.mT, self.plain)  # l k r
         for index in (~known).nonzero().flatten().tolist():
             self._decompose(index, sums, mixing[index])
+        self.within = convention.weights(self.shares).within  # l k
         self.vectors = vectors[:folds]  # g k r
         self.scatter = values.new_zeros(folds, self.width, self.width) if scatter and bool(full[:folds].all()) else None
-        # Σ z and Σ z² of all rows and of those in each fold by class, and of all rows by random class
-        self.all_rows = values.new_zeros(2, self.classes, folds * self.width)
-        self.in_fold = values.new_zeros(2, folds * self.classes, self.width)
-        self.random = values.new_zeros(2, (len(values) - folds) * self.classes, self.width)
+        self.squares = values.new_zeros(len(values), self.width)  # l r, Σ (w_k/n_k) z²
+
+    def _linear(
+        self, along: Float64[Tensor, "l k r"], plain: Float64[Tensor, "l k r"], first: int = 0
+    ) -> Float64[Tensor, "l k r"]:
+        """Σ z of every class, of labelings from the first on, by their sums along their directions.
+
+        By folds z is about the plain mean of the class, by random classes about the mean of all means, as the sums are.
+        """
+        folds = max(0, self.folds - first)
+        moved = self.counts[first : first + len(plain)].unsqueeze(2) * plain
+        return torch.cat([along[:folds] - moved[:folds], along[folds:]])
 
     def _mixing(self) -> Float64[Tensor, "l k k"]:
         """B's rows √w_k (m_k − m) from the sums of every class, B = mixing · sums."""
@@ -94,52 +104,41 @@ class Relabelings:
         mine = slice(index * self.width, (index + 1) * self.width)
         self.directions[mine] = 0
         self.directions[mine][:kept] = scaled.to(self.directions.dtype)
-        for table in (self.singular_values, self.plain):
+        for table in (self.singular_values, self.plain, self.linear):
             table[index] = 0
         self.singular_values[index, :kept] = s
-        self.plain[index, :, :kept] = _middle_means(sums, slice(None)) @ scaled.T
+        plain = _middle_means(sums, slice(None)) @ scaled.T  # k r
+        self.plain[index, :, :kept] = plain
+        self.linear[index, :, :kept] = self._linear((each @ scaled.T).unsqueeze(0), plain.unsqueeze(0), index)[0]
 
     def look(self, projected: Shaped[Tensor, "n m"], rows: Assignments) -> None:
         """Add rows: their residuals on `directions`."""
-        z = projected.to(torch.float64)
+        z = projected.T.to(torch.float64).unflatten(0, (-1, self.width))  # l r n, which is how products leave them
+        shares = self.within / self.counts.clamp(min=1)  # l k
         if self.folds:
-            self._look_by_fold(z[:, : self.folds * self.width], rows)
+            assert rows.folds is not None
+            every = z[: self.folds]
+            share = _outside(shares[: self.folds], rows)
+            self.squares[: self.folds] += (every.square() @ share.unsqueeze(2)).squeeze(2)
+            if self.scatter is not None:
+                held = every * _outside(self._spreads(), rows).unsqueeze(1)
+                self.scatter += held @ held.mT
         if len(self.counts) > self.folds:
             assert rows.relabeled is not None
             labels = rows.relabeled[: len(self.counts) - self.folds] % self.present  # p n
-            each = z[:, self.folds * self.width :].unflatten(1, (-1, self.width)).transpose(0, 1)  # p n r
-            each = each + self.plain[self.folds :, rows.labels]
-            _add(
-                self.random,
-                (self._numbers(len(labels)).unsqueeze(1) * self.classes + labels).flatten(),
-                each.flatten(0, 1),
-            )
-
-    def _look_by_fold(self, z: Float64[Tensor, "n m"], rows: Assignments) -> None:
-        assert rows.folds is not None
-        _add(self.all_rows, rows.labels, z)
-        every = z.unflatten(1, (self.folds, self.width))  # n g r
-        own = every[torch.arange(len(rows), device=z.device), rows.folds]  # n r
-        _add(self.in_fold, rows.folds * self.classes + rows.labels, own)
-        if self.scatter is not None:
-            share = self._spreads().index_select(1, rows.labels)  # g n
-            share.scatter_(0, rows.folds.unsqueeze(0), 0.0)  # rows of the fold do not count
-            held = every.transpose(0, 1) * share.unsqueeze(2)  # g n r
-            self.scatter += held.mT @ held
-
-    def _numbers(self, count: int) -> Int[Tensor, " p"]:
-        return torch.arange(count, device=self.counts.device)
+            each = z[self.folds :] + self.plain[self.folds :].mT.index_select(2, rows.labels)  # p r n
+            share = shares[self.folds :].gather(1, labels)
+            self.squares[self.folds :] += (each.square() @ share.unsqueeze(2)).squeeze(2)
 
     def _spreads(self) -> Float64[Tensor, "g k"]:
         """√(w_k/(n_k − 1)) of every class without each fold, which makes sums of squares unbiased covariances."""
-        within = self.convention.weights(self.shares[: self.folds]).within
-        return (within / (self.counts[: self.folds] - 1).clamp(min=1)).sqrt()
+        return (self.within[: self.folds] / (self.counts[: self.folds] - 1).clamp(min=1)).sqrt()
 
     def noisy_means(self, spreads: Float64[Tensor, " k"]) -> NoisyMeans | None:
         """B̂ without each fold, its scatter and the noise that classes of these unbiased summed variances give it."""
         if self.scatter is None:
             return None
-        left = self._sums()[0, : self.folds] * self._spreads().unsqueeze(2)  # g k r
+        left = self.linear[: self.folds] * self._spreads().unsqueeze(2)  # g k r
         about = left / self.counts[: self.folds].clamp(min=1).unsqueeze(2)
         centered = self.scatter - left.mT @ about
         folds, r = slice(0, self.folds), min(self.present - 1, self.width)
@@ -171,29 +170,21 @@ class Relabelings:
         ranks = (s > cut.unsqueeze(1)).sum(dim=1)
         return statistics.median(self._values(slice(self.folds, None), ranks)) if bool((ranks > 0).all()) else None
 
-    def _sums(self) -> Float64[Tensor, "2 l k r"]:
-        """Σ z and Σ z² of every labeling and class."""
-        whole = self.all_rows.unflatten(2, (self.folds, self.width)).transpose(1, 2)  # 2 g k r
-        left = whole - self.in_fold.unflatten(1, (self.folds, self.classes))
-        return torch.cat([left, self.random.unflatten(1, (-1, self.classes))], dim=1)
-
     def _values(self, which: slice, ranks: Int[Tensor, " l"]) -> list[float]:
         """D of some labelings, each cut at its rank."""
-        linear, square = self._sums()[:, which]
-        counts = self.counts[which]
-        n = counts.clamp(min=1).to(torch.float64).unsqueeze(2)  # l k 1
-        variances = (square - linear.square() / n).clamp(min=0) / n  # l k r
+        counts, within = self.counts[which], self.within[which]
+        moved = (within / counts.clamp(min=1).square()).unsqueeze(1) @ self.linear[which].square()  # l 1 r
+        spreads = (self.squares[which] - moved.squeeze(1)).clamp(min=0)  # l r
         kept = torch.arange(self.width, device=counts.device) < ranks.unsqueeze(1)  # l r
-        within = self.convention.weights(self.shares[which]).within  # l k
-        values = (within.unsqueeze(1) @ (variances * kept.unsqueeze(1))).sum(dim=(1, 2)).tolist()
+        values = (spreads * kept).sum(dim=1).tolist()
         present = (counts > 0).sum(dim=1).tolist()
         return [self.convention.normalized(value, classes=k) for value, k in zip(values, present, strict=True)]
 
 
-def _add(sums: Float64[Tensor, "2 m c"], keys: Int[Tensor, " n"], z: Float64[Tensor, "n c"]) -> None:
-    """Add rows and their squares by key."""
-    sums[0].index_add_(0, keys, z)
-    sums[1].index_add_(0, keys, z.square())
+def _outside(shares: Float64[Tensor, "g k"], rows: Assignments) -> Float64[Tensor, "g n"]:
+    """The share of every row's class without each fold; none for rows of the fold itself."""
+    assert rows.folds is not None
+    return shares.index_select(1, rows.labels).scatter_(0, rows.folds.unsqueeze(0), 0.0)
 
 
 def _middle_means(sums: GroupSums, columns: slice) -> Float64[Tensor, "k c"]:

@@ -113,9 +113,9 @@ class Separation(Metric):
         """Add a batch: features n × d (or n × …, flattened) and n class labels 0 … K − 1, tensors or arrays."""
         if _no_rows(features) and _no_rows(labels):
             return  # the last share of a process
-        x, y = checked_arrays(features, labels, asked=ASKED)
-        check_range(y, self.classes, owner=f"`{type(self).__name__}(classes={self.classes})`")
-        x, y = x.to(self.counts.device), y.to(self.counts.device)
+        given = checked_arrays(features, labels, asked=ASKED)
+        check_range(given.labels, self.classes, owner=f"`{type(self).__name__}(classes={self.classes})`")
+        x, y = given.features.to(self.counts.device), given.labels.to(self.counts.device)
         self._check(x)
         with torch.inference_mode(False), torch.no_grad():  # a state that validation makes serves training too
             self._restore_states(

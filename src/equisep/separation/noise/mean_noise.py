@@ -123,7 +123,8 @@ class MeanNoise:
             return FoldNoise(None, np.zeros(0), present, self.convention)
         own = self._own(spreads)
         scale = (float(own.totals[0]) / spreads[self.owners]).sqrt()
-        values = np.linalg.eigvalsh((scale.unsqueeze(1) * self.products * scale).cpu().numpy()).clip(min=0)
+        # by torch, whose threads are counted: numpy's own would stand in the way of other sites
+        values = torch.linalg.eigvalsh((scale.unsqueeze(1) * self.products * scale).cpu()).clamp(min=0).numpy()
         return FoldNoise(own.beside(left), values[len(values) - self.rank :], present, self.convention)
 
     @property

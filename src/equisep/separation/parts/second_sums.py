@@ -65,7 +65,7 @@ def _tables(site: TrainSite | TestSite) -> dict[str, tuple[Any, str]]:
     found: dict[str, tuple[Any, str]] = {}
     relabelings, noise = site.own.relabelings, site.own.noise
     if relabelings is not None:
-        names = ("all_rows", "in_fold", "random", *(("scatter",) if relabelings.scatter is not None else ()))
+        names = ("squares", *(("scatter",) if relabelings.scatter is not None else ()))
         found |= {f"relabelings.{name}": (relabelings, name) for name in names}
     if noise is not None:
         found["noise.scatter"] = noise, "scatter"
