@@ -112,7 +112,7 @@ def print_json(value: Any) -> None:
     sys.stdout.flush()  # a reader that has gone is noticed here, not when Python ends
 
 
-def saved(path: Path, what: str, *, quiet: bool) -> None:
+def say_saved(path: Path, what: str, *, quiet: bool) -> None:
     """Say where something was written."""
     say(f"{what}: {path}", quiet=quiet)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 import typer
 
-from equisep.cli.console import out, print_json, progress_bars, reported, saved, say, usable_file
+from equisep.cli.console import out, print_json, progress_bars, reported, say, say_saved, usable_file
 from equisep.cli.options import OUTPUT, PICTURES, Json, Quiet, option
 from equisep.errors import EquisepError, InputError, NumericalError
 from equisep.results import Profile
@@ -170,7 +170,7 @@ def merge(
         out.print(f"means of {whole.shards} shards: {out_file}", markup=False, highlight=False)
         say(f"Now run every shard again with `--means {out_file}` and another `--out`, and merge these.", quiet=quiet)
         return
-    saved(whole.save(out_file), "profile", quiet=quiet)
+    say_saved(whole.save(out_file), "profile", quiet=quiet)
     if json:
         print_json(whole.to_dict())
         return

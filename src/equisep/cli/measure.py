@@ -19,8 +19,8 @@ from equisep.cli.console import (
     print_json,
     progress_bars,
     reported,
-    saved,
     say,
+    say_saved,
     usable_file,
 )
 from equisep.cli.data import DataFlags, MeasuredData, asked_model, measured_data, with_data_options
@@ -259,9 +259,9 @@ def _show(profile: Profile, *, out_file: Path | None, plot: Path | None, json: b
     from equisep.report.terminal import render_findings
 
     if out_file is not None:
-        saved(profile.save(out_file), "profile", quiet=quiet)
+        say_saved(profile.save(out_file), "profile", quiet=quiet)
     if plot is not None:
-        saved(save_figure(plot_law(profile), plot), "plot", quiet=quiet)
+        say_saved(save_figure(plot_law(profile), plot), "plot", quiet=quiet)
     if json:
         print_json(profile.to_dict())
         return
@@ -320,7 +320,7 @@ def _rescued(path: Path | None, *, quiet: bool) -> Iterator[None]:
         yield
     except EquisepError as error:
         if isinstance(error.profile, Profile) and path is not None:
-            saved(error.profile.save(path), "profile of the training data alone", quiet=quiet)
+            say_saved(error.profile.save(path), "profile of the training data alone", quiet=quiet)
         raise
 
 

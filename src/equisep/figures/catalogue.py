@@ -46,10 +46,10 @@ def all_figures(extra: Path | None = None) -> tuple[Figure, ...]:
 
 def figure_of(id: str, extra: Path | None = None) -> Figure:
     """The figure of that id; an unknown one is refused with its near matches."""
-    return named(id, all_figures(extra))
+    return find_figure(id, all_figures(extra))
 
 
-def named(id: str, figures: Sequence[Figure]) -> Figure:
+def find_figure(id: str, figures: Sequence[Figure]) -> Figure:
     """The one of that id among these."""
     for figure in figures:
         if figure.id == id:

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from equisep.findings.facts import ClassRow, Facts, known, wilson
-from equisep.findings.ranking import made
+from equisep.findings.facts import ClassRow, Facts, finite, wilson
+from equisep.findings.ranking import new_finding
 from equisep.results import ClassPair
 from equisep.results.finding import Finding
 from equisep.results.wording import number, percent, plural
@@ -61,7 +61,7 @@ def _lost(facts: Facts, lost: list[ClassRow]) -> Finding:
     nearest = [row.nearest for row in lost if row.nearest is not None]
     means = f", and nearest class means {percent(max(nearest))} % at most" if nearest else ""
     sure = all(wilson(row.accuracy or 0, row.seen)[1] < usual for row in lost)
-    return made(
+    return new_finding(
         "lost-classes",
         f"{'A rare class is' if one else f'{len(lost)} rare classes are'} lost: of {facts.class_words(lost)} ({span} training "
         f"samples {'' if one else 'each '}against {largest:,} of the largest class) the network gets "
@@ -91,8 +91,8 @@ def _hardest(facts: Facts) -> Iterator[Finding]:
     what = "test" if facts.accuracy_test is not None else "training"
     name = facts.names[worst.label]
     fuzzy = None if facts.last is None or facts.last.class_fuzziness is None else facts.last.class_fuzziness
-    own = known(fuzzy[worst.label]) if fuzzy is not None and worst.label < len(fuzzy) else None
-    others = sorted(value for value in map(known, fuzzy or ()) if value is not None)
+    own = finite(fuzzy[worst.label]) if fuzzy is not None and worst.label < len(fuzzy) else None
+    others = sorted(value for value in map(finite, fuzzy or ()) if value is not None)
     beside = (
         "" if own is None or not others
         else f"; its D at the last {facts.each} is {number(own, 2)}, {number(others[len(others) // 2], 2)} in the median of all"
@@ -103,7 +103,7 @@ def _hardest(facts: Facts) -> Iterator[Finding]:
         else f"; nearest class means take {pair.value:.0f} of its {worst.seen:,} {what} samples for {facts.names[pair.second]}"
     )  # fmt: skip
     sure = wilson(worst.accuracy or 0, worst.seen)[1] < wilson(usual, worst.seen)[0]
-    yield made(
+    yield new_finding(
         "hardest-class",
         f"The hardest class is {name} ({plural(worst.count, 'training sample')}): {percent(worst.accuracy)} % of its {what} "
         f"samples are right, {percent(usual)} % in the median of the classes{taken}{beside}.",
@@ -123,6 +123,6 @@ def _taken_for(facts: Facts, label: int) -> ClassPair | None:
         return None
     pairs = facts.last.confused_test if facts.accuracy_test is not None else facts.last.confused
     mine = [
-        pair for pair in pairs or () if pair.first == label and pair.second < len(facts.names) and known(pair.value)
+        pair for pair in pairs or () if pair.first == label and pair.second < len(facts.names) and finite(pair.value)
     ]
     return max(mine, key=lambda pair: pair.value, default=None)

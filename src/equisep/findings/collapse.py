@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from equisep.findings.facts import Facts, known
+from equisep.findings.facts import Facts, finite
 from equisep.findings.fit import unfitted
-from equisep.findings.ranking import made
+from equisep.findings.ranking import new_finding
 from equisep.findings.samples import single
 from equisep.results.finding import Finding
 from equisep.results.records import COLLAPSED, NOT_COLLAPSED
@@ -24,7 +24,7 @@ from equisep.results.wording import number
 
 def collapse(facts: Facts) -> Iterator[Finding]:
     """`collapse` or `no-collapse`."""
-    nc1 = None if facts.last is None else known(facts.last.nc1)
+    nc1 = None if facts.last is None else finite(facts.last.nc1)
     if facts.last is None or nc1 is None or COLLAPSED < nc1 <= NOT_COLLAPSED or unfitted(facts) or single(facts):
         return
     there = nc1 <= COLLAPSED
@@ -32,6 +32,6 @@ def collapse(facts: Facts) -> Iterator[Finding]:
         f"Neural collapse is {'' if there else 'not '}reached at the last {facts.each}: the spread within classes "
         f"over that between them (NC1) is {number(nc1, 2)} on training data, and {COLLAPSED:g} or less counts as collapse."
     )
-    yield made(
+    yield new_finding(
         "collapse" if there else "no-collapse", text, rule="collapse", numbers={"nc1": nc1}, site=facts.last.name
     )

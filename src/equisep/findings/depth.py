@@ -20,11 +20,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from equisep.findings.facts import Facts, known
+from equisep.findings.facts import Facts, finite
 from equisep.findings.fit import unfitted
 from equisep.findings.head import head_loss
 from equisep.findings.memorizing import labels_unrelated, memorizes
-from equisep.findings.ranking import made
+from equisep.findings.ranking import new_finding
 from equisep.findings.samples import too_few
 from equisep.results import SiteReading
 from equisep.results.finding import Finding
@@ -45,7 +45,7 @@ def cut_at(facts: Facts) -> SiteReading | None:
     floor = min(SEPARATED, train - WITHIN)
     cut = None
     for site in reversed(facts.sites):
-        here, there = known(site.ncc_train), known(site.ncc_test)
+        here, there = finite(site.ncc_train), finite(site.ncc_test)
         if site.index < 1 or here is None or there is None or here < floor or there < test - WITHIN:
             break
         cut = site
@@ -78,7 +78,7 @@ def depth(facts: Facts) -> Iterator[Finding]:
     share = f" {sentence(facts.work_of(behind, ' (the fall of ln D on training data)'))}."
     deep = spare >= SPARE_SHARE * facts.last.index
     said = "The network is deeper than these data need" if deep else f"The last {spare} {facts.each}s could be cut"
-    yield made(
+    yield new_finding(
         "too-deep" if deep else "cut",
         f"{said}: nearest class means after {facts.each} {cut.index} of {facts.last.index} get {percent(cut.ncc_test)} % of "
         f"{facts.n_test:,} test samples right, the whole network {percent(facts.accuracy_test)} %."
@@ -97,11 +97,11 @@ def depth(facts: Facts) -> Iterator[Finding]:
 def _no_cut(facts: Facts, last: SiteReading) -> Iterator[Finding]:
     """What the last cut would cost, where it is not free; a network of one layer has none."""
     before = facts.sites[-2] if len(facts.sites) > 1 else None
-    one = None if before is None else known(before.ncc_test)
-    two, whole = known(last.ncc_test), facts.accuracy_test
+    one = None if before is None else finite(before.ncc_test)
+    two, whole = finite(last.ncc_test), facts.accuracy_test
     if before is None or before.index < 1 or one is None or two is None or whole is None or one >= whole - WITHIN:
         return
-    yield made(
+    yield new_finding(
         "no-cut",
         f"Read by nearest class means, no cut is free: they get {percent(one)} % of {facts.n_test:,} test samples at "
         f"{facts.at(before)} and {percent(two)} % at the last, the network {percent(whole)} %.",

@@ -21,7 +21,7 @@ LONGEST_NAME = 24
 SAME_DATA = "test-is-training"  # the Note on test data that are the training data
 
 
-def known(value: float | None) -> float | None:
+def finite(value: float | None) -> float | None:
     """The number, None where there is none or it is not finite."""
     return None if value is None or not math.isfinite(value) else float(value)
 
@@ -123,12 +123,12 @@ class Facts:
     @property
     def accuracy_train(self) -> float | None:
         """Of the network, on training data."""
-        return known(self.profile.accuracy_train)
+        return finite(self.profile.accuracy_train)
 
     @property
     def accuracy_test(self) -> float | None:
         """Of the network, on test data."""
-        return known(self.profile.accuracy_test)
+        return finite(self.profile.accuracy_test)
 
     @cached_property
     def per_class(self) -> int:
@@ -185,7 +185,7 @@ class Facts:
         rare = {row.label for row in self.class_rows if row.rare}
         parts = (
             (self.accuracy_train, profile.accuracy_class_train),
-            (known(self.last.ncc_train), self.last.ncc_class_train) if self.last is not None else (None, None),
+            (finite(self.last.ncc_train), self.last.ncc_class_train) if self.last is not None else (None, None),
         )
         values = []
         for whole, by_class in parts:
@@ -307,4 +307,4 @@ class Facts:
 
 
 def _entry(values: Sequence[float | None] | None, k: int) -> float | None:
-    return None if values is None or k >= len(values) else known(values[k])
+    return None if values is None or k >= len(values) else finite(values[k])

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from equisep.findings.facts import Facts, wilson
-from equisep.findings.ranking import made
+from equisep.findings.ranking import new_finding
 from equisep.results.finding import Finding
 from equisep.results.wording import percent
 
@@ -41,7 +41,7 @@ def fit(facts: Facts) -> Iterator[Finding]:
         got = (
             f"The network gets {percent(facts.accuracy_train)} % of the samples given as its training data right{means}"
         )
-    yield made(
+    yield new_finding(
         "unfitted",
         f"{got}: it has not fitted its data, for want of training, of size, of consistent labels or of inputs prepared "
         "as in training, and what follows describes an unfinished network.",

@@ -23,9 +23,9 @@ import math
 from collections.abc import Iterator
 from statistics import fmean
 
-from equisep.findings.facts import ClassRow, Facts, Z, difference_noise, known, wilson
+from equisep.findings.facts import ClassRow, Facts, Z, difference_noise, finite, wilson
 from equisep.findings.fit import unfitted
-from equisep.findings.ranking import made
+from equisep.findings.ranking import new_finding
 from equisep.findings.samples import too_few
 from equisep.results.finding import Finding
 from equisep.results.wording import percent
@@ -52,7 +52,7 @@ def head(facts: Facts) -> Iterator[Finding]:
     words = ", ".join(
         f"{facts.names[row.label]} ({percent(row.nearest)} against {percent(row.accuracy)} %)" for row in lost
     )
-    yield made(
+    yield new_finding(
         "head-worse",
         f"The head loses what the features separate: nearest class means at the last {facts.each} get "
         f"{percent(nearest)} % of the "
@@ -80,7 +80,7 @@ def head_loss(facts: Facts) -> tuple[float, float, tuple[ClassRow, ...]] | None:
     else:
         tested = facts.accuracy_test is not None
         one = facts.accuracy_test if tested else facts.accuracy_train
-        two = known(facts.last.ncc_test if tested else facts.last.ncc_train)
+        two = finite(facts.last.ncc_test if tested else facts.last.ncc_train)
         if one is None or two is None:
             return None
         rows, network, nearest = (), one, two
@@ -92,7 +92,7 @@ def _at_chance(facts: Facts, found: tuple[float, float, tuple[ClassRow, ...]], g
     network, nearest, rows = found
     n = facts.n_test if what == "test" else facts.n_train
     mean = ", on average over classes" if rows else ""
-    return made(
+    return new_finding(
         "head-at-chance",
         f"The answers of the network have nothing to do with these labels: it gets {percent(network)} % of the {what} samples "
         f"right{mean}, guessing {percent(guess)} %, and nearest class means at its last {facts.each} {percent(nearest)} %. Its "

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from equisep.findings.facts import Facts, known
-from equisep.findings.ranking import made
+from equisep.findings.facts import Facts, finite
+from equisep.findings.ranking import new_finding
 from equisep.findings.work import idle_layers
 from equisep.results import LawFit
 from equisep.results.finding import Confidence, Finding
@@ -30,7 +30,7 @@ FEW = 5
 def law(facts: Facts) -> Iterator[Finding]:
     """`law-by-block`, or one of `law`, `near-law` and `no-law`."""
     fitted = facts.profile.law
-    r, rho = known(fitted.r), known(fitted.rho)
+    r, rho = finite(fitted.r), finite(fitted.rho)
     by_block = _by_block(facts)
     if by_block is not None:
         yield by_block
@@ -38,8 +38,8 @@ def law(facts: Facts) -> Iterator[Finding]:
     verdict = law_verdict(r, rho, sites=len(fitted.curve))
     if verdict == "undetermined" or r is None or rho is None:
         return
-    numbers = {"r": r, "rho": rho, "points": len(fitted.curve), "half_life": known(fitted.half_life)}
-    yield made(
+    numbers = {"r": r, "rho": rho, "points": len(fitted.curve), "half_life": finite(fitted.half_life)}
+    yield new_finding(
         {"law": "law", "between": "near-law", "no law": "no-law"}[verdict],
         {"law": _lawful, "between": _nearly, "no law": _lawless}[verdict](facts, r, rho),
         rule="law",
@@ -95,14 +95,14 @@ def _by_block(facts: Facts) -> Finding | None:
     layers, blocks = facts.profile.laws.get("layers"), facts.profile.laws.get("blocks")
     if layers is None or blocks is None or layers.curve == blocks.curve:
         return None
-    one, two = known(layers.r), known(blocks.r)
-    told = law_verdict(one, known(layers.rho), sites=len(layers.curve)) == "no law"
-    held = law_verdict(two, known(blocks.rho), sites=len(blocks.curve)) in ("law", "between")
+    one, two = finite(layers.r), finite(blocks.r)
+    told = law_verdict(one, finite(layers.rho), sites=len(layers.curve)) == "no law"
+    held = law_verdict(two, finite(blocks.rho), sites=len(blocks.curve)) in ("law", "between")
     if not told or not held or len(blocks.curve) < FEW:
         return None
     nearly = "" if two is not None and two <= LAW_R else "nearly "
     sure = _confidence(layers) == "sure" and _confidence(blocks) == "sure"
-    return made(
+    return new_finding(
         "law-by-block",
         f"The law of equi-separation {nearly}holds from block to block (every block leaves {100 * (blocks.rho or 0):.0f} % of D; "
         f"r {correlation(two)} over {len(blocks.curve)} points), not from layer to layer (r {correlation(one)} over "
@@ -119,5 +119,5 @@ def _confidence(fitted: LawFit) -> Confidence:
     span = fitted.intervals.get("r")
     if span is None or len(fitted.curve) < FEW:
         return "likely"
-    ends = {law_verdict(end, known(fitted.rho), sites=len(fitted.curve)) for end in (span.low, span.high)}
+    ends = {law_verdict(end, finite(fitted.rho), sites=len(fitted.curve)) for end in (span.low, span.high)}
     return "sure" if ends == {fitted.verdict} else "likely"

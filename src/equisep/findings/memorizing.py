@@ -21,8 +21,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from equisep.findings.facts import Facts, Z, known
-from equisep.findings.ranking import made
+from equisep.findings.facts import Facts, Z, finite
+from equisep.findings.ranking import new_finding
 from equisep.results import SiteReading
 from equisep.results.finding import Finding
 from equisep.results.wording import number, percent
@@ -74,7 +74,7 @@ def _fitted(facts: Facts) -> bool:
 
 def _unrelated(facts: Facts) -> Finding:
     train, test, guess = facts.accuracy_train, facts.accuracy_test, facts.guess
-    return made(
+    return new_finding(
         "labels-unrelated",
         f"The network gets {percent(train)} % of its training samples right, but {percent(test)} % of {facts.n_test:,} test "
         f"samples, where guessing gets {percent(guess)} %: it knows its training labels by heart, and nothing of that holds on "
@@ -102,7 +102,7 @@ def _memorizing(facts: Facts, flat: bool, best: SiteReading | None) -> Finding:
             f"nearest class means get most of the test samples at {facts.at(best)} ({percent(best.ncc_test)} %) and "
             f"{percent(last.ncc_test)} % at the last {facts.each}"
         )
-    return made(
+    return new_finding(
         "memorizing",
         "; ".join(parts) + ".",
         rule="memorizing",
@@ -120,14 +120,14 @@ def _memorizing(facts: Facts, flat: bool, best: SiteReading | None) -> Finding:
 
 def _test_gain(facts: Facts, fall: float, fall_test: float) -> Iterator[Finding]:
     """How much of the fall of D test data see, and where it ends."""
-    values = [(site, known(site.fuzziness_test)) for site in facts.sites]
+    values = [(site, finite(site.fuzziness_test)) for site in facts.sites]
     least = min(value for _, value in values if value is not None)
     end = next(site for site, value in values if value is not None and value <= NEAR_LEAST * least)
     first, last = facts.sites[facts.profile.begin()], facts.sites[-1]
     where = f", and on test data is within a tenth of its least from {facts.at(end)} on" if end.index < last.index and _stays(
         facts, end, least
     ) else ""  # fmt: skip
-    yield made(
+    yield new_finding(
         "test-gain",
         f"D falls less on test data, from {number(first.fuzziness_test, 3)} to {number(last.fuzziness_test, 3)}, "
         "than on training "
@@ -145,7 +145,7 @@ def _test_gain(facts: Facts, fall: float, fall_test: float) -> Iterator[Finding]
 
 def _stays(facts: Facts, end: SiteReading, least: float) -> bool:
     """Whether test D stays near its least from a layer on."""
-    after = [known(site.fuzziness_test) for site in facts.sites if site.index >= end.index]
+    after = [finite(site.fuzziness_test) for site in facts.sites if site.index >= end.index]
     return all(value is not None and value <= NEAR_LEAST * least for value in after)
 
 
@@ -154,7 +154,7 @@ def _falls(facts: Facts) -> tuple[float, float] | None:
     if not facts.sites:
         return None
     begin = facts.profile.begin()
-    values = [known(getattr(facts.sites[i], name)) for name in ("fuzziness", "fuzziness_test") for i in (begin, -1)]
+    values = [finite(getattr(facts.sites[i], name)) for name in ("fuzziness", "fuzziness_test") for i in (begin, -1)]
     if any(value is None or value <= 0 for value in values):
         return None
     logs = [math.log(value) for value in values if value is not None]
@@ -163,8 +163,8 @@ def _falls(facts: Facts) -> tuple[float, float] | None:
 
 def _better_on_test(facts: Facts) -> SiteReading | None:
     """The layer whose nearest class means get most of the test samples, where the last one gets 5 points less; else None."""
-    tested = [site for site in facts.sites if known(site.ncc_test) is not None]
-    last = None if facts.last is None else known(facts.last.ncc_test)
+    tested = [site for site in facts.sites if finite(site.ncc_test) is not None]
+    last = None if facts.last is None else finite(facts.last.ncc_test)
     if not tested or last is None:
         return None
     best = max(tested, key=lambda site: site.ncc_test or 0.0)

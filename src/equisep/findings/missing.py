@@ -12,18 +12,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from equisep.findings.depth import WITHIN
-from equisep.findings.facts import Facts, known
-from equisep.findings.ranking import made
+from equisep.findings.facts import Facts, finite
+from equisep.findings.ranking import new_finding
 from equisep.results.finding import Finding
 from equisep.results.records import LEAST_SITES
 
 
 def missing(facts: Facts) -> Iterator[Finding]:
     """`nothing-measured` or `not-measured`."""
-    curve = [site for site in facts.sites if known(site.fuzziness) is not None]
-    centers = [site for site in facts.sites if known(site.ncc_train) is not None]
+    curve = [site for site in facts.sites if finite(site.fuzziness) is not None]
+    centers = [site for site in facts.sites if finite(site.ncc_train) is not None]
     if not curve and not centers:
-        yield made(
+        yield new_finding(
             "nothing-measured",
             f"The profile holds neither D nor nearest-center accuracy at any of its {len(facts.sites)} sites, so it "
             "answers nothing.",
@@ -64,7 +64,7 @@ def missing(facts: Facts) -> Iterator[Finding]:
         parts.append("single classes (their accuracies are not in this profile)")
         measured = True
     if parts:
-        yield made(
+        yield new_finding(
             "not-measured",
             f"Cannot be said from this profile: {'; '.join(parts)}.",
             rule="missing",

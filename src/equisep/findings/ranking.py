@@ -45,7 +45,7 @@ WEIGHTS: Mapping[str, int] = {
 SAID_BY: Mapping[str, str] = {"no-cut": "every-layer-works"}  # what another sentence says already
 
 
-def made(
+def new_finding(
     code: str,
     text: str,
     *,

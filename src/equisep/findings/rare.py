@@ -23,8 +23,8 @@ from functools import cache
 from statistics import fmean
 
 from equisep.errors import EquisepError
-from equisep.findings.facts import Facts, known
-from equisep.findings.ranking import made
+from equisep.findings.facts import Facts, finite
+from equisep.findings.ranking import new_finding
 from equisep.results import Profile
 from equisep.results.finding import Finding
 
@@ -58,7 +58,7 @@ def rare(facts: Facts) -> Iterator[Finding]:
             f"average, by {margins.others:.2g} for the others"
         )
     compared = "" if beside is None else f", {beside:.2f} between those of the others"
-    yield made(
+    yield new_finding(
         "rare-geometry",
         f"The centered means of the {len(small)} rare classes at the last {facts.each} stand at a cosine of "
         f"{measured:.2f} to each "
@@ -89,7 +89,7 @@ def _margins(facts: Facts, small: list[int], others: list[int]) -> Margins | Non
     values, where = (layer.margins_test, "test") if layer.margins_test is not None else (layer.margins, "training")
     if values is None:
         return None
-    means = [[value for k in group if (value := known(values[k])) is not None] for group in (small, others)]
+    means = [[value for k in group if (value := finite(values[k])) is not None] for group in (small, others)]
     return Margins(fmean(means[0]), fmean(means[1]), where) if all(means) else None
 
 
@@ -100,7 +100,7 @@ def _mean_cosine(rows: tuple[tuple[float | None, ...], ...], labels: list[int]) 
         value
         for i, row in enumerate(rows)
         for j, each in enumerate(row)
-        if i + 1 in chosen and j in chosen and (value := known(each)) is not None
+        if i + 1 in chosen and j in chosen and (value := finite(each)) is not None
     ]
     return fmean(values) if values else None
 
@@ -133,7 +133,7 @@ def _solved(sizes: tuple[int, ...], small: tuple[int, ...]) -> tuple[float, ...]
             means = solve(sizes=list(sizes), feature_energy=energy, weight_energy=1.0).H
         except EquisepError:  # energies at which no certificate can be had
             return ()
-        value = known(measured_cosines(means - means.mean(axis=0), chosen).minority)
+        value = finite(measured_cosines(means - means.mean(axis=0), chosen).minority)
         if value is None:
             return ()
         values.append(value)

@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import median
 
-from equisep.findings.facts import Facts, known
+from equisep.findings.facts import Facts, finite
 from equisep.findings.memorizing import labels_unrelated
-from equisep.findings.ranking import made
+from equisep.findings.ranking import new_finding
 from equisep.results import Corrected, SiteReading
 from equisep.results.finding import Finding
 from equisep.results.wording import number
@@ -42,7 +42,7 @@ def refused(facts: Facts) -> list[SiteReading]:
 def _untold(corrected: Corrected, *, few: bool) -> bool:
     if corrected.value is None:
         return any(words in (corrected.reason or "") for words in (_CHANCE, *(_SCATTER if few else ())))
-    low, high = known(corrected.low), known(corrected.high)
+    low, high = finite(corrected.low), finite(corrected.high)
     return few and (not low or high is None or high >= WIDE * low)
 
 
@@ -78,7 +78,7 @@ def samples(facts: Facts) -> Iterator[Finding]:
         reason = f" ({facts.at(sites[0])}: {first.reason})"
     many = f"; about {needed:,} per class, or more, would be needed" if enough else ""
     of = f"{facts.per_class:,} samples" if facts.per_class != 1 else "1 sample"
-    yield made(
+    yield new_finding(
         "too-few-samples",
         f"From {of} per class D cannot be told at {len(sites)} of {len(facts.sites)} {facts.each}s{reason}: law, shares of the "
         f"work and depth below hold for these samples alone{many}.",
@@ -93,7 +93,7 @@ def samples(facts: Facts) -> Iterator[Finding]:
 def _single(facts: Facts) -> Finding:
     counts = [count for count in facts.profile.counts if count]
     ones = sum(count == 1 for count in counts)
-    return made(
+    return new_finding(
         "too-few-samples",
         f"{ones:,} of {len(counts):,} classes have one training sample, which is its own class mean: spread within classes, D, "
         "collapse and nearest-center accuracy on training data say nothing; 2 samples per class are the least, 30 are few.",

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from equisep.findings.facts import Facts, known
+from equisep.findings.facts import Facts, finite
 from equisep.findings.fit import fit, unfitted
-from equisep.findings.ranking import made
+from equisep.findings.ranking import new_finding
 from equisep.results import Profile
 from equisep.results.finding import Finding
 from equisep.results.wording import percent
@@ -36,7 +36,7 @@ def training(
 ) -> Iterator[Finding]:
     """`settled` or `still-improving`, and where the last reading says so `unfitted`."""
     if last is None:
-        yield made(
+        yield new_finding(
             "nothing-measured",
             "The history holds no reading, so it answers nothing.",
             rule="training",
@@ -58,7 +58,7 @@ def training(
     else:
         head = f"The training has settled since {unit} {since}" if settled else "The training has not settled"
         text = f"{head}: {plain[0].lower() + plain[1:]}{accuracy}.{law}"
-    yield made(
+    yield new_finding(
         code,
         text,
         rule="training",
@@ -66,7 +66,7 @@ def training(
         numbers={
             "since": since,
             "law_first": None if rose is None else rose.first,
-            "rho": known(last.law.rho),
+            "rho": finite(last.law.rho),
             "accuracy_test": facts.accuracy_test,
         },
     )

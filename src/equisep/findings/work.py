@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from equisep.findings.depth import SPARE, can_be_judged, cut_at, spare_layers
-from equisep.findings.facts import Facts, Z, known
-from equisep.findings.ranking import made
+from equisep.findings.facts import Facts, Z, finite
+from equisep.findings.ranking import new_finding
 from equisep.results.finding import Finding
 from equisep.results.wording import percent, sentence
 
@@ -47,7 +47,7 @@ def work(facts: Facts) -> Iterator[Finding]:
             facts.shares[index] + Z * facts.share_errors.get(index, float("inf")) < IDLE * even for index in idle
         )
         whole = f", the fall of ln D from the first to the last {facts.each} on training data"
-        yield made(
+        yield new_finding(
             "idle-layers",
             f"{sentence(facts.work_of(idle, whole))}; an even share is {100 * even:.0f} % each.",
             rule="work",
@@ -57,7 +57,7 @@ def work(facts: Facts) -> Iterator[Finding]:
     elif can_be_judged(facts) and _measured(facts) and spare_layers(facts, cut) < SPARE:
         yield _all_work(facts, even, numbers)
     else:
-        yield made(
+        yield new_finding(
             "work",
             _who_works(facts, even),
             rule="work",
@@ -86,20 +86,20 @@ def _who_works(facts: Facts, even: float) -> str:
 def _measured(facts: Facts) -> bool:
     """Whether nearest class means and the network itself were both read on test data."""
     last = facts.last
-    return last is not None and known(last.ncc_test) is not None and facts.accuracy_test is not None
+    return last is not None and finite(last.ncc_test) is not None and facts.accuracy_test is not None
 
 
 def _all_work(facts: Facts, even: float, numbers: dict[str, float]) -> Finding:
     least = min(facts.shares, key=lambda index: facts.shares[index])
     before = facts.sites[-3] if len(facts.sites) > 2 else None
-    lost = None if before is None else known(before.ncc_test)
+    lost = None if before is None else finite(before.ncc_test)
     cost = (
         f"; nearest class means two {facts.each}s earlier get {percent(lost)} % of {facts.n_test:,} test samples, the network "
         f"{percent(facts.accuracy_test)} %"
         if lost is not None and facts.accuracy_test is not None
         else ""
     )
-    return made(
+    return new_finding(
         "every-layer-works",
         f"Every {facts.each} works: the smallest share of the work (the fall of ln D on training data) is {facts.each} {least}'s "
         f"{100 * facts.shares[least]:.0f} %, an even one {100 * even:.0f} %{cost}.",

@@ -156,7 +156,7 @@ READING_COLUMNS: tuple[Column, ...] = (  # of profiles that hold several reading
 BY_NAME = {column.name: column for column in (*COLUMNS, *READING_COLUMNS)}
 
 
-def chosen(names: Iterable[str]) -> list[Column]:
+def columns_named(names: Iterable[str]) -> list[Column]:
     """Columns by name, in this order."""
     return [BY_NAME[name] for name in names]
 

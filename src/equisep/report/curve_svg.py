@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from equisep.findings.facts import known
+from equisep.findings.facts import finite
 from equisep.report.formatting import number, passed_words
 from equisep.results import Profile
 
@@ -62,7 +62,7 @@ def curve_svg(profile: Profile) -> str:
 
 def _logs(profile: Profile, metric: str) -> dict[int, float]:
     """Ln D by layer, where D is a positive number."""
-    values = {site.index: known(getattr(site, metric)) for site in profile.sites}
+    values = {site.index: finite(getattr(site, metric)) for site in profile.sites}
     return {index: math.log(value) for index, value in values.items() if value is not None and value > 0}
 
 
@@ -96,7 +96,7 @@ def _ticks(frame: Frame) -> list[float]:
 
 def _line(profile: Profile, frame: Frame, layers: Sequence[int]) -> Iterator[str]:
     """The fitted law: ln D = intercept + l ln ρ, l counted from the first layer of its curve."""
-    rho, intercept = known(profile.law.rho), known(profile.law.intercept)
+    rho, intercept = finite(profile.law.rho), finite(profile.law.intercept)
     if rho is None or intercept is None or rho <= 0:
         return
     begin = profile.sites[profile.begin()].index

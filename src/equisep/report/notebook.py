@@ -9,7 +9,7 @@ from html import escape
 
 from equisep.display import CELL, HEAD, TABLE, short, table_html
 from equisep.findings.wording import NEXT
-from equisep.report.columns import READING_COLUMNS, Column, chosen
+from equisep.report.columns import READING_COLUMNS, Column, columns_named
 from equisep.report.curve_svg import curve_svg
 from equisep.report.formatting import (
     UNICODE,
@@ -95,7 +95,7 @@ def _site_table(profile: Profile) -> str:
 
 def _columns(profile: Profile) -> Iterable[tuple[Column, list[str]]]:
     """The columns that some site fills, as HTML, with the bars beside D."""
-    for column in chosen(_SHOWN):
+    for column in columns_named(_SHOWN):
         cells = column.cells(profile)
         if any(cell != UNICODE.missing for cell in cells):
             yield column, [escape(cell) for cell in cells]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from equisep.findings.facts import Facts, known
+from equisep.findings.facts import Facts, finite
 from equisep.findings.ranking import WEIGHTS
 from equisep.findings.wording import without_meaning, wrapped
 from equisep.report.formatting import ASCII, Glyphs, ascii_text, number, one_line, percent
@@ -108,14 +108,14 @@ def _table(profile: Profile, glyphs: Glyphs, width: int) -> Iterator[RenderableT
     """D, share of the work and nearest class means per layer, the network itself last; what has no room is named below."""
     facts = Facts(profile)
     rows = _rows(profile, facts)
-    if not rows or all(known(site.fuzziness) is None for site in profile.sites):
+    if not rows or all(finite(site.fuzziness) is None for site in profile.sites):
         return
     sites = [profile.sites[row.position] for row in rows]
     missing = glyphs.missing
     columns: dict[str, list[str]] = {
         facts.each: [*(row.label for row in rows), "network"],
-        "D train": [*(number(known(site.fuzziness), 3, missing=missing) for site in sites), ""],
-        "D test": [*(number(known(site.fuzziness_test), 3, missing=missing) for site in sites), ""],
+        "D train": [*(number(finite(site.fuzziness), 3, missing=missing) for site in sites), ""],
+        "D test": [*(number(finite(site.fuzziness_test), 3, missing=missing) for site in sites), ""],
         _WORK: [*("" if row.share is None else _share(row.share) for row in rows), ""],
         "train %": _percents([*(site.ncc_train for site in sites), facts.accuracy_train], missing),
         "test %": _percents([*(site.ncc_test for site in sites), facts.accuracy_test], missing),
@@ -141,7 +141,7 @@ def _table(profile: Profile, glyphs: Glyphs, width: int) -> Iterator[RenderableT
 
 
 def _percents(shares: Iterable[float | None], missing: str) -> list[str]:
-    return [percent(known(share), missing=missing) for share in shares]
+    return [percent(finite(share), missing=missing) for share in shares]
 
 
 def _share(share: float) -> str:

@@ -11,7 +11,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from equisep.findings.wording import explained
-from equisep.report.columns import READING_COLUMNS, chosen
+from equisep.report.columns import READING_COLUMNS, columns_named
 from equisep.report.formatting import (
     ASCII,
     UNICODE,
@@ -155,14 +155,14 @@ def _profile_blocks(profile: Profile, glyphs: Glyphs, width: int) -> Iterable[Re
 def _site_table(profile: Profile, glyphs: Glyphs, width: int) -> Iterable[RenderableType]:
     """One row per site. Columns that no site fills are left out; what a narrow terminal has no room for is named below."""
     shown = [name for name in _SHOWN if profile.whole is False or not name.startswith("corrected")]
-    columns = {column.title: column.cells(profile, missing=glyphs.missing) for column in chosen(shown)}
+    columns = {column.title: column.cells(profile, missing=glyphs.missing) for column in columns_named(shown)}
     columns = {title: cells for title, cells in columns.items() if any(cell != glyphs.missing for cell in cells)}
     names = columns.pop("name", [])
     good = min(_GOOD_NAME, max(map(len, names), default=0))
     whole = width + good - room_beside(columns, width)
     hidden = [
         column.title.replace("\n", " ")
-        for column in chosen(_FIRST_TO_GO)
+        for column in columns_named(_FIRST_TO_GO)
         if (room_beside(columns, width) < good or (column.name in _INTERVAL and _half(columns)))
         and columns.pop(column.title, [])
     ]
@@ -171,7 +171,7 @@ def _site_table(profile: Profile, glyphs: Glyphs, width: int) -> Iterable[Render
     titles = ["layer", "name", *(title for title in columns if title not in ("layer", "name"))]
     rows = zip(*(columns.get(title, ()) for title in titles), strict=True)
     yield plain_table([head, *titles[1:]], rows, glyphs, left=("name",))
-    if key := " ".join(_KEY[column.name] for column in chosen(tuple(_KEY)) if column.title in columns):
+    if key := " ".join(_KEY[column.name] for column in columns_named(tuple(_KEY)) if column.title in columns):
         yield Text(key, style="dim")
     if hidden:
         words = f"No room for {', '.join(hidden[::-1])}: {whole} columns show all, as do --json and to_frame()."
@@ -180,7 +180,7 @@ def _site_table(profile: Profile, glyphs: Glyphs, width: int) -> Iterable[Render
 
 def _half(columns: Mapping[str, object]) -> bool:
     """Whether one end of the interval is shown without the other."""
-    return sum(column.title in columns for column in chosen(_INTERVAL)) == 1
+    return sum(column.title in columns for column in columns_named(_INTERVAL)) == 1
 
 
 def _law_block(law: LawFit, glyphs: Glyphs, *, passed: str = "layers", first: int = 0) -> Group:

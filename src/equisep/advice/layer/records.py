@@ -146,7 +146,7 @@ class LayerAdvice:
             return f"{text}; every other layer scores less, more than chance explains."
         if len(self.alike) == len(self.layers) - 1:
             return f"{text}; no layer can be told apart from it on these data."
-        return f"{text}; not told apart from {named(self.alike)}."
+        return f"{text}; not told apart from {name_list(self.alike)}."
 
     def _fitted_words(self) -> str:
         one, top = self.chosen, self.top
@@ -188,7 +188,7 @@ def layer_words(layer: LayerReading, advice: LayerAdvice, *, first: bool = False
     return f"{'Layer' if first else 'layer'} {layer.index} of {advice.layers[-1].index} ({layer.site})"
 
 
-def named(layers: Sequence[LayerReading]) -> str:
+def name_list(layers: Sequence[LayerReading]) -> str:
     """`layer 3`, `layers 3, 5 and 6`, `layers 3, 4, 5 and 7 others`."""
     numbers = [str(each.index) for each in layers]
     if len(numbers) == 1:

@@ -149,7 +149,7 @@ def _of_sizes(found: RareClasses) -> str:
             words.append(f"lost at E_W·E_H = {_listed(lost)}")
         if apart:
             words.append(f"told apart at {_listed(apart)}" if lost else "told apart at all of these")
-        parts.append(f"{named(group, found.sizes)} {_be(group)} {' and '.join(words)}")
+        parts.append(f"{name_list(group, found.sizes)} {_be(group)} {' and '.join(words)}")
     return f"In {MODEL} {'; '.join(parts)}."
 
 
@@ -164,7 +164,7 @@ def _of_network(found: RareClasses, network: NetworkComparison) -> str:
     energy = f"At this model's energies, E_W·E_H = {at.energy:.4g}, {MODEL}"
     if not at.lost:
         return f"{energy} tells all {len(found.sizes)} classes apart: no class needs a weight for a margin on training data."
-    return f"{energy} loses {named(at.lost, found.sizes)}."
+    return f"{energy} loses {name_list(at.lost, found.sizes)}."
 
 
 def _measured(network: NetworkComparison) -> str:
@@ -173,7 +173,7 @@ def _measured(network: NetworkComparison) -> str:
     told = (
         "every class has a mean margin above 0"
         if not lost
-        else f"{named(lost, network.sizes)} {_have(lost)} none above 0"
+        else f"{name_list(lost, network.sizes)} {_have(lost)} none above 0"
     )
     text = f"Measured on its training data, {told}"
     known = [(share, k) for k, share in enumerate(network.test_accuracy or ()) if share is not None]
@@ -183,7 +183,7 @@ def _measured(network: NetworkComparison) -> str:
     return f"{text}."
 
 
-def named(classes: Sequence[int], sizes: Sequence[int]) -> str:
+def name_list(classes: Sequence[int], sizes: Sequence[int]) -> str:
     """`class 3 (5 samples)`, `classes 5–9 (5 to 50 samples each)`."""
     own = [sizes[k] for k in classes]
     low, high = min(own), max(own)

@@ -13,8 +13,8 @@ from equisep.cli.console import (
     out,
     print_json,
     reported,
-    saved,
     say,
+    say_saved,
     usable_file,
 )
 from equisep.cli.data import DataFlags, measured_data, model_and_data, with_data_options
@@ -105,7 +105,7 @@ def cut(
     if answer.asked is None and answer.chosen is None:
         say("Nothing was saved: no cut is recommended. `--after LAYER` saves one all the same.", quiet=quiet)
         return
-    saved(made.save(out_file, after=answer.asked), "shorter network", quiet=quiet)
+    say_saved(made.save(out_file, after=answer.asked), "shorter network", quiet=quiet)
 
 
 def _test_data(flags: DataFlags, test: str, model: str, progress: Any) -> Any:

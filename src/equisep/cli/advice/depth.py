@@ -14,8 +14,8 @@ from equisep.cli.console import (
     print_json,
     progress_bars,
     reported,
-    saved,
     say,
+    say_saved,
     usable_file,
     usable_folder,
 )
@@ -163,9 +163,9 @@ def depth(
         print_json(plain(content))
     else:
         out.print(render_depth(advice, sentences))
-        saved(store / "depth.json", "\nall numbers", quiet=quiet)
+        say_saved(store / "depth.json", "\nall numbers", quiet=quiet)
     if draw is not None and not json:
-        saved(draw, "the drawing", quiet=quiet)
+        say_saved(draw, "the drawing", quiet=quiet)
 
 
 def _splits(data: MeasuredData, name: str, *, quiet: bool) -> tuple[Split, Split | None]:

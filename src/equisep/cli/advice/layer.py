@@ -17,7 +17,7 @@ from equisep.cli.console import (
     print_json,
     progress_bars,
     reported,
-    saved,
+    say_saved,
     usable_file,
 )
 from equisep.cli.data import DataFlags, asked_model, measured_data, model_and_data, with_data_options
@@ -88,7 +88,7 @@ def layer(
     notes = (*loaded.notes, *source.notes, *advice.notes)
     advice = replace(advice, notes=tuple(replace(note, text=in_options(note.text, options)) for note in notes))
     if draw is not None:
-        saved(plot_layers(advice, draw), "plot", quiet=quiet)
+        say_saved(plot_layers(advice, draw), "plot", quiet=quiet)
     if json:
         print_json({**encode(advice), "sentences": list(advice.sentences), "data": encode(source.record)})
     else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equisep.cli.console import out, print_json, progress_bars, reported, saved, say
+from equisep.cli.console import out, print_json, progress_bars, reported, say, say_saved
 from equisep.cli.figures.common import (
     STORE,
     FigureFile,
@@ -124,13 +124,13 @@ def run(
 
 
 def _figures(ids: Sequence[str], known: Sequence[Figure], *, everything: bool) -> list[Figure]:
-    from equisep.figures.catalogue import named
+    from equisep.figures.catalogue import find_figure
 
     if everything and ids:
         raise InputError(f"`--all` runs every figure, and `{ids[0]}` is named beside it. Give one or the other.")
     if not everything and not ids:
         raise InputError("No figure was named. Name one or more, or say `--all`; `equisep figures list` has all ids.")
-    return list(known) if everything else [named(id, known) for id in dict.fromkeys(ids)]
+    return list(known) if everything else [find_figure(id, known) for id in dict.fromkeys(ids)]
 
 
 def _run_all(
@@ -161,7 +161,7 @@ def _run_all(
         if draw is not None:
             from equisep.report.figures.drawing.draw import save_drawn
 
-            saved(save_drawn(made.evidence, draw(figure)), figure.id, quiet=quiet)
+            say_saved(save_drawn(made.evidence, draw(figure)), figure.id, quiet=quiet)
         if show:
             print_result(made)
     return results, failed

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from equisep.cli.console import out, print_json, reported, saved
+from equisep.cli.console import out, print_json, reported, say_saved
 from equisep.cli.figures.common import (
     FigureFile,
     ReadStore,
@@ -46,11 +46,11 @@ def show(
     quiet: Quiet = False,
 ) -> None:
     """Show what was run of a figure: every claim with its verdict, our numbers beside the paper's, seeds and intervals."""
-    from equisep.figures.catalogue import named
+    from equisep.figures.catalogue import find_figure
 
     if json and markdown:
         raise InputError("`--json` and `--markdown` cannot be printed at once. Choose one.")
-    figure = named(id, known_figures(file, quiet=quiet))
+    figure = find_figure(id, known_figures(file, quiet=quiet))
     target = draw_target(draw, [figure])
     held = open_store(store)
     result = result_of(figure, held, scale=scale)
@@ -62,7 +62,7 @@ def show(
     if target is not None:
         from equisep.report.figures.drawing.draw import save_drawn
 
-        saved(save_drawn(result.evidence, target(figure)), "figure", quiet=quiet)
+        say_saved(save_drawn(result.evidence, target(figure)), "figure", quiet=quiet)
     if strict and result.failed:
         raise typer.Exit(1)
 

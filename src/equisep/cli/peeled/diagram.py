@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equisep.cli.console import fail, out, print_json, reported, saved, say, usable_file
+from equisep.cli.console import fail, out, print_json, reported, say, say_saved, usable_file
 from equisep.cli.options import PICTURES, Json, Quiet
 from equisep.cli.peeled.inputs import (
     FeatureEnergy,
@@ -98,7 +98,7 @@ def diagram(
     if plot is not None:
         from equisep.report.plots import save_figure
 
-        saved(save_figure(_drawn(kind, made), plot), "plot", quiet=quiet)
+        say_saved(save_figure(_drawn(kind, made), plot), "plot", quiet=quiet)
     if json:
         print_json(_record(kind, made))
     else:

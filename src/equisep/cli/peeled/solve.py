@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equisep.cli.console import out, print_json, reported, saved, usable_file
+from equisep.cli.console import out, print_json, reported, say_saved, usable_file
 from equisep.cli.options import Json, Quiet
 from equisep.cli.peeled.inputs import (
     FeatureEnergy,
@@ -85,7 +85,7 @@ def solve(
     solution.or_raise()  # what stopped early leaves as exit code 3, and is not saved
     if out_file is not None:
         _save(out_file, solution, record)
-        saved(out_file, "solution", quiet=quiet)
+        say_saved(out_file, "solution", quiet=quiet)
 
 
 def _solved(problem: Problem, solver: str, options: dict[str, Any]) -> Solution:

@@ -119,7 +119,7 @@ def made_section(subjects: Sequence[Subject], sources: Sequence[str] = (), *, ca
         profile = subject.profile
         if len(subjects) > 1:
             body.append(f"<h3>{plain(subject.label)}</h3>")
-        body.append("<h3>Make it again</h3>" + command(call or again(subject)))
+        body.append("<h3>Make it again</h3>" + command(call or rerun_command(subject)))
         versions = [(name, _shown(value)) for name, value in profile.provenance.items() if name != "command"]
         body.append(
             "<h3>Made with</h3>" + definitions(versions, "facts", exact=True)
@@ -135,7 +135,7 @@ def made_section(subjects: Sequence[Subject], sources: Sequence[str] = (), *, ca
     return Section("made", "How it was made", "".join(body), "Made")
 
 
-def again(subject: Subject) -> str:
+def rerun_command(subject: Subject) -> str:
     """The command or call that measures this again: as recorded, else as the settings tell."""
     profile = subject.profile
     recorded = profile.provenance.get("command")
