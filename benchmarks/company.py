@@ -26,7 +26,7 @@ from equisep.figures.figure import Figure
 from equisep.figures.outcome import Curves, Outcome
 from equisep.figures.papers.he2023 import FIG1
 from equisep.figures.quantities import quantity
-from equisep.runs.cell_data import material_of
+from equisep.runs.cell_data import cell_data_of
 from equisep.runs.run import run_figure, run_group
 from equisep.runs.runners.cells import dtype_of, recipe_of, shape_of
 from equisep.training import Member, train_ensemble
@@ -86,8 +86,8 @@ def one_rounding_off(made: Figure) -> Outcomes:
     """Alone, from the weights of the seed moved up to the next float."""
     outcomes = {}
     for cell in cells_of(made):
-        material = material_of([cell])
-        shape = shape_of(cell, inputs=material.pool[0].numel(), classes=material.classes)
+        cell_data = cell_data_of([cell])
+        shape = shape_of(cell, inputs=cell_data.pool[0].numel(), classes=cell_data.classes)
         start = {
             name: torch.nextafter(value, torch.full_like(value, torch.inf))
             if name.endswith(("weight", "bias"))
@@ -95,8 +95,8 @@ def one_rounding_off(made: Figure) -> Outcomes:
             for name, value in shape.build(cell.seed).state_dict().items()
         }
         trained = train_ensemble(
-            [Member(recipe_of(cell), shape, cell.data_seed)], material.pool, material.pool_labels,
-            samples=[(material.rows[0], material.labels[0])], starts=[start], dtype=dtype_of(cell),
+            [Member(recipe_of(cell), shape, cell.data_seed)], cell_data.pool, cell_data.pool_labels,
+            samples=[(cell_data.rows[0], cell_data.labels[0])], starts=[start], dtype=dtype_of(cell),
         )  # fmt: skip
         curves = Curves(epoch=cell.epochs, reading=cell.readings[0], fuzziness=tuple(trained.curve(0)))
         outcomes[cell] = Outcome(readings=(curves,))

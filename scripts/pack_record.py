@@ -27,7 +27,7 @@ from equisep.figures.judge import Verdict, judge
 from equisep.report.figures.drawing.draw import fingerprint, save_drawn
 from equisep.report.figures.summary import state_of
 from equisep.report.formatting import size
-from equisep.runs.plan import Asked, asked_cells
+from equisep.runs.plan import RunOptions, cells_to_run
 from equisep.runs.record import recorded_evidence, write_record
 from equisep.runs.run import evidence_of
 from equisep.runs.store import Store
@@ -98,7 +98,7 @@ def plan_of(figure: Figure, store: Store) -> list[tuple[str, Cell]]:
     manifest = store.manifest(figure.id, SCALE)
     entries = list(manifest.entries) if manifest else []
     asked = {series for series, _ in entries}
-    rest = [each for each in asked_cells(figure, Asked(scale=SCALE)) if each.series not in asked]
+    rest = [each for each in cells_to_run(figure, RunOptions(scale=SCALE)) if each.series not in asked]
     return [*entries, *((each.series, each.cell) for each in rest)]
 
 

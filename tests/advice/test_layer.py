@@ -17,7 +17,7 @@ from cli.running import equisep
 from equisep.advice.layer.choose import choose_layer, read_model
 from equisep.advice.layer.rank import Candidate, rank_models
 from equisep.advice.layer.records import FewShot, LayerAdvice, LayerReading
-from equisep.advice.paired_hits import PairedHits, share_interval, sign_test, told_apart
+from equisep.advice.paired_hits import PairedHits, share_interval, sign_test, significant_by_holm
 from equisep.errors import DataError, InputError, LabelError
 from equisep.separation.centers import ncc_accuracy
 from equisep.separation.probes import ProbeRows
@@ -196,9 +196,9 @@ def test_the_sign_test_is_binomial_and_holm_stops_at_the_first_that_is_not_told(
         total, fewer = wins + losses, min(wins, losses)
         exact = min(1.0, 2 * sum(comb(total, k) for k in range(fewer + 1)) / 2**total)
         assert sign_test(wins, losses) == pytest.approx(exact, rel=1e-9)
-    assert told_apart([0.001, 0.04, 0.03, 0.5]) == [True, False, False, False]
-    assert told_apart([0.01, 0.02]) == [True, True]
-    assert told_apart([]) == []
+    assert significant_by_holm([0.001, 0.04, 0.03, 0.5]) == [True, False, False, False]
+    assert significant_by_holm([0.01, 0.02]) == [True, True]
+    assert significant_by_holm([]) == []
     low, high = share_interval(81, 263)  # 0.3080; Newcombe (1998), method 3: 0.2553 to 0.3662
     assert (round(low, 4), round(high, 4)) == (0.2553, 0.3662)
     assert share_interval(0, 10)[0] == 0.0

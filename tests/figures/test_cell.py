@@ -20,7 +20,7 @@ from equisep.errors import EquisepError, InputError, ProfileError
 from equisep.figures.catalogue import all_figures
 from equisep.figures.cell import Cell, Solve, Training, field_names
 from equisep.results import Reading
-from equisep.runs.plan import Asked, asked_cells
+from equisep.runs.plan import RunOptions, cells_to_run
 
 REALS = st.floats(allow_nan=False, allow_infinity=False).map(lambda value: value + 0.0)  # no -0.0
 COUNTS = st.integers(0, 10**6)
@@ -121,7 +121,9 @@ def test_the_keys_of_every_figure_stay_what_they_were() -> None:
     assert {name.rpartition(".")[0] for name in frozen} == {figure.id for figure in of_papers}
     for figure in of_papers:
         for scale in ("paper", "smoke"):
-            planned = (each for each in asked_cells(figure, Asked(scale=scale)) if not _later(figure.id, each.series))
+            planned = (
+                each for each in cells_to_run(figure, RunOptions(scale=scale)) if not _later(figure.id, each.series)
+            )
             keys = [[each.series, _without_drawn(each.cell).key] for each in planned]
             digest = hashlib.sha256(json.dumps(keys, separators=(",", ":")).encode()).hexdigest()
             assert {"cells": len(keys), "sha256": digest} == frozen[f"{figure.id}.{scale}"], figure.id

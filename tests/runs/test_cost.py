@@ -13,7 +13,7 @@ from equisep.figures.catalogue import all_figures, figure_of
 from equisep.figures.cell import Cell
 from equisep.figures.figure import Figure
 from equisep.runs.cost import SET_UP, SPEEDS, _network, predict, predict_cells, samples_of
-from equisep.runs.plan import Asked, asked_cells, planned_cells, short_cells
+from equisep.runs.plan import RunOptions, cells_to_run, planned_cells, short_cells
 
 NETWORKS: list[dict[str, Any]] = [
     {},
@@ -115,8 +115,8 @@ def test_every_figure_has_a_price_and_smoke_is_cheaper(figure: Figure) -> None:
 
 def test_where_short_runs_choose_both_are_counted() -> None:
     figure = figure_of("he2023/fig8")
-    asked = Asked("paper", 2)
-    cells = asked_cells(figure, asked)
+    asked = RunOptions("paper", 2)
+    cells = cells_to_run(figure, asked)
     assert len(cells) == len(short_cells(figure, asked)) + 2 * len(figure.series)
     assert len(planned_cells(figure, asked)) > len(cells)
 

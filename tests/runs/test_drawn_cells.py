@@ -12,7 +12,7 @@ import torch
 from equisep.data import draw, full_per_class
 from equisep.figures import Cell, Outcome, quantity
 from equisep.figures.cell import Training
-from equisep.runs.cell_data import dataset_of, material_of, sample_of
+from equisep.runs.cell_data import cell_data_of, dataset_of, sample_of
 from equisep.runs.run import run_group
 
 ALL = ("mixed", "eval", "drawn")
@@ -75,6 +75,6 @@ def test_a_cell_that_is_read_as_drawn_has_a_key_of_its_own_and_comes_back() -> N
 
 
 def test_material_keeps_orders_for_those_who_ask() -> None:
-    material = material_of([SMALL.with_(readings=ALL), SMALL])
-    assert material.drawn[1] is None and isinstance(material.drawn[0], torch.Tensor)
-    assert sorted(material.drawn[0].tolist()) == list(range(300))
+    cell_data = cell_data_of([SMALL.with_(readings=ALL), SMALL])
+    assert cell_data.drawn[1] is None and isinstance(cell_data.drawn[0], torch.Tensor)
+    assert sorted(cell_data.drawn[0].tolist()) == list(range(300))

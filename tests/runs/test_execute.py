@@ -15,7 +15,7 @@ from equisep.figures.catalogue import figure_of
 from equisep.figures.cell import Cell
 from equisep.figures.figure import Figure
 from equisep.measuring import measure
-from equisep.runs.cell_data import material_of
+from equisep.runs.cell_data import cell_data_of
 from equisep.runs.plan import scaled
 from equisep.runs.run import run_group
 from equisep.runs.runners import ensembles
@@ -127,10 +127,10 @@ def test_grafted_layers_come_from_the_first_training_and_stay(
 def test_the_transfer_trains_on_its_source_and_then_on_its_target(trainings: Trained) -> None:
     cell = at_smoke(figure_of("he2023/transfer"), "t-600", first_epochs=1, epochs=1)
     run_group([cell])
-    source, target = (material_of([cell], classes=classes) for classes in (cell.first_classes, cell.classes))
-    for (_, _, options), material in zip(trainings, (source, target), strict=True):
-        assert torch.equal(options["samples"][0][0], material.rows[0])
-        assert torch.equal(options["samples"][0][1], material.labels[0]) and material.classes == 5
+    source, target = (cell_data_of([cell], classes=classes) for classes in (cell.first_classes, cell.classes))
+    for (_, _, options), cell_data in zip(trainings, (source, target), strict=True):
+        assert torch.equal(options["samples"][0][0], cell_data.rows[0])
+        assert torch.equal(options["samples"][0][1], cell_data.labels[0]) and cell_data.classes == 5
     # untrained layers are kept too: t = 0
     ((_, outcome, _),) = run_group([cell.with_(first_epochs=0)])
     assert outcome.readings[-1].accuracy is not None
@@ -204,9 +204,9 @@ def test_a_member_is_what_the_plain_loop_trains_and_measure_reads() -> None:
     """Everything of a cell again by `train` and `measure`, in float64."""
     cell = SMALL.with_(dtype="float64", test_sites=True, class_wise=True, read_epochs=(0, 1), seed=3, data_seed=1)
     ((_, outcome, made),) = run_group([cell])
-    material = material_of([cell])
-    x, y = material.of(0)
-    x, test = x.double().flatten(1), (material.test[0].double().flatten(1), material.test[1])
+    cell_data = cell_data_of([cell])
+    x, y = cell_data.of(0)
+    x, test = x.double().flatten(1), (cell_data.test[0].double().flatten(1), cell_data.test[1])
     network = shape_of(cell, inputs=100, classes=10).build(3).double()
     read: dict[tuple[int, str], Any] = {}
 
@@ -236,7 +236,7 @@ def test_a_member_is_what_the_plain_loop_trains_and_measure_reads() -> None:
         assert curves.accuracy_test == pytest.approx(profile.accuracy_test)
         assert curves.sites == ("input", "blocks.0", "blocks.1", "blocks.2")
     assert outcome.numbers["final_loss"] == pytest.approx(history.loss[-1], rel=1e-6)
-    assert made["dtype"] == "float64" and made["together"] == 1 and made["data"] == material.checksum
+    assert made["dtype"] == "float64" and made["together"] == 1 and made["data"] == cell_data.checksum
     assert {"equisep", "torch", "python", "device", "engine", "tf32", "wall_s"} <= made.keys()
 
 

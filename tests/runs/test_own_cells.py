@@ -14,7 +14,7 @@ from equisep.errors import EquisepError, InputError
 from equisep.figures.cell import Cell, Training
 from equisep.figures.figure import Figure, Panel, Series
 from equisep.models.networks import activation_named, activation_names
-from equisep.runs.cell_data import material_of
+from equisep.runs.cell_data import cell_data_of
 from equisep.runs.cost import predict_cells
 from equisep.runs.plan import groups_of, runner_of
 from equisep.runs.run import run_figure, run_group
@@ -51,7 +51,7 @@ def mine(tmp_path: Path) -> Path:
 
 
 def data_of(cell: Training) -> tuple[torch.Tensor, torch.Tensor]:
-    return material_of([cell]).of(0)
+    return cell_data_of([cell]).of(0)
 
 
 # which runner

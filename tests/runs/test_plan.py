@@ -21,7 +21,7 @@ from equisep.runs import run
 from equisep.runs.plan import (
     OWN,
     SEEDS_TOGETHER,
-    Asked,
+    RunOptions,
     groups_of,
     parse_stand_ins,
     planned_cells,
@@ -41,14 +41,14 @@ TINY = Figure(
 
 
 def cells_of(figure: Figure, seeds: int, scale: str = "paper") -> list[Cell]:
-    return [plan.cell for plan in planned_cells(figure, Asked(scale, seeds))]
+    return [plan.cell for plan in planned_cells(figure, RunOptions(scale, seeds))]
 
 
 # cells
 
 
 def test_every_series_rate_and_seed_once() -> None:
-    planned = planned_cells(FIG1, Asked("paper", 3))
+    planned = planned_cells(FIG1, RunOptions("paper", 3))
     assert len(planned) == len(set(planned)) == 3 * (7 + 7 + 5) * 3 + 5  # three depths, three seeds; one seed of points
     assert {plan.cell.seed for plan in planned} == {0, 1, 2}
     assert all(plan.cell.seed == plan.cell.data_seed for plan in planned)
@@ -56,19 +56,19 @@ def test_every_series_rate_and_seed_once() -> None:
 
 
 def test_rates_can_be_given() -> None:
-    planned = planned_cells(FIG1, Asked("paper", 1), rates=lambda series: (0.5,))
+    planned = planned_cells(FIG1, RunOptions("paper", 1), rates=lambda series: (0.5,))
     assert {plan.cell.rate for plan in planned} == {0.5} and len(planned) == len(FIG1.series)
 
 
 def test_a_solved_problem_is_one_cell_whatever_the_seeds() -> None:
     figure = figure_of("fang2021/balanced")
-    assert len(planned_cells(figure, Asked("paper", 7))) == len(figure.series)
+    assert len(planned_cells(figure, RunOptions("paper", 7))) == len(figure.series)
 
 
 def test_short_runs_have_one_seed_and_a_tenth_of_the_epochs_and_read_only_the_end() -> None:
     figure = figure_of("galanti2022/fig2")
     figure = replace(figure, choose="short runs", rates={"momentum": (0.01, 0.1)})
-    found = short_cells(figure, Asked("paper", 4))
+    found = short_cells(figure, RunOptions("paper", 4))
     assert len(found) == 2 * len(figure.series)
     assert {(plan.cell.epochs, plan.cell.read_epochs, plan.cell.seed) for plan in found} == {(50, (), 0)}
     assert not any(plan.cell.test_sites for plan in found)
@@ -178,13 +178,13 @@ def test_short_runs_choose_the_rate_of_the_whole_ones(tmp_path: Path, monkeypatc
 
 
 def test_changes_and_stand_ins_reach_every_cell() -> None:
-    asked = Asked("paper", 1, data={"embedded-10x10": "mine"}, changes={"dtype": "float64", "epochs": 7})
+    asked = RunOptions("paper", 1, data={"embedded-10x10": "mine"}, changes={"dtype": "float64", "epochs": 7})
     found = [plan.cell for plan in planned_cells(TINY, asked)]
     assert {(cell.data, cell.stands_for, cell.dtype, cell.epochs) for cell in found} == {
         ("mine", "embedded-10x10", "float64", 7)
     }
-    same = Asked("paper", 1, data={"embedded-10x10": "embedded-10x10", "cifar10": "other"})
-    assert planned_cells(TINY, same) == planned_cells(TINY, Asked("paper", 1))
+    same = RunOptions("paper", 1, data={"embedded-10x10": "embedded-10x10", "cifar10": "other"})
+    assert planned_cells(TINY, same) == planned_cells(TINY, RunOptions("paper", 1))
 
 
 def test_a_network_stands_in_for_another_and_the_record_says_so(
@@ -195,7 +195,9 @@ def test_a_network_stands_in_for_another_and_the_record_says_so(
     assert evidence.done == 4 and evidence.stand_ins == {"fnn": "fnn-linear"}
     entries = [entry for found in evidence.series.values() for entry in found.entries]
     assert {(entry.training.network, entry.training.network_for) for entry in entries} == {("fnn-linear", "fnn")}
-    assert {entry.training.of_paper for entry in entries} == {plan.cell for plan in planned_cells(TINY, Asked("paper"))}
+    assert {entry.training.of_paper for entry in entries} == {
+        plan.cell for plan in planned_cells(TINY, RunOptions("paper"))
+    }
     kept = recorded_evidence(TINY, write_record(tmp_path / "t" / "tiny.json", entries, TINY, "paper"))
     assert kept.stand_ins == evidence.stand_ins and kept.done == 4
 
@@ -203,23 +205,23 @@ def test_a_network_stands_in_for_another_and_the_record_says_so(
 def test_a_substitute_stands_in_at_smoke_scale_alone() -> None:
     absent = replace(TINY, base=TINY.base.with_(data="cifar10"))
     for scale, data in (("smoke", "embedded-28x28"), ("paper", "cifar10")):
-        asked = Asked(scale, 1, substitute=lambda cell: "embedded-28x28")
+        asked = RunOptions(scale, 1, substitute=lambda cell: "embedded-28x28")
         assert {plan.cell.data for plan in planned_cells(absent, asked)} == {data}
-    chosen = Asked("smoke", 1, data={"cifar10": "mine"}, substitute=lambda cell: "embedded-28x28")
+    chosen = RunOptions("smoke", 1, data={"cifar10": "mine"}, substitute=lambda cell: "embedded-28x28")
     assert {(plan.cell.data, plan.cell.stands_for) for plan in planned_cells(absent, chosen)} == {("mine", "cifar10")}
     named = replace(absent, smoke={"data": "tokens"})
-    asked = Asked("smoke", 1, substitute=lambda cell: "embedded-28x28")
+    asked = RunOptions("smoke", 1, substitute=lambda cell: "embedded-28x28")
     assert {plan.cell.data for plan in planned_cells(named, asked)} == {"tokens"}
 
 
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Asked("large"), "No scale `large`. Known: paper, smoke."),
-        (lambda: Asked("smok"), "Did you mean `smoke`?"),
-        (lambda: planned_cells(TINY, Asked("paper", 0)), "`seeds` was 0; a number from 1 to 10,000 is needed."),
+        (lambda: RunOptions("large"), "No scale `large`. Known: paper, smoke."),
+        (lambda: RunOptions("smok"), "Did you mean `smoke`?"),
+        (lambda: planned_cells(TINY, RunOptions("paper", 0)), "`seeds` was 0; a number from 1 to 10,000 is needed."),
         (
-            lambda: planned_cells(TINY, Asked(changes={"epoch": 3})),
+            lambda: planned_cells(TINY, RunOptions(changes={"epoch": 3})),
             "A cell has no field `epoch`. Did you mean `epochs`",
         ),
         (lambda: parse_stand_ins(["cifar10"]), "A stand-in is written NAME=OTHER, such as cifar10=cifar10_7k"),

@@ -17,7 +17,7 @@ import pytest
 from equisep.figures.catalogue import figure_of
 from equisep.figures.cell import Cell
 from equisep.figures.figure import Figure, Series
-from equisep.runs import cell_data as material
+from equisep.runs import cell_data
 from equisep.runs.run import run_figure
 from equisep.runs.store import Store
 
@@ -57,10 +57,10 @@ def clean_clone() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", True)  # shapes are checked in tests of their own
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("EQUISEP_DATA", raising=False)
-        for cached in (material.at_hand, material._local):
+        for cached in (cell_data.at_hand, cell_data._local):
             cached.cache_clear()
         yield
-    for cached in (material.at_hand, material._local):
+    for cached in (cell_data.at_hand, cell_data._local):
         cached.cache_clear()
     jaxtyping.config.update("jaxtyping_disable", False)
 

@@ -25,9 +25,9 @@ from equisep.figures.judge import Verdict, judge
 from equisep.figures.quantities import known_quantities
 from equisep.report.figures.drawing import draw as figure_plots
 from equisep.report.figures.summary import figure_json
-from equisep.runs import cell_data as material
+from equisep.runs import cell_data
 from equisep.runs.cost import predict
-from equisep.runs.plan import Asked, Runner, asked_cells, runner_of
+from equisep.runs.plan import Runner, RunOptions, cells_to_run, runner_of
 from equisep.runs.run import run_figure
 from equisep.runs.store import Store
 
@@ -59,10 +59,10 @@ def clean_clone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]
         patch.setenv("HF_HUB_OFFLINE", "1")
         patch.setattr(load, "fetched_contents", refused)
         patch.setattr(download, "fetched_contents", refused)
-        for cached in (material.at_hand, material.dataset_of, material._local, material._test_of):
+        for cached in (cell_data.at_hand, cell_data.dataset_of, cell_data._local, cell_data._test_of):
             cached.cache_clear()
         yield asked
-    for cached in (material.at_hand, material.dataset_of, material._local, material._test_of):
+    for cached in (cell_data.at_hand, cell_data.dataset_of, cell_data._local, cell_data._test_of):
         cached.cache_clear()
 
 
@@ -103,7 +103,7 @@ def test_one_figure_for_each_runner_is_run_without_being_asked_for() -> None:
     assert set(ONE_EACH) == set(get_args(Runner))
     for runner, id in ONE_EACH.items():
         (figure,) = (figure for figure in FIGURES if figure.id == id)
-        assert {runner_of(plan.cell) for plan in asked_cells(figure, Asked("smoke"))} == {runner}
+        assert {runner_of(plan.cell) for plan in cells_to_run(figure, RunOptions("smoke"))} == {runner}
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_figure_runs_is_judged_and_drawn(
     assert not clean_clone, "nothing asks for the network"
     # everything planned was run, and every series has what its claims compare
     assert evidence.done == evidence.planned == len(store.entries(figure.id, "smoke")) > 0
-    assert evidence.planned == len(asked_cells(figure, Asked("smoke"))) == predict_cells_with_twins(figure)
+    assert evidence.planned == len(cells_to_run(figure, RunOptions("smoke"))) == predict_cells_with_twins(figure)
     for name, found in evidence.series.items():
         assert found.chosen, name
         assert found.rate in (figure.rates_of(found.series) or (None,))  # nothing that is solved has one
@@ -139,7 +139,7 @@ def test_a_figure_runs_is_judged_and_drawn(
 
 def predict_cells_with_twins(figure: Figure) -> int:
     """As many cells as the prediction counts, and those that several series share again."""
-    cells = [plan.cell for plan in asked_cells(figure, Asked("smoke"))]
+    cells = [plan.cell for plan in cells_to_run(figure, RunOptions("smoke"))]
     return predict(figure, scale="smoke").cells + len(cells) - len(set(cells))
 
 

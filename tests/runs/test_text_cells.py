@@ -12,7 +12,7 @@ from equisep.errors import MissingExtraError
 from equisep.figures.catalogue import figure_of
 from equisep.figures.cell import Cell
 from equisep.figures.quantities import quantity
-from equisep.runs.plan import Asked, planned_cells
+from equisep.runs.plan import RunOptions, planned_cells
 from equisep.runs.run import run_group
 from equisep.runs.runners.encoders import CLASSES, LENGTH, VOCABULARY, _model, _precision_note, _seeded_rows
 
@@ -21,14 +21,14 @@ FIGURE = figure_of("he2023/figS9")
 
 def cell(**changes: Any) -> Cell:
     """The figure's cell at smoke scale, smaller still."""
-    made = planned_cells(FIGURE, Asked("smoke", 1))[0].cell
+    made = planned_cells(FIGURE, RunOptions("smoke", 1))[0].cell
     return made.with_(**{"per_class": 8, "test_per_class": 6, "epochs": 1, "batch_size": 8, **changes})
 
 
 def test_the_figure_runs_on_seeded_tokens_at_smoke_scale() -> None:
     made = cell()
     assert (made.network, made.data, made.stands_for) == ("bert", "seeded-tokens", "sst2")
-    assert planned_cells(FIGURE, Asked("paper", 1))[0].cell.network == "hf:google-bert/bert-base-cased"
+    assert planned_cells(FIGURE, RunOptions("paper", 1))[0].cell.network == "hf:google-bert/bert-base-cased"
 
 
 def test_tokens_depend_on_the_seed_alone() -> None:

@@ -14,7 +14,7 @@ from equisep.figures.cell import Training
 from equisep.figures.course import course_of
 from equisep.figures.quantities import quantity
 from equisep.measuring import measure
-from equisep.runs.cell_data import dataset_of, material_of, sample_of
+from equisep.runs.cell_data import cell_data_of, dataset_of, sample_of
 from equisep.runs.runners import ensembles, networks
 from equisep.training import Member, Recipe, Shape, Watch, train_ensemble
 
@@ -35,14 +35,14 @@ def test_validation_samples_are_none_that_are_trained_on_and_as_noisy() -> None:
     assert 0.3 < changed < 0.6  # half are replaced, of which one in ten by itself
     bare = CELL.with_(validation=0)
     assert (sample_of(bare, dataset).positions == sample.positions).all(), "training does not depend on it"
-    material = material_of([CELL, CELL.with_(data_seed=1)])
-    assert material.held is not None and len(material.held) == 2
-    assert torch.equal(material.pool[material.held[0][0]], prepared(rows))
+    cell_data = cell_data_of([CELL, CELL.with_(data_seed=1)])
+    assert cell_data.held is not None and len(cell_data.held) == 2
+    assert torch.equal(cell_data.pool[cell_data.held[0][0]], prepared(rows))
 
 
 def prepared(rows: np.ndarray) -> torch.Tensor:
     x, _ = prepare_split(load_data("embedded-10x10"), "he2023-10x10")
-    return x[rows].reshape(len(rows), *material_of([CELL]).pool.shape[1:])
+    return x[rows].reshape(len(rows), *cell_data_of([CELL]).pool.shape[1:])
 
 
 def test_all_samples_leave_none_to_hold_out() -> None:

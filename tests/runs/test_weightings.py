@@ -12,7 +12,7 @@ from equisep.data import Batches
 from equisep.figures import Cell, Claim, Entry, Figure, Outcome, Panel, Series, gather, quantity
 from equisep.measuring import measure
 from equisep.runs import evidence_of, run_figure
-from equisep.runs.cell_data import material_of
+from equisep.runs.cell_data import cell_data_of
 from equisep.runs.record import read_record, write_record
 from equisep.runs.run import run_group
 from equisep.runs.runners import ensembles
@@ -49,7 +49,7 @@ def test_they_are_what_measure_weighs(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(ensembles, "weighed", keep)
     outcome = outcome_of(UNEQUAL)
-    x, y = material_of([UNEQUAL]).of(0)
+    x, y = cell_data_of([UNEQUAL]).of(0)
     for name in NAMES:
         profile = measure(kept[0], Batches(x.flatten(1), y), reading="eval", weighting=name, intervals="none")
         read = outcome.reading(reading="eval", weighting=name)

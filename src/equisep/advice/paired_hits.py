@@ -57,7 +57,7 @@ def sign_test(wins: int, losses: int) -> float:
     return min(1.0, 2 * tail)
 
 
-def told_apart(ps: Sequence[float]) -> list[bool]:
+def significant_by_holm(ps: Sequence[float]) -> list[bool]:
     """Which comparisons tell a difference, with probability 0.05 for one false alarm among all of them (Holm 1979)."""
     order = sorted(range(len(ps)), key=lambda index: ps[index])
     apart = [False] * len(ps)

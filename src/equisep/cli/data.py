@@ -128,7 +128,7 @@ class MeasuredData:
     notes: tuple[Note, ...] = field(default=())
 
 
-def asked_model(model: str, *, checkpoint: Path | None, seed: int, quiet: bool) -> LoadedModel:
+def load_named_model(model: str, *, checkpoint: Path | None, seed: int, quiet: bool) -> LoadedModel:
     """The model that `--model` and `--checkpoint` name: its factory draws weights from the seed, and prints to stderr alone."""
     import torch
 
@@ -149,15 +149,15 @@ def model_and_data(
 
     if device is not None:
         usable_device(device, asked="--device")
-    loaded = asked_model(model, checkpoint=checkpoint, seed=flags.seed, quiet=quiet)
+    loaded = load_named_model(model, checkpoint=checkpoint, seed=flags.seed, quiet=quiet)
     with progress_bars(quiet=quiet) as progress:
-        source = measured_data(flags, model=model, progress=progress)
+        source = load_named_data(flags, model=model, progress=progress)
         say(source.words, quiet=quiet)
         with redirect_stdout(sys.stderr):
             yield loaded, source, progress
 
 
-def measured_data(asked: DataFlags, *, model: str, progress: Progress) -> MeasuredData:
+def load_named_data(asked: DataFlags, *, model: str, progress: Progress) -> MeasuredData:
     """The data that `--data` names; an hf: `model` brings its tokenizer along."""
     if is_code(asked.data):
         return _made(asked)

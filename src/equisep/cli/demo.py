@@ -13,7 +13,7 @@ from rich.table import Table
 from equisep.cli.console import command_record, glyphs, out, print_json, progress_bars, reported, say, usable_folder
 from equisep.cli.data import DataFlags, data_record
 from equisep.cli.options import DATA as DATA_PANEL
-from equisep.cli.options import MODEL, OUTPUT, READ, Device, Json, Mode, Quiet, Seed, asked_reading, option
+from equisep.cli.options import MODEL, OUTPUT, READ, Device, Json, Mode, Quiet, Seed, option, parse_reading
 from equisep.errors import InputError, NumericalError
 from equisep.files import encode
 from equisep.report.formatting import Glyphs, ascii_text, correlation, duration, number, percent
@@ -84,7 +84,7 @@ def demo(
     from equisep.figures.papers.he2023 import OPTIMIZERS, RATES
     from equisep.training import Recipe
 
-    how = reading_named(asked_reading(reading, mode) or "eval")
+    how = reading_named(parse_reading(reading, mode) or "eval")
     # what cannot be trained is refused, also where --smoke asks for less
     recipe = Recipe(epochs=epochs, seed=seed, optimizer=optimizer)
     recipe.check_side_by_side()

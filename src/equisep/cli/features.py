@@ -20,8 +20,8 @@ from equisep.cli.options import (
     Reduced,
     Seed,
     Sites,
-    asked_sites,
     option,
+    parse_sites,
 )
 from equisep.errors import InputError
 from equisep.files import encode
@@ -59,7 +59,7 @@ def features(
     with named as (loaded, source, progress):
         written = write_features(
             loaded.model, source.train, source.test, out=out_folder,
-            sites=asked_sites(sites) if sites else "auto", reduction=reduction or "auto",
+            sites=parse_sites(sites) if sites else "auto", reduction=reduction or "auto",
             reading=reading_named(reading or "eval"), device=device, whole=flags.per_class is None and flags.split != "test",
             data={**encode(source.record), "asked": data}, progress=progress,
         )  # fmt: skip

@@ -23,7 +23,7 @@ from equisep.cli.console import (
     say_saved,
     usable_file,
 )
-from equisep.cli.data import DataFlags, MeasuredData, asked_model, measured_data, with_data_options
+from equisep.cli.data import DataFlags, MeasuredData, load_named_data, load_named_model, with_data_options
 from equisep.cli.distributed import Launched, by_ranks, process_group, profile_by, profile_on_a_cluster
 from equisep.cli.features import refuse_with_features, stored_profile
 from equisep.cli.options import (
@@ -45,10 +45,10 @@ from equisep.cli.options import (
     Readings,
     Reduced,
     Sites,
-    asked_numbers,
-    asked_readings,
-    asked_sites,
     option,
+    parse_numbers,
+    parse_readings,
+    parse_sites,
 )
 from equisep.errors import EquisepError, InputError
 from equisep.files import encode
@@ -173,10 +173,10 @@ def measure(
     part = _asked_shard(shard, means, out_file, alone=plot is None and not json and subsamples is None)
     usable_file(plot, flag="--plot", endings=PICTURES)
     options: dict[str, Any] = {
-        "sites": asked_sites(sites) if sites else None,
+        "sites": parse_sites(sites) if sites else None,
         "calls": calls,
         "reduction": reduction,
-        "readings": asked_readings(reading, mode),
+        "readings": parse_readings(reading, mode),
         "weighting": weighting,
         "classes": classes,
         "classifier": classifier,
@@ -209,13 +209,13 @@ def measure(
     if model is None or data is None:
         missing = "--model" if model is None else "--data"
         raise InputError(f"`measure` needs `{missing}`: a model and its data, or `--features` that are stored.")
-    loaded = asked_model(model, checkpoint=checkpoint, seed=seed, quiet=quiet)
+    loaded = load_named_model(model, checkpoint=checkpoint, seed=seed, quiet=quiet)
     with progress_bars(quiet=quiet) as progress:
-        source = measured_data(flags, model=model, progress=progress)
+        source = load_named_data(flags, model=model, progress=progress)
         say(source.words, quiet=quiet)
         given.setdefault("whole", flags.per_class is None and flags.split != "test")
         if subsamples is not None:
-            sizes = asked_numbers(subsamples, flag="--subsamples")
+            sizes = parse_numbers(subsamples, flag="--subsamples")
             with redirect_stdout(sys.stderr):
                 parts = subsampled(loaded.model, source.train, sizes, **_of_parts(given), progress=progress)
             print_json([subsample_record(part) for part in parts]) if json else out.print(render_subsamples(parts))

@@ -118,7 +118,7 @@ Memory = Annotated[
 ProfileFile = Annotated[Path, typer.Argument(metavar="PROFILE", help="A profile that equisep saved.")]
 
 
-def asked_reading(reading: str | None, mode: str | None) -> str | None:
+def parse_reading(reading: str | None, mode: str | None) -> str | None:
     """The reading that was asked for; --mode and its value batch, the former names, are taken with a remark."""
     former = mode if mode is not None else "batch" if reading == "batch" else None
     if former is None:
@@ -128,20 +128,20 @@ def asked_reading(reading: str | None, mode: str | None) -> str | None:
     return former_reading(former)
 
 
-def asked_readings(readings: list[str] | None, mode: str | None) -> list[str] | None:
+def parse_readings(readings: list[str] | None, mode: str | None) -> list[str] | None:
     """The readings that were asked for, parted by commas or one by one; former names are taken with a remark."""
     if mode is not None or not readings:
-        one = asked_reading(None, mode)
+        one = parse_reading(None, mode)
         return None if one is None else [one]
-    return [asked_reading(name.strip(), None) or "" for word in readings for name in word.split(",")]
+    return [parse_reading(name.strip(), None) or "" for word in readings for name in word.split(",")]
 
 
-def asked_sites(sites: list[str]) -> str | list[str]:
+def parse_sites(sites: list[str]) -> str | list[str]:
     """One word alone may name a grain; several are names and globs."""
     return sites[0] if len(sites) == 1 else sites
 
 
-def asked_numbers(words: str, *, flag: str) -> list[int]:
+def parse_numbers(words: str, *, flag: str) -> list[int]:
     """`50,100,200` as numbers."""
     parts = [part.strip() for part in words.split(",")]
     if not all(part.isdigit() and len(part) < 10 for part in parts):

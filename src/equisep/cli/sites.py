@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from rich.table import Table
 
 from equisep.cli.console import glyphs, out, print_json, reported, say
-from equisep.cli.options import READ, Checkpoint, Json, Model, Quiet, Sites, asked_sites, option
+from equisep.cli.options import READ, Checkpoint, Json, Model, Quiet, Sites, option, parse_sites
 from equisep.errors import InputError
 from equisep.report.tables import plain_table
 from equisep.results import Note
@@ -54,7 +54,7 @@ def sites(
     say(loading_words(model, checkpoint=checkpoint), quiet=quiet or json)
     with redirect_stdout(sys.stderr):  # what the user's code prints is no result
         network = load_model(model, checkpoint=checkpoint)
-        listing = _listed(network, asked_sites(sites or ["auto"]), given)
+        listing = _listed(network, parse_sites(sites or ["auto"]), given)
     if json:
         notes = [note.text for note in listing.notes]
         print_json({"model": listing.model, "sites": list(listing.chosen), "modules": listing.rows, "notes": notes})

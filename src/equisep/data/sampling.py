@@ -53,7 +53,7 @@ def draw(
     `order` is that of the positions: ascending (`position`), or that of He & Su's program (`walk`): one shuffled walk
     through the whole pool which keeps a sample unless its class is full, so that classes run out towards the end. The
     samples are the same. Where `labels` are a part of a larger pool, `pool_per_class` (one number, or one for each class) is
-    its size, and the order is that of a walk through the larger pool: see `walk_places`.
+    its size, and the order is that of a walk through the larger pool: see `walk_positions`.
 
     >>> from equisep.data import draw
     >>> labels = [0, 0, 0, 0, 1, 1, 1, 1]
@@ -89,10 +89,10 @@ def draw(
             raise InputError("`pool_per_class` is the pool that a walk goes through. Give it with `order='walk'`.")
         return np.sort(positions)
     pool = _pool_sizes(members_of if pool_per_class is None else pool_per_class, [len(part) for part in taken])
-    return positions[np.argsort(walk_places([len(part) for part in taken], pool, seed=seed), kind="stable")]
+    return positions[np.argsort(walk_positions([len(part) for part in taken], pool, seed=seed), kind="stable")]
 
 
-def walk_places(sizes: Sequence[int], pool: Sequence[int], *, seed: int) -> Int[np.ndarray, " m"]:
+def walk_positions(sizes: Sequence[int], pool: Sequence[int], *, seed: int) -> Int[np.ndarray, " m"]:
     """Where a shuffled walk through a pool of `pool[i]` samples per class meets those that it keeps, `sizes[i]` of the i-th.
 
     The places of the first class come first, ascending, then those of the next. Samples of one class are exchangeable, so a

@@ -45,7 +45,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class CellData:
     """The samples of several cells that share a data set: a pool, each cell's rows and labels in it, and test data."""
 
     pool: Tensor
@@ -64,10 +64,10 @@ class Material:
         return self.pool[self.rows[index]], self.labels[index]
 
 
-def material_of(
+def cell_data_of(
     cells: Sequence[Training], *, data_dir: str | None = None, classes: tuple[int, ...] | None = None
-) -> Material:
-    """The material of cells that share data, preparation and classes; only the samples that are drawn are prepared.
+) -> CellData:
+    """The data of cells that share data, preparation and classes; only the samples that are drawn are prepared.
 
     `classes` replaces those of the cells, as for the first stage of a transfer.
     """
@@ -83,7 +83,7 @@ def material_of(
     known = range(dataset.classes) if chosen is None else chosen
     renumber = {label: index for index, label in enumerate(known)}
     names = np.array([renumber[int(label)] for label in dataset.y_train[used]], dtype=np.int64)
-    return Material(
+    return CellData(
         pool=prepare(dataset.x_train[used], preparation),
         pool_labels=torch.from_numpy(names),
         rows=tuple(torch.from_numpy(np.searchsorted(used, sample.positions)) for sample in samples),

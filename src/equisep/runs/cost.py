@@ -15,7 +15,7 @@ from equisep.errors import InputError
 from equisep.figures.cell import Cell, Training
 from equisep.figures.course import course_epochs
 from equisep.figures.figure import Figure
-from equisep.runs.plan import Asked, asked_cells, groups_of, runner_of
+from equisep.runs.plan import RunOptions, cells_to_run, groups_of, runner_of
 from equisep.runs.runners.architecture import network_of
 from equisep.runs.runners.cells import shape_of
 from equisep.runs.runners.encoders import CLASSES as TEXT_CLASSES
@@ -57,7 +57,7 @@ class Prediction:
 
 def predict(figure: Figure, *, scale: str = "paper", device: str | None = None) -> Prediction:
     """The cost of a whole figure; nothing is loaded or trained."""
-    return predict_cells([plan.cell for plan in asked_cells(figure, Asked(scale=scale))], device=device)
+    return predict_cells([plan.cell for plan in cells_to_run(figure, RunOptions(scale=scale))], device=device)
 
 
 def predict_cells(cells: Sequence[Cell], *, device: str | None = None) -> Prediction:

@@ -36,7 +36,7 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RunOptions:
     """How a figure is to be run: its scale, seeds, stand-ins for data sets and networks, and changes to every cell.
 
     `data` maps the paper's data set to the one that stands in for it, `networks` its network. `substitute` names what
@@ -86,7 +86,7 @@ def check_changes(figure: Figure, changes: Mapping[str, Any]) -> None:
 
 
 def planned_cells(
-    figure: Figure, asked: Asked, *, rates: Callable[[Series], Sequence[float]] | None = None
+    figure: Figure, asked: RunOptions, *, rates: Callable[[Series], Sequence[float]] | None = None
 ) -> tuple[Planned, ...]:
     """Every cell of a figure: series × rates × seeds; of a figure that chooses by short runs, those at `rates` alone."""
     seeds = seeds_at(figure, asked.scale, asked.seeds)
@@ -98,7 +98,7 @@ def planned_cells(
     return tuple(planned)
 
 
-def short_cells(figure: Figure, asked: Asked) -> tuple[Planned, ...]:
+def short_cells(figure: Figure, asked: RunOptions) -> tuple[Planned, ...]:
     """The short runs that choose a rate: every rate with one seed, for a share of the epochs."""
     planned: list[Planned] = []
     for series in figure.series:
@@ -112,7 +112,7 @@ def _short(cell: Cell, figure: Figure) -> Cell:
     return cell.with_(epochs=max(1, round(cell.epochs * figure.short)), read_epochs=(), test_sites=False)
 
 
-def asked_cells(figure: Figure, asked: Asked) -> list[Planned]:
+def cells_to_run(figure: Figure, asked: RunOptions) -> list[Planned]:
     """The cells that a run trains: where short runs choose the rate, those and then one rate a series."""
     if figure.choose != "short runs":
         return list(planned_cells(figure, asked))
@@ -120,7 +120,7 @@ def asked_cells(figure: Figure, asked: Asked) -> list[Planned]:
     return [*short_cells(figure, asked), *chosen]
 
 
-def declared(figure: Figure, asked: Asked) -> Callable[[str, Cell], bool]:
+def declared(figure: Figure, asked: RunOptions) -> Callable[[str, Cell], bool]:
     """Whether a cell is of a series as the figure is declared now, at whatever of its rates and seed, on whatever stands in.
 
     A store keeps what it was ever asked for; a figure that was changed since must not be shown with its older cells.

@@ -14,7 +14,7 @@ from equisep.figures.evidence import Entry, Evidence, gather
 from equisep.figures.figure import Figure
 from equisep.files import json_text, parse_json, write_whole, writing
 from equisep.runs.packing import KIND, SCHEMA, pack, unpack
-from equisep.runs.plan import Asked, asked_cells
+from equisep.runs.plan import RunOptions, cells_to_run
 
 REMARKS = "remarks.json"
 
@@ -99,7 +99,7 @@ def recorded_evidence(figure: Figure, path: str | Path) -> Evidence:
     lacking = record.planned - len(record.entries) - len(missing)
     if lacking > 0:
         run = {(entry.series, _of_paper(entry.cell)) for entry in record.entries}
-        asked = [(each.series, each.cell) for each in asked_cells(figure, Asked(record.scale))]
+        asked = [(each.series, each.cell) for each in cells_to_run(figure, RunOptions(record.scale))]
         missing += [(series, cell) for series, cell in asked if (series, _of_paper(cell)) not in run][:lacking]
     return gather(figure, record.entries, scale=record.scale, plan=missing)
 

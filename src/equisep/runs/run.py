@@ -22,8 +22,8 @@ from equisep.files import claimed, plain, writing
 from equisep.progress import Progress, Watched, callback, silent, watched
 from equisep.runs.cell_files import checkpoint_path, group_folder
 from equisep.runs.plan import (
-    Asked,
     Planned,
+    RunOptions,
     check_changes,
     declared,
     groups_of,
@@ -66,7 +66,7 @@ def run_figure(
     """
     progress = callback(progress)
     held = store if isinstance(store, Store) else Store.open(store)
-    asked = Asked(scale, seeds, data, changes, substitute=substitutes(data_dir), networks=networks)
+    asked = RunOptions(scale, seeds, data, changes, substitute=substitutes(data_dir), networks=networks)
     check_changes(figure, changes or {})
     _check_settings(figure, held, asked)
     planned: tuple[Planned, ...] = ()
@@ -87,7 +87,7 @@ def evidence_of(figure: Figure, store: Store, scale: str) -> Evidence:
     if manifest is None:
         return gather(figure, (), scale=scale)
     kept = {name: manifest.settings.get(name) for name in ("data", "networks", "changes")}
-    asked = Asked(scale, **kept)
+    asked = RunOptions(scale, **kept)
     own = declared(figure, asked)
     entries = [entry for entry in store.entries(figure.id, scale) if own(entry.series, entry.cell)]
     return gather(figure, entries, scale=scale, plan=[pair for pair in manifest.entries if own(*pair)])
@@ -97,7 +97,7 @@ def _execute(
     figure: Figure,
     planned: Sequence[Planned],
     store: Store,
-    asked: Asked,
+    asked: RunOptions,
     *,
     device: str | None,
     on: str,
@@ -170,7 +170,7 @@ def run_group(
     return [(cell, outcome, dict(made)) for cell, outcome in zip(cells, outcomes, strict=True)]
 
 
-def _check_settings(figure: Figure, store: Store, asked: Asked) -> None:
+def _check_settings(figure: Figure, store: Store, asked: RunOptions) -> None:
     """Refuse to join runs of one figure that differ in stand-ins or changed fields: their numbers would be mixed."""
     try:
         manifest = store.manifest(figure.id, asked.scale)
@@ -214,7 +214,7 @@ def _chosen(
 
 
 def substitutes(data_dir: str | None) -> Callable[[Training], str | None]:
-    """What stands in at smoke scale for a cell's data, for `Asked`: the embedded images where they are not at hand."""
+    """What stands in at smoke scale for a cell's data, for `RunOptions`: the embedded images where they are not at hand."""
 
     def find(cell: Training) -> str | None:
         from equisep.runs.cell_data import at_hand, substitute_for

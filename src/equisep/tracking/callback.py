@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from equisep.errors import InputError, MissingExtraError, did_you_mean
 from equisep.tracking.history import Unit
-from equisep.tracking.processes import read_by_all, told_by_first
+from equisep.tracking.processes import first_process_decides, read_by_all
 from equisep.tracking.tracker import Tracker
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class CallbackTracker:
     @property
     def stop(self) -> bool:
         """Whether the training is to end here, as the first process has it; all of them ask."""
-        return self._stop and told_by_first(self.tracker is not None and bool(self.tracker.settled))
+        return self._stop and first_process_decides(self.tracker is not None and bool(self.tracker.settled))
 
     def end(self) -> None:
         """The training is over: its last epoch is read where `every` passed it over."""

@@ -79,7 +79,7 @@ def agreed(header: Header, opened: History | None, error: EquisepError | None) -
         control.close()
 
 
-def told_by_first(decision: bool) -> bool:
+def first_process_decides(decision: bool) -> bool:
     """What the first process decided, in all of them: where one ends a training, the others must not wait for it."""
     if not in_group():
         return decision

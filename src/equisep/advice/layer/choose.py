@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from equisep.advice.layer.reading import SplitRows, split_rows
 from equisep.advice.layer.records import FewShot, LayerAdvice, LayerReading
-from equisep.advice.paired_hits import PairedHits, share_interval, told_apart
+from equisep.advice.paired_hits import PairedHits, share_interval, significant_by_holm
 from equisep.data.feed import Feed, Unpack
 from equisep.errors import DataError, InputError
 from equisep.labels import check_two_classes
@@ -305,7 +305,7 @@ def _chosen(name: str, results: list[_Result], *, held_out: str, draws: int, not
     best = max(range(len(results)), key=lambda at: (results[at].reading.loo, -results[at].press))
     one = results[best]
     pairs = [paired(one.hits, other.hits) for other in results]
-    apart = iter(told_apart([pair.p for at, pair in enumerate(pairs) if at != best]))
+    apart = iter(significant_by_holm([pair.p for at, pair in enumerate(pairs) if at != best]))
     layers = tuple(
         result.reading if at == best else replace(result.reading, against=pairs[at], apart=next(apart))
         for at, result in enumerate(results)

@@ -12,7 +12,7 @@ from torch import nn
 
 from equisep.advice.layer.choose import DRAWS, SHOTS, ReadModel, paired, read_model
 from equisep.advice.layer.records import ModelPair, RankAdvice
-from equisep.advice.paired_hits import told_apart
+from equisep.advice.paired_hits import significant_by_holm
 from equisep.errors import DataError, InputError
 from equisep.progress import Progress, Watched, callback, watched
 from equisep.results import Note
@@ -77,7 +77,7 @@ def rank_models(
     order = sorted(names, key=lambda name: -read[name].advice.chosen.accuracy)
     couples = list(combinations(order, 2))
     hits = [paired(read[a].hits, read[b].hits) for a, b in couples]
-    apart = told_apart([each.p for each in hits])
+    apart = significant_by_holm([each.p for each in hits])
     pairs = tuple(ModelPair(a, b, each, told) for (a, b), each, told in zip(couples, hits, apart, strict=True))
     notes = dict.fromkeys(
         Note(note.code, f"{name}: {note.text}", note.site) for name in order for note in read[name].advice.notes

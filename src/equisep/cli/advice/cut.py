@@ -17,7 +17,7 @@ from equisep.cli.console import (
     say_saved,
     usable_file,
 )
-from equisep.cli.data import DataFlags, measured_data, model_and_data, with_data_options
+from equisep.cli.data import DataFlags, load_named_data, model_and_data, with_data_options
 from equisep.cli.options import (
     DATA,
     OUTPUT,
@@ -29,8 +29,8 @@ from equisep.cli.options import (
     Model,
     Quiet,
     Sites,
-    asked_sites,
     option,
+    parse_sites,
 )
 from equisep.errors import DataError, ModelError
 from equisep.files import encode
@@ -79,7 +79,7 @@ def cut(
     from equisep.report.advice.cut import render_cut
 
     usable_file(out_file, flag="--out", endings=(".pt2",))
-    given: dict[str, Any] = {"reduction": reduction, "classes": classes, "sites": asked_sites(sites) if sites else None}
+    given: dict[str, Any] = {"reduction": reduction, "classes": classes, "sites": parse_sites(sites) if sites else None}
     given["memory"] = None if memory is None else int(memory * 2**30)
     named = model_and_data(model, flags, checkpoint=checkpoint, device=device, quiet=quiet)
     with named as (loaded, source, progress):
@@ -112,5 +112,5 @@ def _test_data(flags: DataFlags, test: str, model: str, progress: Any) -> Any:
     """The test data of another source: its test split, or all that it has where it has one split."""
     from dataclasses import replace
 
-    source = measured_data(replace(flags, data=test, per_class=None), model=model, progress=progress)
+    source = load_named_data(replace(flags, data=test, per_class=None), model=model, progress=progress)
     return source.train if source.test is None else source.test

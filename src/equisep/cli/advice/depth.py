@@ -19,7 +19,7 @@ from equisep.cli.console import (
     usable_file,
     usable_folder,
 )
-from equisep.cli.data import DataFlags, measured_data
+from equisep.cli.data import DataFlags, load_named_data
 from equisep.cli.options import (
     DATA,
     OUTPUT,
@@ -128,7 +128,7 @@ def depth(
     torch.set_num_threads(1)  # the ensemble has its own two threads
     finished: list[Trial] = []
     with progress_bars(quiet=quiet) as progress:
-        train, test = _splits(measured_data(flags, model="", progress=progress), data, quiet=quiet)
+        train, test = _splits(load_named_data(flags, model="", progress=progress), data, quiet=quiet)
         say(_plan_words(settings), quiet=quiet)
 
         def tell(trial: Trial) -> None:

@@ -20,7 +20,7 @@ from equisep.cli.console import (
     say_saved,
     usable_file,
 )
-from equisep.cli.data import DataFlags, asked_model, measured_data, model_and_data, with_data_options
+from equisep.cli.data import DataFlags, load_named_data, load_named_model, model_and_data, with_data_options
 from equisep.cli.options import (
     MODEL,
     OUTPUT,
@@ -37,9 +37,9 @@ from equisep.cli.options import (
     Reduced,
     Seed,
     Sites,
-    asked_numbers,
-    asked_sites,
     option,
+    parse_numbers,
+    parse_sites,
 )
 from equisep.errors import InputError
 from equisep.files import encode
@@ -74,13 +74,13 @@ def layer(
     """Which layer's features serve my labels: a ridge probe, nearest centers and few shots at every layer."""
     from equisep.advice.layer.choose import choose_layer
 
-    wanted = asked_numbers(shots, flag="--shots")
+    wanted = parse_numbers(shots, flag="--shots")
     usable_file(draw, flag="--draw", endings=PICTURES)
     named = model_and_data(model, flags, checkpoint=checkpoint, device=device, quiet=quiet)
     with named as (loaded, source, progress):
         advice = choose_layer(
             loaded.model if device is None else loaded.model.to(device), source.train, source.test,
-            sites=asked_sites(sites) if sites else "auto", reduction=reduction or "auto",
+            sites=parse_sites(sites) if sites else "auto", reduction=reduction or "auto",
             reading=reading_named(reading or "eval"), shots=wanted, draws=draws,
             memory=None if memory is None else int(memory * 2**30), seed=seed, progress=progress,
         )  # fmt: skip
@@ -125,14 +125,14 @@ def rank(
     from equisep.advice.layer.rank import Candidate, rank_models
     from equisep.devices import usable_device
 
-    wanted = asked_numbers(shots, flag="--shots")
+    wanted = parse_numbers(shots, flag="--shots")
     files = _files(models, checkpoints)
     where = None if device is None else usable_device(device, asked="--device")
     candidates = []
     with progress_bars(quiet=quiet) as progress:
         for model, checkpoint in zip(models, files, strict=True):
-            loaded = asked_model(model, checkpoint=checkpoint, seed=seed, quiet=quiet)
-            source = measured_data(flags, model=model, progress=progress)
+            loaded = load_named_model(model, checkpoint=checkpoint, seed=seed, quiet=quiet)
+            source = load_named_data(flags, model=model, progress=progress)
             network = loaded.model if where is None else loaded.model.to(where)
             candidates.append(Candidate(_name(model, checkpoint, models), network, source.train, source.test))
         with redirect_stdout(sys.stderr):

@@ -17,7 +17,7 @@ from equisep.cli.options import (
     Quiet,
     Reduced,
     Sites,
-    asked_sites,
+    parse_sites,
 )
 from equisep.errors import DataError, InputError
 from equisep.files import encode
@@ -52,7 +52,7 @@ def noise(
 
     given: dict[str, Any] = {
         "sigmas": None if sigmas is None else _numbers(sigmas),
-        "sites": asked_sites(sites) if sites else None,
+        "sites": parse_sites(sites) if sites else None,
         "reduction": reduction,
     }
     named = model_and_data(model, flags, checkpoint=checkpoint, device=device, quiet=quiet)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from equisep.cli.console import out, print_json, progress_bars, reported, say
-from equisep.cli.data import DataFlags, measured_data
+from equisep.cli.data import DataFlags, load_named_data
 from equisep.cli.options import (
     Channels,
     Checkpoint,
@@ -100,7 +100,7 @@ def rare(
                 made = load_model(model, checkpoint=checkpoint)
                 if device is not None:
                     made = made.to(usable_device(device, asked="--device"))
-                source = measured_data(flags, model=model, progress=progress)
+                source = load_named_data(flags, model=model, progress=progress)
                 found = rare_classes(
                     counts, model=made, data=source.train, test=source.test, loss_weights=factors, classifier=classifier,
                     reading=reading_named(reading or "eval"), progress=progress,

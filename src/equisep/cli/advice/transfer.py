@@ -17,7 +17,7 @@ from equisep.cli.options import (
     Quiet,
     Reduced,
     Sites,
-    asked_sites,
+    parse_sites,
 )
 from equisep.errors import DataError, InputError
 from equisep.files import encode
@@ -65,7 +65,7 @@ def transfer(
 
     given: dict[str, Any] = {
         "keep": None if keep is None else _numbers(keep),
-        "sites": asked_sites(sites) if sites else None,
+        "sites": parse_sites(sites) if sites else None,
         "reduction": reduction,
     }
     named = model_and_data(model, flags, checkpoint=checkpoint, device=device, quiet=quiet)

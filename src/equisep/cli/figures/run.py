@@ -82,7 +82,7 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Run what is missing of figures, and show every claim with its verdict; the same command goes on where it stopped."""
-    from equisep.cli.figures.settings import cell_changes, check_place, check_stand_ins
+    from equisep.cli.figures.settings import cell_changes, check_runner_address, check_stand_ins
     from equisep.runs.plan import check_scale, parse_stand_ins
     from equisep.runs.store import Store
 
@@ -96,7 +96,7 @@ def run(
         "scale": scale, "seeds": seeds, "data": stand_ins, "networks": other_networks,
         "changes": cell_changes(settings or []),
     }  # fmt: skip
-    runs_on = check_place(on)
+    runs_on = check_runner_address(on)
     if runs_on == "local":
         from equisep.devices import usable_device  # torch, which a cluster of workers has for itself
 
@@ -192,13 +192,13 @@ def _plan(
 ) -> CostRow:
     from equisep.report.figures.list import CostRow
     from equisep.runs.cost import predict_cells
-    from equisep.runs.plan import Asked, asked_cells, check_changes, groups_of
+    from equisep.runs.plan import RunOptions, cells_to_run, check_changes, groups_of
     from equisep.runs.run import substitutes
     from equisep.runs.store import Store
 
     check_changes(figure, asked["changes"])
-    whole = Asked(**asked, substitute=substitutes(None if data_dir is None else str(data_dir)))
-    cells = [plan.cell for plan in asked_cells(figure, whole)]
+    whole = RunOptions(**asked, substitute=substitutes(None if data_dir is None else str(data_dir)))
+    cells = [plan.cell for plan in cells_to_run(figure, whole)]
     done = Store.open(store, create=False).done([cell.key for cell in cells]) if store.exists() else set()
     left = [cell for group in groups_of(cells) if any(cell.key not in done for cell in group) for cell in group]
     cost = predict_cells(left, device=device)

@@ -88,7 +88,7 @@ def _check_known(flag: str, verb: str, stand_ins: Mapping[str, str], known: Sequ
             )
 
 
-def check_place(on: str) -> str:
+def check_runner_address(on: str) -> str:
     """`local`, `ray`, or the address of a Ray cluster."""
     if on in ("local", "ray") or on.startswith("ray://"):
         return on

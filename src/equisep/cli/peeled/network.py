@@ -22,7 +22,7 @@ from equisep.cli.options import (
     Quiet,
     Reading,
     Resize,
-    asked_reading,
+    parse_reading,
 )
 from equisep.cli.peeled.inputs import numbers
 from equisep.errors import InputError, NumericalError
@@ -79,7 +79,7 @@ def network(
     drawn = _whole(sizes, flag="--sizes")
     trained, chosen = _whole(trained_sizes, flag="--trained-sizes"), _whole(minority, flag="--minority")
     factors = numbers(loss_weights, flag="--loss-weights")
-    how = reading_named(asked_reading(reading, mode) or "eval")
+    how = reading_named(parse_reading(reading, mode) or "eval")
     preparation = preparation_of(prepare, resize=resize, channels=channels, normalize=normalize)
     say(loading_words(model, checkpoint=checkpoint), quiet=quiet)
     torch.manual_seed(seed)  # a factory draws its weights from it

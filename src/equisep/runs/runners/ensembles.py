@@ -18,7 +18,7 @@ from equisep.figures.course import Reached, course_arrays, course_epochs
 from equisep.figures.outcome import Curve, Curves, Outcome
 from equisep.progress import Progress, silent
 from equisep.results import Reading
-from equisep.runs.cell_data import Material, material_of
+from equisep.runs.cell_data import CellData, cell_data_of
 from equisep.runs.cell_files import group_folder
 from equisep.runs.runners.cells import coordinates_of, dtype_of, last_epoch, loss_terms, recipe_of, shape_of, weighed
 from equisep.runs.runners.classifiers import classifier_numbers, minority_of
@@ -43,17 +43,17 @@ def run_cells(
     """
     cell = cells[0]
     _check_reading(cell)
-    material = material_of(cells, data_dir=data_dir)
+    cell_data = cell_data_of(cells, data_dir=data_dir)
     how = {"device": device, "store": None if checkpoints is None else group_folder(checkpoints, cells)}
-    ensemble = _trained(cells, material, data_dir=data_dir, how={**how, "progress": progress})
-    outcomes = [_outcome(each, ensemble, index, material) for index, each in enumerate(cells)]
+    ensemble = _trained(cells, cell_data, data_dir=data_dir, how={**how, "progress": progress})
+    outcomes = [_outcome(each, ensemble, index, cell_data) for index, each in enumerate(cells)]
     if cell.noise:
-        under_noise = _under_noise(cells, ensemble, material, device=device)
+        under_noise = _under_noise(cells, ensemble, cell_data, device=device)
         outcomes = [
             replace(outcome, arrays={**outcome.arrays, **arrays}, numbers={**outcome.numbers, **numbers})
             for outcome, (arrays, numbers) in zip(outcomes, under_noise, strict=True)
         ]
-    made = {**ensemble.provenance, "data": material.checksum, "engine": ensemble.settings["engine"], "tf32": cell.tf32}
+    made = {**ensemble.provenance, "data": cell_data.checksum, "engine": ensemble.settings["engine"], "tf32": cell.tf32}
     return outcomes, made
 
 
@@ -67,17 +67,17 @@ def _check_reading(cell: Training) -> None:
 
 
 def _trained(
-    cells: Sequence[Training], material: Material, *, data_dir: str | None, how: Mapping[str, Any]
+    cells: Sequence[Training], cell_data: CellData, *, data_dir: str | None, how: Mapping[str, Any]
 ) -> Ensemble:
     """All networks after their training; `how` says on what device they train, where they are kept, who is told."""
     cell = cells[0]
-    shape = shape_of(cell, inputs=material.pool[0].numel(), classes=material.classes)
+    shape = shape_of(cell, inputs=cell_data.pool[0].numel(), classes=cell_data.classes)
     stages, starts = _stages(cells, shape, data_dir=data_dir, how=how)
-    samples = [_seen(each, rows, labels, first) for each, rows, labels, first in _zipped(cells, material)]
+    samples = [_seen(each, rows, labels, first) for each, rows, labels, first in _zipped(cells, cell_data)]
     return train_ensemble(
         [_member(each, shape, labels) for each, (_, labels) in zip(cells, samples, strict=True)],
-        material.pool, material.pool_labels, samples=samples, drawn=_orders(cells, material), test=material.test,
-        stages=stages, starts=starts, validation=material.held,
+        cell_data.pool, cell_data.pool_labels, samples=samples, drawn=_orders(cells, cell_data), test=cell_data.test,
+        stages=stages, starts=starts, validation=cell_data.held,
         watch=Watch(
             epochs=(*cell.read_epochs, *course_epochs(cell)), readings=cast("tuple[Reading, ...]", cell.readings),
             test="sites" if cell.test_sites else "accuracy", chance=True,
@@ -101,8 +101,8 @@ def _member(cell: Training, shape: Shape, labels: Tensor) -> Member:
     )
 
 
-def _zipped(cells: Sequence[Training], material: Material) -> list[tuple[Training, Tensor, Tensor, int]]:
-    return list(zip(cells, material.rows, material.labels, material.firsts, strict=True))
+def _zipped(cells: Sequence[Training], cell_data: CellData) -> list[tuple[Training, Tensor, Tensor, int]]:
+    return list(zip(cells, cell_data.rows, cell_data.labels, cell_data.firsts, strict=True))
 
 
 def _seen(cell: Training, rows: Tensor, labels: Tensor, first: int) -> tuple[Tensor, Tensor]:
@@ -110,11 +110,11 @@ def _seen(cell: Training, rows: Tensor, labels: Tensor, first: int) -> tuple[Ten
     return (rows[:first], labels[:first]) if cell.second_read else (rows, labels)
 
 
-def _orders(cells: Sequence[Training], material: Material) -> list[Tensor] | None:
+def _orders(cells: Sequence[Training], cell_data: CellData) -> list[Tensor] | None:
     """The order in which every cell's samples were drawn, where it is asked for."""
     orders = [
         order[order < first] if cell.second_read else order
-        for cell, order, first in zip(cells, material.drawn, material.firsts, strict=True)
+        for cell, order, first in zip(cells, cell_data.drawn, cell_data.firsts, strict=True)
         if order is not None
     ]
     return orders if len(orders) == len(cells) else None
@@ -141,7 +141,7 @@ def _stages(
     last = [Stage(staged.last_epochs)] if staged.last_epochs else []
     if not staged.renew:
         return [first_stage, second, *last], own
-    earlier = material_of(cells, data_dir=data_dir, classes=staged.first_classes or cell.classes)
+    earlier = cell_data_of(cells, data_dir=data_dir, classes=staged.first_classes or cell.classes)
     before = shape_of(cell, inputs=shape.inputs, classes=earlier.classes, depth=staged.first_depth or shape.depth)
     first = train_ensemble(
         [Member(recipe_of(each), before, each.data_seed) for each in cells],
@@ -194,7 +194,7 @@ def _grafted(fresh: Mapping[str, Tensor], trained: Mapping[str, Tensor], *, keep
     return {name: trained[name] if name.startswith(kept) else value for name, value in fresh.items()}
 
 
-def _outcome(cell: Training, ensemble: Ensemble, index: int, material: Material) -> Outcome:
+def _outcome(cell: Training, ensemble: Ensemble, index: int, cell_data: CellData) -> Outcome:
     diverged = ensemble.diverged[index]
     readings = tuple(
         _curves(cell, reading, index)
@@ -203,41 +203,43 @@ def _outcome(cell: Training, ensemble: Ensemble, index: int, material: Material)
     )
     history = ensemble.loss[index]
     numbers: dict[str, float | None] = {"final_loss": _plain(history[-1]) if len(history) else None}
-    arrays: dict[str, Curve] = _course(cell, ensemble, index, material)
+    arrays: dict[str, Curve] = _course(cell, ensemble, index, cell_data)
     points: dict[str, tuple[tuple[float, ...], ...]] = {}
     if diverged is None:
         network = ensemble.network(index)
-        x, y = material.of(index)
+        x, y = cell_data.of(index)
         x = x.to(ensemble.stack.theta.dtype).flatten(1)
-        readings += weighed(cell, network, x, y, material.drawn[index])
+        readings += weighed(cell, network, x, y, cell_data.drawn[index])
         if cell.classifier:
             own, more = classifier_numbers(
                 network,
                 network.head,
                 (x, y),
-                (material.test[0].to(x.dtype), material.test[1]),
-                classes=material.classes,
+                (cell_data.test[0].to(x.dtype), cell_data.test[1]),
+                classes=cell_data.classes,
                 minority=cell.rare_classes,
             )
             numbers |= own
             arrays |= more
             weights = ensemble.members[index].class_weights
             numbers["rarest_weight"] = None if weights is None else max(weights)
-        first = material.firsts[index]
+        first = cell_data.firsts[index]
         if cell.second_read:
-            numbers |= second_numbers(network, (x[:first], y[:first]), (x[first:], y[first:]), classes=material.classes)
+            numbers |= second_numbers(
+                network, (x[:first], y[:first]), (x[first:], y[first:]), classes=cell_data.classes
+            )
         elif cell.second:
-            truth = material.pool_labels[material.rows[index][first:]]
-            numbers |= relabeled_numbers(y[first:], truth, classes=material.classes)
+            truth = cell_data.pool_labels[cell_data.rows[index][first:]]
+            numbers |= relabeled_numbers(y[first:], truth, classes=cell_data.classes)
         if cell.coordinates:
-            points = coordinates_of(cell, network, x, y, material.drawn[index])
+            points = coordinates_of(cell, network, x, y, cell_data.drawn[index])
     return Outcome(readings=readings, numbers=numbers, arrays=arrays, points=points, diverged=diverged)
 
 
-def _course(cell: Training, ensemble: Ensemble, index: int, material: Material) -> dict[str, Curve]:
+def _course(cell: Training, ensemble: Ensemble, index: int, cell_data: CellData) -> dict[str, Curve]:
     """What was read every so many epochs in the cell's first reading, as arrays over epochs."""
     classes = ensemble.members[index].shape.classes
-    counts = torch.bincount(material.labels[index], minlength=classes).tolist()
+    counts = torch.bincount(cell_data.labels[index], minlength=classes).tolist()
     small = list(cell.rare_classes) if cell.rare_classes is not None else minority_of(counts)
     wanted = set(course_epochs(cell))
     rows = [each for each in ensemble.readings if each.epoch in wanted and each.reading == cell.readings[0]]
@@ -286,7 +288,7 @@ def _plain(value: Any) -> float | None:
 
 
 def _under_noise(
-    cells: Sequence[Training], ensemble: Ensemble, material: Material, *, device: str | None
+    cells: Sequence[Training], ensemble: Ensemble, cell_data: CellData, *, device: str | None
 ) -> list[tuple[dict[str, Curve], dict[str, float | None]]]:
     """R = D_{L−1}/D_0 of every network with Gaussian noise on its weight matrices (He & Su 2023, Proposition 1).
 
@@ -309,10 +311,10 @@ def _under_noise(
         return under_noise
     shape = ensemble.members[0].shape
     recipe = replace(recipe_of(cell), epochs=0)
-    pairs = [_seen(each, rows, labels, first) for each, rows, labels, first in _zipped(cells, material)]
-    orders = _orders(cells, material)
+    pairs = [_seen(each, rows, labels, first) for each, rows, labels, first in _zipped(cells, cell_data)]
+    orders = _orders(cells, cell_data)
     read = train_ensemble(
-        [Member(recipe, shape, cells[owner].data_seed) for owner in owners], material.pool, material.pool_labels,
+        [Member(recipe, shape, cells[owner].data_seed) for owner in owners], cell_data.pool, cell_data.pool_labels,
         samples=[pairs[owner] for owner in owners], starts=starts,
         drawn=None if orders is None else [orders[owner] for owner in owners],
         watch=Watch(readings=cast("tuple[Reading, ...]", cell.readings[:1])), device=device, dtype=dtype_of(cell),

@@ -21,7 +21,7 @@ from equisep.files import json_text, parse_json
 from equisep.measuring import measure
 from equisep.progress import Progress, silent
 from equisep.results import Profile, Reading
-from equisep.runs.cell_data import material_of
+from equisep.runs.cell_data import cell_data_of
 from equisep.runs.cell_files import checkpoint_path
 from equisep.runs.runners.architecture import code_of, network_of
 from equisep.runs.runners.cells import coordinates_of, dtype_of, loss_terms, recipe_of, weighed
@@ -49,20 +49,20 @@ def run_cells(
     checksum = ""
     for cell in cells:
         _refuse_side_by_side_only(cell)
-        material = material_of([cell], data_dir=data_dir)
-        x, y = (part.to(torch_device) for part in material.of(0))
-        x_test, y_test = (part.to(torch_device) for part in material.test)
+        cell_data = cell_data_of([cell], data_dir=data_dir)
+        x, y = (part.to(torch_device) for part in cell_data.of(0))
+        x_test, y_test = (part.to(torch_device) for part in cell_data.test)
         dtype = dtype_of(cell)
-        network = network_of(cell, x, classes=material.classes).to(torch_device, dtype)
-        reader = _Reader(cell, network, (x.to(dtype), y), (x_test.to(dtype), y_test), material.drawn[0])
+        network = network_of(cell, x, classes=cell_data.classes).to(torch_device, dtype)
+        reader = _Reader(cell, network, (x.to(dtype), y), (x_test.to(dtype), y_test), cell_data.drawn[0])
         with precision(tf32=cell.tf32), _own_chance(cell, torch_device):
             kept = _checkpoint(cell, reader, checkpoints, torch_device)
-            loss, diverged = _trained(cell, network, x.to(dtype), y, reader, progress, kept, classes=material.classes)
+            loss, diverged = _trained(cell, network, x.to(dtype), y, reader, progress, kept, classes=cell_data.classes)
             if diverged is None:
                 reader.read(cell.epochs)
-                reader.curves += weighed(cell, network, x.to(dtype), y, material.drawn[0])
-            outcomes.append(_outcome(cell, reader, loss, diverged, classes=material.classes))
-        checksum = material.checksum
+                reader.curves += weighed(cell, network, x.to(dtype), y, cell_data.drawn[0])
+            outcomes.append(_outcome(cell, reader, loss, diverged, classes=cell_data.classes))
+        checksum = cell_data.checksum
     made = {**provenance(torch_device, dtype_of(cells[0])), "data": checksum, "engine": "single", "tf32": cells[0].tf32}
     return outcomes, made | code_of(cells[0])
 

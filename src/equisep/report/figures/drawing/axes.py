@@ -15,7 +15,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from equisep.figures.figure import Panel
 from equisep.figures.quantities import Quantity, Query, entry_of
 from equisep.report.figures.drawing.labels import typeset, wrapped, x_words, y_words
-from equisep.report.figures.drawing.lines import Line, asked_of
+from equisep.report.figures.drawing.lines import Line, panel_quantities
 from equisep.report.figures.drawing.strokes import GREY, Scale, draw_categories, draw_stroke
 from equisep.report.figures.drawing.ticks import AXES, LETTER, log_number, log_ticks, name_ticks, plain_ticks, tick_x
 
@@ -43,7 +43,7 @@ class Drawn:
     @property
     def height(self) -> tuple[object, ...]:
         """What panels must have in common for their heights to be compared."""
-        names = {Query.of(text).name.removesuffix("_test") for text in asked_of(self.panel)} - {"accuracy"}
+        names = {Query.of(text).name.removesuffix("_test") for text in panel_quantities(self.panel)} - {"accuracy"}
         return (self.log_y, *sorted(names), *sorted({line.data for line in self.lines if line.drawn}))
 
 
@@ -132,9 +132,9 @@ def _reach_all(axes: Axes, lines: Sequence[Line], positions: Mapping[float, floa
 
 
 def _label_axes(axes: Axes, panel: Panel, wide: float, high: float) -> None:
-    grain = Query.of(asked_of(panel)[0]).ways.get("grain", "") if panel.kind == "sites" else ""
+    grain = Query.of(panel_quantities(panel)[0]).ways.get("grain", "") if panel.kind == "sites" else ""
     across = panel.x_label or ("" if panel.kind == "categories" else x_words(panel.kind, panel.x, grain))
-    up = panel.y_label or y_words(asked_of(panel))
+    up = panel.y_label or y_words(panel_quantities(panel))
     axes.set_xlabel(wrapped(typeset(across), wide * 16), fontsize=SMALL + 0.5)
     axes.set_ylabel(wrapped(typeset(up), high * 14), fontsize=SMALL + 0.5)
 
@@ -201,7 +201,7 @@ def is_log(panel: Panel, lines: Sequence[Line]) -> bool:
 
 
 def _entries(panel: Panel) -> list[Quantity]:
-    return [entry_of(Query.of(text).name) for text in asked_of(panel)]
+    return [entry_of(Query.of(text).name) for text in panel_quantities(panel)]
 
 
 def _positions(panel: Panel, lines: Sequence[Line]) -> dict[float, float]:

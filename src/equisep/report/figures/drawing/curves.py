@@ -16,11 +16,11 @@ from equisep.figures.quantities import Query, curve, law_of, quantity
 from equisep.report.figures.drawing.lines import (
     Line,
     Stretch,
-    asked_lines,
-    asked_of,
     existing,
     is_unfit,
     law_numbers,
+    panel_lines,
+    panel_quantities,
     paper_words,
     printed_of,
     site_marks,
@@ -40,9 +40,9 @@ def lines_of(evidence: Evidence, panel: Panel) -> tuple[Line, ...]:
 
 def _over_sites(evidence: Evidence, panel: Panel) -> Iterable[Line]:
     if panel.behind:
-        first = asked_lines(evidence, panel)[0]
+        first = panel_lines(evidence, panel)[0]
         yield replace(_site_line(evidence, panel, first.found, panel.behind), index=0, behind=True, laws=(), words="")
-    for index, asked in enumerate(asked_lines(evidence, panel)):
+    for index, asked in enumerate(panel_lines(evidence, panel)):
         line = _site_line(evidence, panel, asked.found, asked.text)
         order = asked.found.series.x if panel.ordered else None
         if order is not None:  # among many lines in order, each is joined and has no line of its own
@@ -119,10 +119,10 @@ def _lost_words(found: SeriesEvidence, curves: Sequence[Curve], start: int) -> s
 
 
 def _over_epochs(evidence: Evidence, panel: Panel) -> Iterable[Line]:
-    if any(Query.of(text).name == "ratios" for text in asked_of(panel)):
+    if any(Query.of(text).name == "ratios" for text in panel_quantities(panel)):
         yield from _layer_ratios(evidence, panel)
         return
-    for index, asked in enumerate(asked_lines(evidence, panel)):
+    for index, asked in enumerate(panel_lines(evidence, panel)):
         found, text = asked.found, asked.text
         epochs = _epochs(found, panel)
         # a number of the whole cell under the same name would be the same at all epochs
@@ -149,7 +149,7 @@ def _over_epochs(evidence: Evidence, panel: Panel) -> Iterable[Line]:
 
 def _layer_ratios(evidence: Evidence, panel: Panel) -> Iterable[Line]:
     """D_{l+1}/D_l at each epoch (He & Su 2023, Fig. S7), of the first series: of every layer, or of `site` l + 1 alone."""
-    first = next(iter(asked_lines(evidence, panel)), None)
+    first = next(iter(panel_lines(evidence, panel)), None)
     if first is None:
         return
     found, asked = first.found, Query.of(first.text)

@@ -107,7 +107,7 @@ def _mean(values: Sequence[float], *, log: bool) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PanelLine:
     """One quantity of one series, and the label of that line."""
 
     found: SeriesEvidence
@@ -115,27 +115,29 @@ class Asked:
     label: str
 
 
-def asked_of(panel: Panel) -> list[str]:
+def panel_quantities(panel: Panel) -> list[str]:
     """The quantities of a panel: several are separated by `;`."""
     return [part.strip() for part in panel.y.split(";") if part.strip()]
 
 
-def asked_lines(evidence: Evidence, panel: Panel) -> list[Asked]:
+def panel_lines(evidence: Evidence, panel: Panel) -> list[PanelLine]:
     """Every series of a panel with every quantity, and the label of that line."""
     drawn = evidence.figure.drawn_in(panel)
-    asked = asked_of(panel)
+    asked = panel_quantities(panel)
     ways = way_words(asked, first_reading(evidence, panel))
     names = own_labels([series_name(series) for series in drawn])
     return [
-        Asked(
-            found_of(evidence, series), text, joined_label(name if len(drawn) > 1 else "", way) or series_name(series)
+        PanelLine(
+            series_evidence_of(evidence, series),
+            text,
+            joined_label(name if len(drawn) > 1 else "", way) or series_name(series),
         )
         for series, name in zip(drawn, names, strict=True)
         for text, way in zip(asked, ways, strict=True)
     ]
 
 
-def found_of(evidence: Evidence, series: Series) -> SeriesEvidence:
+def series_evidence_of(evidence: Evidence, series: Series) -> SeriesEvidence:
     """What was run of a series; nothing where the evidence does not have it."""
     return evidence.series.get(series.name) or SeriesEvidence(series, None)
 
@@ -143,7 +145,7 @@ def found_of(evidence: Evidence, series: Series) -> SeriesEvidence:
 def first_reading(evidence: Evidence, panel: Panel) -> Mapping[str, str]:
     """How the sites were read where a quantity does not say it."""
     for series in evidence.figure.drawn_in(panel):
-        for entry in found_of(evidence, series).chosen.values():
+        for entry in series_evidence_of(evidence, series).chosen.values():
             reading = entry.outcome.reading()
             if reading is not None:
                 return {"reading": reading.reading, "grain": reading.grain, "reduction": reading.reduction}

@@ -13,14 +13,14 @@ from equisep.figures.quantities import quantity
 from equisep.report.figures.drawing.labels import common_label, own_labels, way_words
 from equisep.report.figures.drawing.lines import (
     Line,
-    asked_lines,
-    asked_of,
     existing,
     first_reading,
-    found_of,
     is_unfit,
     joined_label,
+    panel_lines,
+    panel_quantities,
     printed_of,
+    series_evidence_of,
     series_name,
     value_at,
 )
@@ -31,8 +31,8 @@ def over_series(evidence: Evidence, panel: Panel) -> Iterable[Line]:
     groups: dict[str, list[tuple[float, SeriesEvidence]]] = {}
     for series in evidence.figure.drawn_in(panel):
         if series.x is not None:
-            groups.setdefault(_group(series), []).append((float(series.x), found_of(evidence, series)))
-    asked = asked_of(panel)
+            groups.setdefault(_group(series), []).append((float(series.x), series_evidence_of(evidence, series)))
+    asked = panel_quantities(panel)
     ways = way_words(asked, first_reading(evidence, panel))
     index = 0
     for name, members in groups.items():
@@ -77,7 +77,7 @@ def _sweep(
 
 def over_seeds(evidence: Evidence, panel: Panel) -> Iterable[Line]:
     """One quantity against another, a point per seed."""
-    for index, asked in enumerate(asked_lines(evidence, panel)):
+    for index, asked in enumerate(panel_lines(evidence, panel)):
         across, up = asked.found.values(panel.x), asked.found.values(asked.text)
         both = [seed for seed in across if seed in up]
         unfit = tuple(is_unfit(asked.found, [seed]) for seed in both)
@@ -94,8 +94,8 @@ def over_seeds(evidence: Evidence, panel: Panel) -> Iterable[Line]:
 def over_categories(evidence: Evidence, panel: Panel) -> Iterable[Line]:
     """A quantity of each series beside the next: one line whose x are the series, with their names."""
     drawn = evidence.figure.drawn_in(panel)
-    found = [found_of(evidence, series) for series in drawn]
-    for index, text in enumerate(asked_of(panel)):
+    found = [series_evidence_of(evidence, series) for series in drawn]
+    for index, text in enumerate(panel_quantities(panel)):
         unfit = tuple(is_unfit(each) for each in found)
         yield Line(
             label=text,
@@ -113,7 +113,7 @@ def over_categories(evidence: Evidence, panel: Panel) -> Iterable[Line]:
 
 def over_array(evidence: Evidence, panel: Panel) -> Iterable[Line]:
     """An array of each cell against another; seeds that lie at other x have no common mean: each keeps a line of its own."""
-    for index, asked in enumerate(asked_lines(evidence, panel)):
+    for index, asked in enumerate(panel_lines(evidence, panel)):
         by_x: dict[tuple[float, ...], list[Curve]] = {}
         for entry in asked.found.chosen.values():
             up = entry.outcome.arrays.get(asked.text, ())

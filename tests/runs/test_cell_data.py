@@ -13,7 +13,7 @@ import torch
 from equisep.data import PREPARATIONS, load_data, prepare, prepare_split, randomize_labels
 from equisep.errors import DataError, InputError
 from equisep.figures.cell import Cell
-from equisep.runs.cell_data import _local, at_hand, dataset_of, fitted, material_of, sample_of, substitute_for
+from equisep.runs.cell_data import _local, at_hand, cell_data_of, dataset_of, fitted, sample_of, substitute_for
 from equisep.runs.cost import samples_of
 
 SMALL = Cell(data="embedded-10x10", per_class=7, test_per_class=5)
@@ -48,41 +48,41 @@ def color_folder(tmp_path: Path) -> str:
 )
 def test_every_cell_has_the_draw_of_its_own_seed(changes: dict[str, object]) -> None:
     cells = [SMALL.with_(**changes, data_seed=seed) for seed in (0, 3, 0)]
-    material = material_of(cells)
+    cell_data = cell_data_of(cells)
     for index, cell in enumerate(cells):
-        x, y = material.of(index)
+        x, y = cell_data.of(index)
         wanted = drawn(cell, cell.data_seed)
         assert torch.equal(x, wanted[0]) and torch.equal(y, wanted[1])
-        assert torch.equal(material.pool_labels[material.rows[index]], y)
-        assert material.firsts[index] == len(y)
-    assert torch.equal(material.rows[0], material.rows[2])
-    assert len(material.pool) == len(torch.cat(material.rows).unique())  # what nobody drew is not prepared
-    assert material.classes == 10 and material.checksum == DATA.checksum
+        assert torch.equal(cell_data.pool_labels[cell_data.rows[index]], y)
+        assert cell_data.firsts[index] == len(y)
+    assert torch.equal(cell_data.rows[0], cell_data.rows[2])
+    assert len(cell_data.pool) == len(torch.cat(cell_data.rows).unique())  # what nobody drew is not prepared
+    assert cell_data.classes == 10 and cell_data.checksum == DATA.checksum
 
 
 def test_the_test_set_is_whole_or_as_many_of_each_class_whatever_the_seed() -> None:
-    x, y = material_of([SMALL.with_(data_seed=4)]).test
+    x, y = cell_data_of([SMALL.with_(data_seed=4)]).test
     wanted = prepare_split(DATA, SMALL.preparation, per_class=5, split="test")
     assert torch.equal(x, wanted[0]) and torch.equal(y, wanted[1])
-    whole = material_of([SMALL.with_(test_per_class=None)]).test
+    whole = cell_data_of([SMALL.with_(test_per_class=None)]).test
     assert len(whole[1]) == len(DATA.y_test)
 
 
 def test_classes_are_numbered_anew_in_samples_and_tests() -> None:
     cell = SMALL.with_(classes=(7, 2), data_seed=1)
-    material = material_of([cell])
-    x, y = material.of(0)
+    cell_data = cell_data_of([cell])
+    x, y = cell_data.of(0)
     full = drawn(SMALL, 1)
     for new, old in ((0, 7), (1, 2)):
         assert torch.equal(x[y == new], full[0][full[1] == old])  # a class's draw does not depend on the others
-    assert material.classes == 2 and set(y.tolist()) == set(material.test[1].tolist()) == {0, 1}
+    assert cell_data.classes == 2 and set(y.tolist()) == set(cell_data.test[1].tolist()) == {0, 1}
     seven = prepare_split(DATA, SMALL.preparation, per_class=5, split="test", classes=[7])[0]
-    assert torch.equal(material.test[0][material.test[1] == 0], seven)
+    assert torch.equal(cell_data.test[0][cell_data.test[1] == 0], seven)
 
 
 def test_the_first_stage_of_a_transfer_has_classes_of_its_own() -> None:
     cell = SMALL.with_(classes=(5, 6), first_classes=(0, 1, 2))
-    earlier = material_of([cell], classes=cell.first_classes)
+    earlier = cell_data_of([cell], classes=cell.first_classes)
     assert earlier.classes == 3 and len(earlier.labels[0]) == 21
     assert torch.equal(earlier.of(0)[0], prepare_split(DATA, cell.preparation, per_class=7, classes=[0, 1, 2])[0])
 
@@ -139,8 +139,8 @@ def test_a_substitute_has_the_shape_that_the_paper_has(preparation: str, shape: 
     cell = Cell(data="cifar10", preparation=preparation, per_class=2, test_per_class=2)
     stand_in = cell.with_(stands_for="cifar10", data=substitute_for(cell))
     assert stand_in.data == ("embedded-10x10" if shape[1] == 10 else "embedded-28x28")
-    material = material_of([stand_in])
-    assert material.pool.shape[1:] == material.test[0].shape[1:] == shape
+    cell_data = cell_data_of([stand_in])
+    assert cell_data.pool.shape[1:] == cell_data.test[0].shape[1:] == shape
 
 
 def test_gray_images_that_stand_in_for_color_ones_are_all_three_channels() -> None:
@@ -148,7 +148,7 @@ def test_gray_images_that_stand_in_for_color_ones_are_all_three_channels() -> No
     data = dataset_of("embedded-28x28")
     wanted = PREPARATIONS[cell.preparation]
     assert fitted(cell, data).channels == "rgb" and fitted(cell, data).normalize == wanted.normalize
-    pool = material_of([cell.with_(test_per_class=2)]).pool
+    pool = cell_data_of([cell.with_(test_per_class=2)]).pool
     mean, std = (torch.tensor(part)[:, None, None] for part in wanted.normalize or ())
     plain = pool * std + mean
     assert torch.allclose(plain[:, 0], plain[:, 1], atol=1e-6) and torch.allclose(plain[:, 0], plain[:, 2], atol=1e-6)
@@ -160,15 +160,15 @@ def test_what_stands_in_for_nothing_is_prepared_as_it_says() -> None:
     green = Cell(data="embedded-10x10", preparation="he2023-10x10-cifar", per_class=2)
     assert fitted(green, DATA) == PREPARATIONS["he2023-10x10-cifar"]
     with pytest.raises(InputError, match="green"):
-        material_of([green])
+        cell_data_of([green])
 
 
 def test_color_images_keep_their_channels(color_folder: str) -> None:
     cell = Cell(data="colors", preparation="he2023-32x32-cifar", stands_for="cifar10", per_class=3, test_per_class=2)
-    material = material_of([cell], data_dir=color_folder)
+    cell_data = cell_data_of([cell], data_dir=color_folder)
     data = dataset_of("colors", color_folder)
-    assert material.classes == 4 and material.pool.shape == (12, 3, 32, 32)
-    assert torch.equal(material.pool, prepare(data.x_train[sample_of(cell, data).positions], cell.preparation))
+    assert cell_data.classes == 4 and cell_data.pool.shape == (12, 3, 32, 32)
+    assert torch.equal(cell_data.pool, prepare(data.x_train[sample_of(cell, data).positions], cell.preparation))
     assert at_hand("colors", color_folder) and not at_hand("colours", color_folder)
 
 
@@ -212,7 +212,7 @@ def test_a_data_set_is_loaded_and_checked_once(monkeypatch: pytest.MonkeyPatch) 
 )
 def test_what_cannot_be_drawn_is_one_sentence(changes: dict[str, object], error: type[Exception], words: str) -> None:
     with pytest.raises(error) as caught:
-        material_of([SMALL.with_(**changes)])
+        cell_data_of([SMALL.with_(**changes)])
     assert words in str(caught.value)
 
 
