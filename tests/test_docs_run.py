@@ -15,6 +15,7 @@ from cli.running import Done, equisep
 from documents import DOCS, REPO, blocks, commands, difference, run_page
 from equisep import Profile
 
+pytestmark = pytest.mark.usefixtures("shapes_are_checked_elsewhere")
 README = REPO / "README.md"
 PAGES = sorted(DOCS.rglob("*.md"))
 BY_SECTION = {"frameworks.md"}  # a recipe each where its framework is tested: tests/tracking/recipes.py

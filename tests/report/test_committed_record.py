@@ -5,12 +5,10 @@ from __future__ import annotations
 import io
 import json
 import runpy
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jaxtyping
 import numpy as np
 import pytest
 from PIL import Image
@@ -27,16 +25,11 @@ RESULTS = REPO / "results"
 # our own experiments ask for no fit, and have ten seeds each
 OF_PAPERS = [figure for figure in all_figures() if not figure.id.startswith("equisep2026/")]
 IDS = [figure.id for figure in OF_PAPERS if (RESULTS / f"{figure.id}.json").is_file()]
-pytestmark = pytest.mark.skipif(not IDS, reason="there is no record in this copy of the code")
+pytestmark = [
+    pytest.mark.skipif(not IDS, reason="there is no record in this copy of the code"),
+    pytest.mark.usefixtures("shapes_are_checked_elsewhere"),  # thousands of laws are fitted
+]
 ADVICE = "run: python scripts/make_figures_page.py"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def shapes_are_checked_elsewhere() -> Iterator[None]:
-    """Thousands of laws are fitted, each through a dozen functions whose own tests check their shapes."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture(scope="module")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import jaxtyping
 import pytest
 import torch
 
@@ -25,19 +23,12 @@ from equisep.runs.runners.cells import LossTerms, loss_terms
 from equisep.training.class_weights import effective_number, inverse_frequency, logit_adjustment
 from equisep.training.initialization import simplex_etf
 
+pytestmark = pytest.mark.usefixtures("shapes_are_checked_elsewhere")
 SIZES = [500] * 5 + [5] * 5
 SMALL = Training(
     data="embedded-10x10", sizes=(24, 24, 24, 24, 24, 3, 3, 3, 3, 3), per_class=None, test_per_class=5, depth=3, width=12,
     epochs=2, readings=("eval",), classifier=True, rare_classes=RARE,
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module", autouse=True)
-def shapes_are_checked_elsewhere() -> Iterator[None]:
-    """The solver and the engine check their shapes in their own tests."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def test_every_rule_makes_of_class_sizes_what_it_says() -> None:

@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import jaxtyping
 import pytest
 
 from equisep.figures.catalogue import figure_of
@@ -21,6 +20,7 @@ from equisep.runs import cell_data
 from equisep.runs.run import run_figure
 from equisep.runs.store import Store
 
+pytestmark = pytest.mark.usefixtures("shapes_are_checked_elsewhere")
 FIGURE = figure_of("he2023/fig6")
 FINISHED = "cells/*/[!.]*.json"  # what is being written has a name that begins with a dot
 TINY = Figure(
@@ -54,7 +54,6 @@ app(["figures", "run", "he2023/fig6", "--scale", "smoke", "--store", sys.argv[1]
 
 @pytest.fixture(scope="module", autouse=True)
 def clean_clone() -> Iterator[None]:
-    jaxtyping.config.update("jaxtyping_disable", True)  # shapes are checked in tests of their own
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("EQUISEP_DATA", raising=False)
         for cached in (cell_data.at_hand, cell_data._local):
@@ -62,7 +61,6 @@ def clean_clone() -> Iterator[None]:
         yield
     for cached in (cell_data.at_hand, cell_data._local):
         cached.cache_clear()
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-import jaxtyping
 import pytest
 from matplotlib.figure import Figure as Drawing
 from matplotlib.text import Text
@@ -42,6 +41,7 @@ SMOKE_WORDS = "At smoke scale the numbers only show that everything runs: not fo
 # what a few epochs need not give: a network that fits nothing has no effective depth and gives two samples no labels that it
 # separates, and where D rises, there is no imbalance
 MAY_NOT_EXIST = ("effective_depth", "own_separated", "imbalance")
+pytestmark = pytest.mark.usefixtures("shapes_are_checked_elsewhere")
 
 
 @pytest.fixture(scope="module")
@@ -64,14 +64,6 @@ def clean_clone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]
         yield asked
     for cached in (cell_data.at_hand, cell_data.dataset_of, cell_data._local, cell_data._test_of):
         cached.cache_clear()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def shapes_are_checked_elsewhere() -> Iterator[None]:
-    """Each part checks its shapes in its own tests; here the checks would take as long as everything else."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture(scope="module")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import jaxtyping
 import numpy as np
 import pytest
 import torch
@@ -17,14 +16,6 @@ from equisep.labels import ONE_HOT, check_range, check_two_classes, class_indice
 
 X = np.arange(12.0).reshape(6, 2) ** 2
 Y = [0, 0, 1, 1, 2, 2]
-
-
-@pytest.fixture
-def as_users_run_it() -> Iterator[None]:
-    """Without the tests' type checks, which would refuse a wrong word before the library's own sentence does."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def refuses(error: type[Exception], sentence: str, action: Callable[..., Any], *args: Any, **options: Any) -> None:
