@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from equisep.law.breaks import two_slopes
-from equisep.law.curve import CurveLike, checked_curve, correlation, line_through, rounding_of
-from equisep.law.loads import imbalance_of, loads_of
+from equisep.law.curve import CurveLike, checked_curve, correlation, imbalance_of, line_through, loads_of, rounding_of
 from equisep.results import Interval, LawFit, Note
 from equisep.shapes import Float64
 

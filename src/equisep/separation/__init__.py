@@ -7,10 +7,9 @@ from equisep.separation.convention import PAPER, PHD20, Center, Convention, Norm
 from equisep.separation.fuzziness import class_fuzziness, fuzziness
 from equisep.separation.group_sums import ClassCenters, GroupSums
 from equisep.separation.nearest import nearest_centers
-from equisep.separation.projections import Projections
 from equisep.separation.relabeled import Relabelings
 from equisep.separation.site import Sampled, SiteStatistics, SiteTask, Spread, TestSite, TestStatistics, TrainSite
-from equisep.separation.subspace import ClassSubspace
+from equisep.separation.subspace import ClassSubspace, Projections
 
 __all__ = [
     "PAPER",

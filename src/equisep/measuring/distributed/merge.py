@@ -34,7 +34,7 @@ from equisep.measuring.readings import with_other_readings
 from equisep.results import Note, Profile
 from equisep.separation import Sampled, TestSite, TestStatistics, TrainSite
 from equisep.separation.group_sums import GroupSums
-from equisep.separation.parts import SecondSums, put_second_sums
+from equisep.separation.site.second_sums import SecondSums, put_second_sums
 
 S = TypeVar("S", TrainSite, TestSite)
 

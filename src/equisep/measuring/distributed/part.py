@@ -44,9 +44,9 @@ from equisep.separation.nearest import NearestCounts, Points
 from equisep.separation.noise.mean_noise import MeanNoise
 from equisep.separation.pairs.confusion import Confusion
 from equisep.separation.pairs.directional import AxisSums
-from equisep.separation.parts import SecondSums
 from equisep.separation.pca import Picture
 from equisep.separation.site import SampledSpread, SecondPass
+from equisep.separation.site.second_sums import SecondSums
 from equisep.taps import Reduction
 
 Round = Literal["first", "second"]

@@ -30,7 +30,7 @@ from equisep.results import Profile
 from equisep.separation import Projections, TestSite, TrainSite
 from equisep.separation.group_sums import GroupSums, SumFrame
 from equisep.separation.pairs.confusion import Confusion
-from equisep.separation.parts import SecondSums, put_second_sums, second_sums
+from equisep.separation.site.second_sums import SecondSums, put_second_sums, second_sums
 from equisep.shapes import Int
 from equisep.taps import is_spread
 

@@ -48,7 +48,7 @@ from equisep.measuring.reading import Read, Tally, read
 from equisep.measuring.request import Request
 from equisep.results import Note
 from equisep.separation import TestSite, TrainSite
-from equisep.separation.parts import put_second_sums, second_sums
+from equisep.separation.site.second_sums import put_second_sums, second_sums
 from equisep.taps import random_state_kept
 
 GROUP = 16  # batches after which a shard may be saved

@@ -7,8 +7,7 @@ from torch import Tensor
 
 from equisep.separation.group_sums import ClassCenters, row_adder
 from equisep.separation.pairs.means import squared_distances, squared_rounding
-from equisep.separation.projections import Projections
-from equisep.separation.subspace import ClassSubspace
+from equisep.separation.subspace import ClassSubspace, Projections
 from equisep.shapes import Float64, Int
 
 DIRECTED_CLASSES = 1024  # up to here the K × K sums of a site are kept (8 MiB)

@@ -2,8 +2,7 @@
 
 from equisep.separation.site.quick import PRECISIONS
 from equisep.separation.site.records import Sampled, SiteStatistics, SiteTask, Spread, TestStatistics
-from equisep.separation.site.sampled import SampledSpread, estimated
-from equisep.separation.site.second_pass import SecondPass, rounding_of, same_for_collapse
+from equisep.separation.site.second_pass import SampledSpread, SecondPass, estimated, rounding_of, same_for_collapse
 from equisep.separation.site.train_and_test import TestSite, TrainSite, TwoPassSite, at_once, whole_sites
 
 __all__ = [

@@ -17,10 +17,9 @@ from torch.nn.functional import one_hot, pad
 
 from equisep.separation.blocks import Block
 from equisep.separation.group_sums import NARROW, ClassCenters, rounding_unit
-from equisep.separation.projections import Projections
 from equisep.separation.site.products import projected
 from equisep.separation.site.records import SiteTask, Spread
-from equisep.separation.subspace import EPS64, ClassSubspace, centered, rounding_cut
+from equisep.separation.subspace import EPS64, ClassSubspace, Projections, centered, rounding_cut
 from equisep.shapes import Float64, Int, Shaped
 
 SMALL = 2**20  # products n·K² up to which a CPU is done before a GPU has begun all of them

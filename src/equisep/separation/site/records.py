@@ -13,8 +13,7 @@ from equisep.separation.group_sums import ClassCenters
 from equisep.separation.nearest import CenterCounts
 from equisep.separation.noise.mean_noise import FoldNoise, PopulationEstimate
 from equisep.separation.pairs.directional import AxisSums
-from equisep.separation.projections import Projections
-from equisep.separation.subspace import COMPUTED, ClassSubspace
+from equisep.separation.subspace import COMPUTED, ClassSubspace, Projections
 
 ROUNDINGS = 16  # steps of float64 by which a mean may be off
 

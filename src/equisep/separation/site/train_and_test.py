@@ -18,8 +18,8 @@ from equisep.separation.pairs.directional import DIRECTED_CLASSES, AxisSums
 from equisep.separation.pca import Picture
 from equisep.separation.site.few import FewRows, Sites, few_on_gpu, read_few
 from equisep.separation.site.records import Sampled, SiteStatistics, SiteTask, Spread, TestStatistics
-from equisep.separation.site.sampled import SampledSpread
 from equisep.separation.site.second_pass import (
+    SampledSpread,
     SecondPass,
     Seen,
     rounding_of,
@@ -64,8 +64,7 @@ class TwoPassSite(Protocol[R_co]):
 class TrainSite:
     """The training data at one site: `first` for all rows, `turn`, `second` for all rows again, `statistics`.
 
-    Of parts of the data, `sums` add up before `turn`, and what the second pass adds up (`equisep.separation.parts`) before
-    `statistics`.
+    Of parts of the data, `sums` add up before `turn`, and what the second pass adds up (`SecondSums`) before `statistics`.
     """
 
     def __init__(self, task: SiteTask) -> None:

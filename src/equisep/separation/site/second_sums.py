@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from equisep.separation.pairs.confusion import Confusion
-from equisep.separation.projections import Projections
-from equisep.separation.site import SecondPass, TestSite, TrainSite
+from equisep.separation.site.second_pass import SecondPass
+from equisep.separation.site.train_and_test import TestSite, TrainSite
+from equisep.separation.subspace import Projections
 
 
 @dataclass(frozen=True, slots=True)
