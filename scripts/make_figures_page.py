@@ -10,11 +10,11 @@ from PIL import Image
 
 from equisep.figures.catalogue import all_figures
 from equisep.figures.changes import CHANGES
-from equisep.report.figures.pages.figure_page import figure_page
-from equisep.report.figures.pages.index import changes_page, index_page
-from equisep.report.figures.pages.recorded import Recorded, recorded_figures, summary_table
 from equisep.report.figures.tally import TALLY, tally_text
 from equisep.runs.cost import Prediction, predict, predict_cells
+from figure_pages.figure_page import figure_page
+from figure_pages.index import changes_page, index_page
+from figure_pages.recorded import Recorded, recorded_figures, summary_table
 
 REPO = Path(__file__).resolve().parents[1]
 RESULTS, PAGES, README = REPO / "results", REPO / "docs" / "figures", REPO / "README.md"

@@ -21,14 +21,14 @@ from equisep.figures.figure import Claim, Figure, Series
 from equisep.figures.judge import judge
 from equisep.figures.outcome import Curves, Outcome
 from equisep.figures.papers.he2023 import FIG1
-from equisep.report.figures.pages.figure_page import figure_page, rate_parts
-from equisep.report.figures.pages.index import changes_page, index_page
-from equisep.report.figures.pages.recorded import Recorded, recorded_figures, summary_table
 from equisep.report.figures.summary import state_of
 from equisep.runs.cost import Prediction
 from equisep.runs.record import read_record, write_record
 from equisep.runs.run import run_figure
 from equisep.runs.store import Store
+from figure_pages.figure_page import figure_page, rate_parts
+from figure_pages.index import changes_page, index_page
+from figure_pages.recorded import Recorded, recorded_figures, summary_table
 from figures.synthetic_figures import asked_for, evidence, figure, law_curve, outcome, shown_evidence
 
 REPO = Path(__file__).resolve().parents[2]

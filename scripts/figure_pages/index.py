@@ -13,12 +13,12 @@ from equisep.figures.papers import PAPERS
 from equisep.figures.rules import ALIKE
 from equisep.report.figures.cells import is_ours, version_words
 from equisep.report.figures.markdown import escaped, markdown_table
-from equisep.report.figures.pages.recorded import Recorded, by_paper
-from equisep.report.figures.pages.words import law_statement, marked, reading_statement
 from equisep.report.figures.summary import LIBRARIES, Summary
 from equisep.report.formatting import duration, size
 from equisep.results.records import FUZZY_R, LAW_R, NO_LAW_R
 from equisep.results.wording import plural
+from figure_pages.recorded import Recorded, by_paper
+from figure_pages.words import law_statement, marked, reading_statement
 
 ACROSS = 3  # thumbnails in a row
 _HEADS = {

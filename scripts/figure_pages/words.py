@@ -8,10 +8,10 @@ from equisep.figures.figure import Claim
 from equisep.figures.judge import WORDS, ClaimVerdicts
 from equisep.report.figures.cells import is_ours
 from equisep.report.figures.markdown import escaped
-from equisep.report.figures.pages.recorded import Recorded
 from equisep.report.figures.summary import Summary
 from equisep.results.records import LAW_R, NO_LAW_R
 from equisep.results.wording import plural
+from figure_pages.recorded import Recorded
 
 MARKS = {
     "held": "●",

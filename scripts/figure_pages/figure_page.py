@@ -19,10 +19,10 @@ from equisep.report.figures.markdown import (
     printed_markdown,
     table_markdown,
 )
-from equisep.report.figures.pages.recorded import Recorded
-from equisep.report.figures.pages.words import found_sentence, paper_sentence
 from equisep.report.figures.summary import Summary
 from equisep.report.formatting import UNICODE, correlation, number, percent
+from figure_pages.recorded import Recorded
+from figure_pages.words import found_sentence, paper_sentence
 
 # means over seeds that the page tells of each series; all others, and every seed, are in the JSON
 _COLUMNS = ("series", "learning rate", "seeds", "r", "ρ", "half-life layers", "last D", "train %", "test %")
