@@ -13,17 +13,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
 
+from draw_collapse import CollapseFrame, collapse_frame, plot_collapse, save_collapse_film
 from equisep.errors import InputError
 from equisep.peeled import cosine_curves, long_tail, phase_by_energy, phase_by_share
 from equisep.peeled.vectors import class_vectors, simplex
 from equisep.report.peeled.plots import plot_cosines, plot_long_tail, plot_phases
-from equisep.report.peeled.vector_plots import (
-    CollapseFrame,
-    collapse_frame,
-    plot_collapse,
-    plot_vectors,
-    save_collapse_film,
-)
+from equisep.report.peeled.vector_plots import plot_vectors
 from equisep.report.plots import save_figure
 
 RATIOS = np.geomspace(1, 1e4, 21)
