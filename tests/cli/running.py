@@ -35,12 +35,12 @@ def own_modules() -> Iterator[None]:
                 del sys.modules[name]
 
 
-def equisep(*words: str | Path, folder: Path) -> Done:
-    """Run `equisep …` in a folder, in this process (quick: torch is loaded already)."""
+def equisep(*words: str | Path, folder: Path, charset: str = "utf-8") -> Done:
+    """Run `equisep …` in a folder, in this process (quick: torch is loaded already), for a terminal of these characters."""
     from equisep.cli.app import app
 
     with contextlib.chdir(folder), own_modules():
-        done = CliRunner().invoke(app, list(map(str, words)))
+        done = CliRunner(charset=charset).invoke(app, list(map(str, words)))
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return Done(done.exit_code, done.stdout, done.stderr)

@@ -139,18 +139,19 @@ WRONG = {
 }  # fmt: skip
 
 
+@pytest.mark.usefixtures("as_users_run_it")
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_words_get_one_sentence(place: Path, name: str) -> None:
     words, sentence = WRONG[name]
-    run = equisep_process if name == "calls" else equisep  # run-time type checks would speak first
-    done = run(*MEASURE, *words, folder=place)
+    done = equisep(*MEASURE, *words, folder=place)
     assert done.returncode == 2
     assert sentence in done.stderr
 
 
+@pytest.mark.usefixtures("as_users_run_it")
 @pytest.mark.parametrize("model", ["resnet20,classes=x", "fnn,classes=x", "vgg13,colors=none"])
 def test_options_that_are_no_numbers_get_one_sentence(place: Path, model: str) -> None:
-    done = equisep_process(*MEASURE, "--model", model, folder=place)
+    done = equisep(*MEASURE, "--model", model, folder=place)
     assert done.returncode == 2
     assert "of at least 1; found" in done.stderr
     assert "Traceback" not in done.stderr
@@ -160,8 +161,9 @@ def test_what_the_user_s_code_prints_is_no_result(place: Path) -> None:
     (place / "loud.py").write_text(
         "import nets\n\ndef model():\n    print('hello')\n    return nets.Twice()\n", encoding="utf-8"
     )
-    for words in ((*MEASURE, "--model", "loud:model"), ("sites", "--model", "loud:model", "--json")):
-        done = equisep_process(*words, folder=place)
+    runs = {equisep_process: (*MEASURE, "--model", "loud:model"), equisep: ("sites", "--model", "loud:model", "--json")}
+    for run, words in runs.items():
+        done = run(*words, folder=place)
         assert json.loads(done.stdout)
         assert "hello" in done.stderr
 

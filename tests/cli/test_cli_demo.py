@@ -117,8 +117,9 @@ def test_all_shows_every_sentence_and_number(tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", [("--depth", "20", "--optimizer", "sgd"), ("--depth", "2")])
 def test_other_networks_have_a_screen_too(words: tuple[str, ...], tmp_path: Path) -> None:
     """Read by a terminal without color, without Unicode and with 60 columns."""
-    environment = {"COLUMNS": "60", "NO_COLOR": "1", "PYTHONIOENCODING": "ascii"}
-    done = equisep_process("demo", "--smoke", "--epochs", "2", "--rate", "1e-3", *words, folder=tmp_path, **environment)
+    with wide(60):
+        shown = ("demo", "--smoke", "--epochs", "2", "--rate", "1e-3", *words)
+        done = equisep(*shown, folder=tmp_path, charset="ascii")
     assert done.returncode == 0, done.stderr
     profile = Profile.load(tmp_path / "equisep-demo" / "profile.json")
     assert done.stdout.isascii() and "?" not in done.stdout
@@ -133,6 +134,7 @@ def test_quiet_says_nothing_but_the_result(again: Done) -> None:
     json.loads(again.stdout)
 
 
+@pytest.mark.usefixtures("as_users_run_it")
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -147,9 +149,7 @@ def test_quiet_says_nothing_but_the_result(again: Done) -> None:
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(words: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
-    own = {"--rate", "--optimizer"} & {*words}  # tests check types before the library does
-    run = equisep_process if own else equisep
-    done = run("demo", "--smoke", *words, folder=tmp_path)
+    done = equisep("demo", "--smoke", *words, folder=tmp_path)
     assert done.returncode == 2
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr

@@ -1,10 +1,9 @@
 """Bad input, one sentence each: what was asked, what was found with the numbers, what to do."""
 
-import json
 import math
-import subprocess
-import sys
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from equisep.errors import DataError, FeatureError, InputError, LabelError, ModelError, SiteError
 from equisep.measuring import measure
+from equisep.results import Profile
 
 X, Y = samples()
 ways = pytest.mark.parametrize("memory", [None, 0], ids=["buffered", "streamed"])
@@ -318,30 +318,27 @@ def test_the_device_where_the_model_is_already() -> None:
 # --- data that cannot be read twice: see test_measure_data.py; options
 
 
-def test_only_modules_can_be_measured_and_words_must_be_known() -> None:
-    """In a process of its own: in these tests beartype would refuse wrong types and words before the library does."""
-    code = """
-import json, torch
-from equisep import Fnn, measure
-from equisep.errors import InputError
-found = []
-data = torch.randn(40, 100), torch.arange(40) % 10
-for model, options in (
-    (len, {}), (Fnn(), {"reading": "evel"}), (Fnn(), {"intervals": "boot"}), (Fnn(), {"weighting": "classes"}),
-):
-    try:
-        measure(model, data, **options)
-    except InputError as error:
-        found.append(str(error))
-print(json.dumps(found))
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == [
-        "`measure` needs a torch.nn.Module; found builtin_function_or_method.",
-        "No reading `evel`. Did you mean `eval`? Known: eval, mixed, drawn.",
-        "No intervals `boot`. Did you mean `bootstrap`? Known: auto, bootstrap, jackknife, none.",
-        "No weighting `classes`. Did you mean `class`? Known: sample, class, mixed.",
-    ]
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("model", "options", "found"),
+    [
+        (len, {}, "`measure` needs a torch.nn.Module; found builtin_function_or_method."),
+        (network(), {"reading": "evel"}, "No reading `evel`. Did you mean `eval`? Known: eval, mixed, drawn."),
+        (
+            network(),
+            {"intervals": "boot"},
+            "No intervals `boot`. Did you mean `bootstrap`? Known: auto, bootstrap, jackknife, none.",
+        ),
+        (
+            network(),
+            {"weighting": "classes"},
+            "No weighting `classes`. Did you mean `class`? Known: sample, class, mixed.",
+        ),
+    ],
+)
+def test_only_modules_can_be_measured_and_words_must_be_known(model: Any, options: dict[str, Any], found: str) -> None:
+    with pytest.raises(InputError, match=f"^{re.escape(found)}$"):
+        measure(model, (X, Y), **options)
 
 
 @pytest.mark.parametrize(
@@ -415,30 +412,26 @@ def test_bytes_are_told_to_be_made_floats() -> None:
     assert found.endswith("pass them as the model was trained on them, `x.float() / 255` for bytes, say.")
 
 
-def test_numbers_and_names_of_other_kinds_get_a_sentence_and_those_of_numpy_are_saved(tmp_path: Path) -> None:
-    """In a process of its own, where nothing checks types at run time, as at a user's."""
-    code = f"""
-import math, numpy, torch
-from equisep import Fnn, Profile, measure
-from equisep.errors import InputError
-model, data = Fnn(3, inputs=4, classes=4), (torch.randn(40, 4), torch.arange(40) % 4)
-for options, words in (
-    ({{"metrics": [1]}}, "No metric `1`. Known: fuzziness"),
-    ({{"metrics": b"x"}}, "`metrics` takes names among fuzziness"),
-    ({{"classifier": 0}}, "`classifier` is the name of a linear layer; found 0."),
-    ({{"name": 5}}, "`name` is what the profile calls the model; found 5."),
-    ({{"resamples": math.inf}}, "`resamples` is a number of resamples, 2 or more; found inf."),
-    ({{"resamples": math.nan}}, "`resamples` is a number of resamples, 2 or more; found nan."),
-    ({{"device": 3.5}}, "device `3.5`"),
-):
-    try:
-        measure(model, data, **options)
-    except InputError as error:
-        assert words in str(error), error
-    else:
-        raise AssertionError(options)
-numbers = {{"tol": numpy.float32(0.5), "classes": numpy.int64(4), "epsilon": numpy.float32(0.5), "seed": numpy.int32(1)}}
-saved = measure(model, data, **numbers).save({str(tmp_path / "p.json")!r})
-assert Profile.load(saved).settings["tol"] == 0.5
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ({"metrics": [1]}, "No metric `1`. Known: fuzziness"),
+        ({"metrics": b"x"}, "`metrics` takes names among fuzziness"),
+        ({"classifier": 0}, "`classifier` is the name of a linear layer; found 0."),
+        ({"name": 5}, "`name` is what the profile calls the model; found 5."),
+        ({"resamples": math.inf}, "`resamples` is a number of resamples, 2 or more; found inf."),
+        ({"resamples": math.nan}, "`resamples` is a number of resamples, 2 or more; found nan."),
+        ({"device": 3.5}, "device `3.5`"),
+    ],
+)
+def test_numbers_and_names_of_other_kinds_get_a_sentence(options: dict[str, Any], found: str) -> None:
+    assert found in sentence(InputError, (X, Y), **options)
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_numbers_of_numpy_are_taken_and_saved(tmp_path: Path) -> None:
+    options = {"tol": np.float32(0.5), "classes": np.int64(4), "epsilon": np.float32(0.5), "seed": np.int32(1)}
+    saved = measure(network(), (X, Y), **options).save(tmp_path / "p.json")
+    profile = Profile.load(saved)
+    assert profile.settings["tol"] == 0.5 and profile.classes == 4

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import multiprocessing
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -324,28 +324,21 @@ def test_a_reduction_that_fails_is_named() -> None:
         measure(network(), (X, Y), reduction=lambda x: x.amax(dim=(2, 3)))
 
 
+def switched(module: Any, word: str) -> None:
+    module.fp32_precision = word
+    assert measure(network(), (X, Y)).law.rho is not None
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork: these switches cannot be taken back")
 @pytest.mark.parametrize(
-    "switch", ["torch.backends.mkldnn.matmul.fp32_precision = 'bf16'", "torch.backends.fp32_precision = 'tf32'"]
+    ("module", "word"), [(torch.backends.mkldnn.matmul, "bf16"), (torch.backends, "tf32")], ids=["matmul", "all"]
 )
-def test_torch_s_newer_precision_switches(switch: str) -> None:
+def test_torch_s_newer_precision_switches(module: Any, word: str) -> None:
     """Once they are used, torch refuses to answer the older questions."""
-    code = (
-        f"import torch, equisep; {switch}; torch.manual_seed(0); "
-        "m = torch.nn.Sequential(torch.nn.Linear(6, 9), torch.nn.ReLU(), torch.nn.Linear(9, 3)); "
-        "print(equisep.measure(m, (torch.randn(60, 6), torch.arange(60) % 3)).law.r)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
-def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
-    code = (
-        "import numpy as np, torch, equisep; m = torch.nn.Sequential(torch.nn.Linear(6, 9), torch.nn.ReLU()); "
-        "data = torch.randn(60, 6), torch.arange(60) % 3; "
-        "print(equisep.measure(m, data, sites=['1'], seed=np.int64(3), classes=np.int32(3)).classes)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout == "3\n", done.stderr
+    child = multiprocessing.get_context("fork").Process(target=switched, args=(module, word))
+    child.start()
+    child.join()
+    assert child.exitcode == 0
 
 
 def test_an_iterator_that_ends_early_loses_nothing_of_the_model() -> None:

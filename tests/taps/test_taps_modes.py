@@ -1,8 +1,7 @@
 """`eval` and `mixed` reading, and a model, its gradients and all random states left exactly as they were found."""
 
 import random
-import subprocess
-import sys
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ from tapped_models import batch, differing, random_states, same, small, snapshot
 from torch import Tensor, nn
 from torch.utils.data import BatchSampler, DataLoader, RandomSampler, TensorDataset
 
+from equisep.measuring import measure
 from equisep.taps import random_state_kept, tap
 
 MODES = ["eval", "mixed"]
@@ -118,31 +118,28 @@ def test_global_random_states_are_left_as_found_by_a_tap(mode: str) -> None:
     assert all(same(a, b) for a, b in zip(before, random_states(), strict=True))
 
 
+@pytest.mark.usefixtures("as_users_run_it")  # beartype draws from it
 def test_python_random_state_is_left_as_found_too() -> None:
-    code = """
-import random, torch
-from equisep import tap, measure
-class Noisy(torch.nn.Module):
-    def forward(self, x):
-        return x + random.random()
-class Loader:
-    def __iter__(self):
-        order = list(range(40)); random.shuffle(order)
-        for part in (order[:20], order[20:]):
-            yield torch.randn(40, 4, generator=torch.Generator().manual_seed(0))[part], torch.tensor(part) % 3
-model = torch.nn.Sequential(torch.nn.Linear(4, 4), Noisy(), torch.nn.Linear(4, 3))
-before = random.getstate()
-with tap(model, ["0", "1"], consume=lambda *_: None):
-    model(torch.zeros(5, 4))
-    assert random.getstate() != before
-assert random.getstate() == before, "tap"
-measure(model, Loader(), test=Loader(), classes=3)
-assert random.getstate() == before, "measure, buffered"
-measure(model, Loader(), test=Loader(), classes=3, memory=0)
-assert random.getstate() == before, "measure, streamed"
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    class Noisy(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x + random.random()
+
+    class Loader:
+        def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
+            order = list(range(40))
+            random.shuffle(order)
+            for part in (order[:20], order[20:]):
+                yield torch.randn(40, 4, generator=torch.Generator().manual_seed(0))[part], torch.tensor(part) % 3
+
+    model = nn.Sequential(nn.Linear(4, 4), Noisy(), nn.Linear(4, 3))
+    before = random.getstate()
+    with tap(model, ["0", "1"], consume=lambda *_: None):
+        model(torch.zeros(5, 4))
+        assert random.getstate() != before
+    assert random.getstate() == before, "tap"
+    for memory in (2**30, 0):
+        measure(model, Loader(), test=Loader(), classes=3, memory=memory)
+        assert random.getstate() == before, memory
 
 
 @pytest.mark.parametrize("place", ["loader", "sampler", "batch sampler"])

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -282,42 +279,45 @@ def test_records_refuse_what_makes_no_sense(make: Callable[[], Any], sentence: s
     refused(InputError, sentence, make)
 
 
-def test_words_that_are_not_known_are_refused_with_those_that_are() -> None:
-    # in a process of its own: here beartype would refuse the words before the records see them
-    code = """
-import json
-import torch
-from equisep.errors import EquisepError
-from equisep.training import Member, Recipe, Shape, Stage, Watch, train_ensemble
-told = []
-for make in (
-    lambda: Member(Recipe(optimizer="adamw")),
-    lambda: Stage(frozen_norm="holds"),
-    lambda: Watch(reading=("mixed", "evil")),
-    lambda: Watch(test="site"),
-    lambda: Member(data_seed=1.5),
-    lambda: Member(data_seed=True),
-    lambda: train_ensemble([Member()], torch.zeros(20, 100).numpy(), torch.arange(20) % 2),
-):
-    try:
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (
+            lambda: Member(Recipe(optimizer="adamw")),
+            "Networks train side by side with sgd, momentum, adam; found `adamw`. Use one of these, or `train`, which takes "
+            "any of torch.optim.",
+        ),
+        (
+            lambda: Stage(frozen_norm="holds"),
+            "No rule `holds` for frozen BatchNorm. Did you mean `hold`? Known: follow, hold.",
+        ),
+        (
+            lambda: Watch(reading=("mixed", "evil")),
+            "No reading `evil`. Did you mean `eval`? Known: eval, mixed, drawn.",
+        ),
+        (
+            lambda: Watch(test="site"),
+            "Test data are read for `accuracy` or `sites`; found `site`. Did you mean `sites`?",
+        ),
+        (lambda: Member(data_seed=1.5), "`data_seed` is a whole number from 0 on; found 1.5."),
+        (lambda: Member(data_seed=True), "`data_seed` is a whole number from 0 on; found True."),
+        (
+            lambda: train_ensemble([Member()], torch.zeros(20, 100).numpy(), torch.arange(20) % 2),
+            "An ensemble trains on tensors; found ndarray and Tensor. Use `torch.as_tensor`.",
+        ),
+    ],
+)
+def test_words_that_are_not_known_are_refused_with_those_that_are(make: Callable[[], Any], sentence: str) -> None:
+    with pytest.raises(EquisepError, match=f"^{re.escape(sentence)}$"):
         make()
-    except EquisepError as error:
-        told.append(str(error))
-listed = Member(Recipe(epochs=1, milestones=[0.5]), Shape((4,), inputs=2, classes=2))
-train_ensemble([listed], torch.randn(9, 2), torch.arange(9) % 2)
-print(json.dumps(told))
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == [
-        "Networks train side by side with sgd, momentum, adam; found `adamw`. Use one of these, or `train`, which takes any of "
-        "torch.optim.",
-        "No rule `holds` for frozen BatchNorm. Did you mean `hold`? Known: follow, hold.",
-        "No reading `evil`. Did you mean `eval`? Known: eval, mixed, drawn.",
-        "Test data are read for `accuracy` or `sites`; found `site`. Did you mean `sites`?",
-        "`data_seed` is a whole number from 0 on; found 1.5.",
-        "`data_seed` is a whole number from 0 on; found True.",
-        "An ensemble trains on tensors; found ndarray and Tensor. Use `torch.as_tensor`.",
-    ]
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_milestones_may_be_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    listed = Member(Recipe(epochs=1, milestones=[0.5]), Shape((4,), inputs=2, classes=2))  # type: ignore[arg-type]
+    assert len(train_ensemble([listed], torch.randn(9, 2), torch.arange(9) % 2)) == 1
 
 
 def test_a_weight_for_a_class_that_only_noise_makes_is_fine(monkeypatch: pytest.MonkeyPatch) -> None:
