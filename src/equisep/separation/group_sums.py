@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,6 +20,7 @@ MATMUL_GROUPS = 256  # up to here a one-hot product is faster than scattered add
 FEW_ROWS = 8  # of a class on average: with fewer, nearly all of a one-hot product are zeros
 SERIAL_THREADS = 2  # up to here one thread that adds rows keeps up with a product
 GPU_GROUPS = 4096  # … and up to here a GPU adds in a fixed order, by a product
+KEPT_NUMBERS = 2**20  # sums of labelings that are kept while they are in use: 8 MiB
 NARROW = 4  # bytes of a number that float64 sums as it is
 
 
@@ -117,6 +118,7 @@ class GroupSums:
         self.classes, self.folds, self.relabelings = classes, max(folds, 1), relabelings
         self.eps = 0.0
         self._shift: Float64[Tensor, " d"] | None = None
+        self._relabeled: tuple[int, list[tuple[slice, Tensor]]] | None = None
 
     def add(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
         """Add rows, which may come in several tensors."""
@@ -279,8 +281,19 @@ class GroupSums:
         """Rows of every random class: as many classes as are present, the first ones."""
         return _few_groups(self._relabeled_counts, len(self.centers.present), dim=1)
 
-    def relabeled_sums(self, folds: int) -> Iterator[tuple[slice, Float64[Tensor, "l k c"]]]:
-        """Σ (x_i − middle) of every class without each of the first `folds` folds, then under each relabeling; by columns."""
+    def relabeled_sums(self, folds: int) -> Iterable[tuple[slice, Float64[Tensor, "l k c"]]]:
+        """Σ (x_i − middle) of every class without each of the first `folds` folds, then under each relabeling; by columns.
+
+        They are asked for three times: where they are few, they are made once, else anew, piece by piece.
+        """
+        numbers = (folds + self.relabelings) * self.classes * self.centers.dim
+        if len(self._pieces) > 1 or numbers > KEPT_NUMBERS:
+            return self._left_and_drawn(folds)
+        if self._relabeled is None or self._relabeled[0] != folds:
+            self._relabeled = folds, list(self._left_and_drawn(folds))
+        return self._relabeled[1]
+
+    def _left_and_drawn(self, folds: int) -> Iterator[tuple[slice, Float64[Tensor, "l k c"]]]:
         assert self._shift is not None
         own, counts, present = self.folds * self.classes, self.counts.unsqueeze(1), len(self.centers.present)
         for columns, sums in self._pieces:
