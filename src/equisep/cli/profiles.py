@@ -163,8 +163,7 @@ def report(
 
     The file holds everything it shows: no network is used, by whoever opens it.
     """
-    from equisep.report.page import ENDINGS, write_page
-    from equisep.report.page.sources import page_of, page_target
+    from equisep.report.page import ENDINGS, page_of, page_target, write_page
 
     target = out_file if out_file is not None else page_target(paths)
     usable_file(target, flag="--out", endings=ENDINGS)

@@ -16,8 +16,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset
 from equisep.data.batches import Batches
 from equisep.data.dataset import Dataset as StoredDataset
 from equisep.data.dataset import class_names_of
-from equisep.data.inputs import Inputs, without_labels
-from equisep.data.loaders import loader_of
+from equisep.data.inputs import Inputs, loader_of, without_labels
 from equisep.data.mixing import Mixing, class_mixing
 from equisep.data.ordered import (
     OWN_BATCH,

@@ -122,7 +122,7 @@ def test_bad_input_is_one_sentence(tmp_path: Path) -> None:
 def test_a_page_is_made_without_torch_or_matplotlib(tmp_path: Path) -> None:
     rich_profile(4, 3).save(tmp_path / "p.json")
     code = (
-        "import sys; from pathlib import Path; from equisep.report.page.sources import page_of; page_of([Path('p.json')]); "
+        "import sys; from pathlib import Path; from equisep.report.page import page_of; page_of([Path('p.json')]); "
         "print([name for name in ('torch', 'matplotlib', 'pandas', 'typer') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
