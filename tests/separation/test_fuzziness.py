@@ -205,3 +205,15 @@ def test_float64_is_taken_where_float32_would_drown_the_spread(late: bool) -> No
     assert (quick == exact) is not late  # float32 served the first rows
     with pytest.raises(InputError, match="`precision` is float64 or float32; found `half`"):
         fuzziness(x, scene.y, precision="half")
+
+
+def test_classes_that_come_in_turns_are_all_checked_in_float64() -> None:
+    """One class of sixteen has a spread that float32 drowns in; of every sixteen rows one is checked, each time another."""
+    scene, generator = blobs(19, [500] * 16, 40, spread=1e-3), np.random.default_rng(20)
+    order = np.argsort(scene.y).reshape(16, 500).T.ravel()
+    drawn, y = scene.x[order], scene.y[order]
+    turned, _ = np.linalg.qr(generator.standard_normal((80, 80)))
+    wide = 1e5 * generator.standard_normal((len(y), 40)) * (y == 5)[:, None]
+    wide[y == 5] -= wide[y == 5].mean(axis=0)
+    x = np.hstack([drawn, wide]) @ turned
+    assert relative_error(fuzziness(x, y, precision="float32"), fuzziness(x, y)) <= 1e-6

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from equisep.shapes import Shaped
+from equisep.shapes import Int, Shaped
 
 BLOCK_NUMBERS = 2**19  # 4 MiB in float64: what a core's cache holds
 GPU_NUMBERS = 2**25  # a GPU wants few and large pieces: 256 MiB in float64
+QUICK_NUMBERS = 2**20  # 4 MiB in float32
 BLOCK_ROWS = 128  # rows handled together at least, where there are so many: products with fewer are thin
+QUICK_ROWS = 256  # … where they are used in float32: what is done once per block costs less
 WIDE = 2048  # features from which on digits are worth their time
 
 
@@ -22,13 +24,24 @@ class Block:
         self.parts = parts
         self.rows = sum(len(part) for part in parts)
 
-    def columns(self) -> Iterator[tuple[slice, Shaped[Tensor, "n c"]]]:
-        """Columns in pieces."""
+    def columns(self, numbers: int = 0) -> Iterator[tuple[slice, Shaped[Tensor, "n c"]]]:
+        """Columns in pieces, of so many numbers where that is more than is usual."""
         d = self.parts[0].shape[1]
-        size = max(1, _numbers(self.parts[0]) // max(1, self.rows))
+        size = max(1, max(numbers, _numbers(self.parts[0])) // max(1, self.rows))
         for start in range(0, d, size):
             columns = slice(start, min(start + size, d))
             yield columns, self.at(columns)
+
+    def only(self, chosen: Int[Tensor, " m"]) -> Block:
+        """Some of the rows, by their places in order."""
+        if len(self.parts) == 1:
+            return Block([self.parts[0].index_select(0, chosen)])
+        parts, begin = list[Tensor](), 0
+        for part in self.parts:
+            here = chosen[(chosen >= begin) & (chosen < begin + len(part))] - begin
+            parts.append(part.index_select(0, here))
+            begin += len(part)
+        return Block(parts)
 
     def at(self, columns: slice) -> Shaped[Tensor, "n c"]:
         """Some columns."""
@@ -39,16 +52,31 @@ class Block:
         return _joined(self.parts)
 
 
+class Room:
+    """Memory that the pieces of one pass take turns in: to get it anew for each costs as much as what is done there."""
+
+    def __init__(self) -> None:
+        self._held: dict[tuple[str, torch.dtype], Tensor] = {}
+
+    def like(self, x: Tensor, name: str, dtype: torch.dtype = torch.float64) -> Tensor:
+        """Memory of the shape of x, whose numbers are anything; one `name` is one place."""
+        held = self._held.get((name, dtype))
+        if held is None or held.numel() < x.numel() or held.device != x.device:
+            held = self._held[name, dtype] = torch.empty(x.numel(), dtype=dtype, device=x.device)
+        return held[: x.numel()].view(x.shape)
+
+
 def blocks_of(
-    features: Sequence[Shaped[Tensor, "_ d"]], *, across: int = 0, as_given: bool = False
+    features: Sequence[Shaped[Tensor, "_ d"]], *, across: int = 0, as_given: bool = False, quick: bool = False
 ) -> Iterator[tuple[slice, Block]]:
     """Rows in pieces: large tensors divided, small ones taken together; and where each piece stands.
 
     `across` is how many numbers a row becomes, where these are more than its features, or where features are read `as_given`,
-    so that nothing as wide as they are is made of them.
+    so that nothing as wide as they are is made of them. Where they are used in float32, `quick`, wide ones come in more rows.
     """
     d = features[0].shape[1]
-    joined = max(BLOCK_ROWS, _numbers(features[0]) // max(1, d, across))
+    wanted = min(QUICK_ROWS, QUICK_NUMBERS // max(1, d, across)) if quick else 0
+    joined = max(BLOCK_ROWS, wanted, _numbers(features[0]) // max(1, d, across))
     size = max(BLOCK_ROWS, _numbers(features[0]) // max(1, across)) if as_given else joined
     begin, group, rows = 0, list[Tensor](), 0
     for part in (piece for tensor in features for piece in with_float64(tensor).split(size)):

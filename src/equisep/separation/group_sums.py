@@ -12,7 +12,7 @@ from torch.nn.functional import one_hot
 
 from equisep.errors import InputError
 from equisep.separation.assignments import Assignments
-from equisep.separation.blocks import Block, blocks_of, column_pieces
+from equisep.separation.blocks import Block, Room, blocks_of, column_pieces
 from equisep.separation.gpu import LEAST_ROWS, SUMMED_ROWS, GroupRuns, add_rows, installed, kernels_fit
 from equisep.shapes import Bool, Float64, Int, Shaped
 
@@ -76,17 +76,26 @@ class ClassCenters:
         return self.counts.nonzero().flatten()
 
     def residuals(
-        self, x: Shaped[Tensor, "n c"], y: Int[Tensor, " n"], columns: slice = slice(None)
+        self,
+        x: Shaped[Tensor, "n c"],
+        y: Int[Tensor, " n"],
+        columns: slice = slice(None),
+        room: Room | None = None,
     ) -> Float64[Tensor, "n c"]:
-        """x_i − m_{y_i} in float64: subtracted before anything else is done, so that tight classes keep their digits."""
+        """x_i − m_{y_i} in float64: subtracted before anything else is done, so that tight classes keep their digits.
+
+        They lie in the `room`, where there is one, until it is used again.
+        """
+        room = room or Room()
+        made, chosen = room.like(x, "residuals"), room.like(x, "chosen")
         if self.origins is not None and self.inside is not None:
-            x = x.to(torch.float64)
-            origins = self.origins[:, columns].index_select(0, y)  # overwritten, so that nothing more is made
-            return torch.sub(x, origins, out=origins).sub_(self.inside[:, columns].index_select(0, y))
-        x = x.to(torch.float64, copy=True)
+            torch.index_select(self.origins[:, columns], 0, y, out=made)
+            torch.sub(x.to(torch.float64), made, out=made)
+            return made.sub_(torch.index_select(self.inside[:, columns], 0, y, out=chosen))
+        made.copy_(x)
         if self.narrow:
-            return x.sub_(self.means[:, columns].index_select(0, y))
-        return x.sub_(self.shift[columns]).sub_(self.about[:, columns].index_select(0, y))
+            return made.sub_(torch.index_select(self.means[:, columns], 0, y, out=chosen))
+        return made.sub_(self.shift[columns]).sub_(torch.index_select(self.about[:, columns], 0, y, out=chosen))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +132,7 @@ class GroupSums:
     def add(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
         """Add rows, which may come in several tensors."""
         on_gpu = all(map(kernels_fit, features)) and len(rows) >= LEAST_ROWS * self.folds * self.classes
+        room = Room()
         for span, block in blocks_of(features, as_given=on_gpu):
             if block.rows:
                 part = rows.part(span).to(block.parts[0].device)
@@ -130,7 +140,7 @@ class GroupSums:
                     self._begin(block.parts[0])
                 if not self._narrow:
                     self._see(block, part.labels)
-                self._add(block, part, on_gpu=on_gpu)
+                self._add(block, part, room, on_gpu=on_gpu)
         self.eps = max([self.eps, *(rounding_unit(part.dtype) for part in features)])
 
     def _begin(self, x: Shaped[Tensor, "n d"]) -> None:
@@ -177,7 +187,7 @@ class GroupSums:
                 self._origin[new, columns] = x[first[new]].to(torch.float64)
             self._known |= new
 
-    def _add(self, block: Block, rows: Assignments, *, on_gpu: bool) -> None:
+    def _add(self, block: Block, rows: Assignments, room: Room, *, on_gpu: bool) -> None:
         assert self._shift is not None
         k, y, groups = self.classes, rows.labels, self.folds * self.classes
         keys = y if self.folds == 1 or rows.folds is None else rows.folds * k + y
@@ -189,11 +199,11 @@ class GroupSums:
         add_own, adders = adder(keys, groups), [adder(each, k) for each in relabeled]
         for columns, sums in self._pieces:
             x = block.at(columns)
-            x = x if on_gpu else x.to(torch.float64)
+            x = x if on_gpu or x.dtype == torch.float64 else room.like(x, "rows").copy_(x)
             own = x
             if self._origin is not None:
-                origins = self._origin[:, columns].index_select(0, y)  # overwritten, so that nothing more is made
-                own = torch.sub(x, origins, out=origins)
+                own = torch.index_select(self._origin[:, columns], 0, y, out=room.like(x, "own"))
+                torch.sub(x, own, out=own)
             add_own(sums[:groups], own)
             around = x - self._shift[columns] if adders and not self._narrow else x
             for add, target in zip(adders, sums[groups:].split(k), strict=False):

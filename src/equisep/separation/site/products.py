@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from equisep.separation.blocks import Block
+from equisep.separation.blocks import Block, Room
 from equisep.separation.gpu import FEW_DIRECTIONS, kernels_fit, residual_products, residuals_of
 from equisep.separation.group_sums import ClassCenters
 from equisep.shapes import Float64, Int, Shaped
@@ -22,8 +22,10 @@ def projected(
     centers: ClassCenters,
     directions: Float64[Tensor, "d r"],
     others: Shaped[Tensor, "m d"] | None = None,
+    room: Room | None = None,
 ) -> Projected:
     """‖r_i‖², Vᵀr_i and W r_i of the residuals r_i = x_i − m_{y_i}, W in its own precision; columns in blocks."""
+    room = room or Room()
     if centers.narrow and all(map(kernels_fit, block.parts)) and block.rows:
         return _projected_on_gpu(block, y, centers, directions, others)
     norms = directions.new_zeros(block.rows)
@@ -35,8 +37,8 @@ def projected(
         ).T  # this way round the thin product is the quicker
     other = None if others is None else others.new_zeros(others.shape[0], block.rows)
     for columns, x in block.columns():
-        r = centers.residuals(x, y, columns)
-        norms += torch.linalg.vecdot(r, r)
+        r = centers.residuals(x, y, columns, room)
+        norms += torch.mul(r, r, out=room.like(r, "chosen")).sum(dim=1)
         if wide:
             along.addmm_(r, directions[columns])
         else:

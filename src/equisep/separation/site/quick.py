@@ -6,13 +6,15 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from equisep.separation.blocks import Block, exact_products
+from equisep.separation.blocks import QUICK_NUMBERS, Block, Room, exact_products
 from equisep.separation.group_sums import ClassCenters
 from equisep.separation.site.products import ALIGNED, WIDE, Projected, projected
 from equisep.shapes import Float, Float64, Int, Shaped
 
 PRECISIONS = ("float64", "float32")
 CHECKED = 16  # rows of which one is computed in float64 as well
+FIRST = 128  # rows of the first block that are, at least
+STEP = 7  # by which the place among so many rows moves on, so that classes that come in turns all have theirs
 QUICK_ERROR = 1e-7  # of D that may be lost in those rows
 
 
@@ -21,8 +23,8 @@ class QuickProducts:
 
     A class mean m_k rounds to m̃_k; x_i − m̃_{y_i} of float32 features is then as exact as they are, and g_k = m_k − m̃_k, known in
     float64, is taken off the results, so that tight classes far from zero keep their digits. What is left is the rounding of V,
-    of r_i and of sums. It has no bound that would be of use (d·2⁻²⁴ of ‖r_i‖); so all rows of the first block, and every
-    sixteenth of each further one, are computed both ways. As long as neither Σ_i Σ_j (v_jᵀr_i)²/s_j², which D is the mean of,
+    of r_i and of sums. It has no bound that would be of use (d·2⁻²⁴ of ‖r_i‖); so one of every sixteen rows, of the first block
+    128 at least, is computed both ways. As long as neither Σ_i Σ_j (v_jᵀr_i)²/s_j², which D is the mean of,
     nor Σ_i ‖r_i‖² differs by more than 10⁻⁷ over all of these rows, float32 is taken; from the block on where one does, float64.
     """
 
@@ -50,13 +52,18 @@ class QuickProducts:
         """Whether float32 is worth asking: on a CPU, where its products are left whole."""
         return centers.about.device.type == "cpu" and directions.shape[1] > 0 and exact_products()
 
-    def projected(self, block: Block, y: Int[Tensor, " n"], others: Shaped[Tensor, "m d"] | None) -> Projected | None:
+    def projected(
+        self, block: Block, y: Int[Tensor, " n"], others: Shaped[Tensor, "m d"] | None, room: Room
+    ) -> Projected | None:
         """The rows of a block; None where float64 has to be asked."""
         if not self.trusted or not block.rows:
             return None
-        norms, along, other = self._products(block, y, others)
-        rows, labels, chosen = _every(block, y, CHECKED if self.rows else 1)
-        right_norms, right, _ = projected(rows, labels, self.centers, self.directions[:, : len(self.weights)])
+        norms, along, other = self._products(block, y, others, room)
+        chosen = _some(block.rows, CHECKED if self.rows else max(1, min(CHECKED, block.rows // FIRST)))
+        rows, labels = block.only(chosen), y[chosen]
+        right_norms, right, _ = projected(
+            rows, labels, self.centers, self.directions[:, : len(self.weights)], room=room
+        )
         quick = self.quick + self._sums(norms[chosen], along[chosen, : len(self.weights)])
         exact = self.exact + self._sums(right_norms, right)
         if not bool(((quick - exact).abs() <= QUICK_ERROR * exact).all() and norms.isfinite().all()):
@@ -68,20 +75,24 @@ class QuickProducts:
     def _sums(self, norms: Float64[Tensor, " n"], along: Float64[Tensor, "n r"]) -> Float64[Tensor, " two"]:
         return torch.stack([norms.sum(), along.square().sum(dim=0) @ self.weights])
 
-    def _products(self, block: Block, y: Int[Tensor, " n"], others: Shaped[Tensor, "m d"] | None) -> Projected:
+    def _products(
+        self, block: Block, y: Int[Tensor, " n"], others: Shaped[Tensor, "m d"] | None, room: Room
+    ) -> Projected:
         norms, q = self.weights.new_zeros(block.rows), self.directions.shape[1]
         along = norms.new_zeros((block.rows, q) if self.wide else (q, block.rows))
         other = None if others is None else others.new_zeros(others.shape[0], block.rows)
         exact = all(part.dtype == torch.float32 or part.dtype.itemsize <= 2 for part in block.parts)
         quickly = self.gaps if exact and others is None else None  # others have no gaps to be taken off
-        for columns, x in block.columns():
+        for columns, x in block.columns(0 if quickly is None else QUICK_NUMBERS):
+            r = room.like(x, "residuals", torch.float32)
             if quickly is not None:
-                r = x.float() - quickly[0][:, columns].index_select(0, y)
-                norms += torch.linalg.vecdot(r, r)
+                chosen = room.like(x, "chosen", torch.float32)
+                torch.sub(x.float(), torch.index_select(quickly[0][:, columns], 0, y, out=chosen), out=r)
+                norms += torch.mul(r, r, out=chosen).sum(dim=1)
             else:
-                whole = self.centers.residuals(x, y, columns)
-                norms += torch.linalg.vecdot(whole, whole)
-                r = whole.float()
+                whole = self.centers.residuals(x, y, columns, room)
+                norms += torch.mul(whole, whole, out=room.like(x, "chosen")).sum(dim=1)
+                r.copy_(whole)
                 if other is not None and others is not None:
                     other.addmm_(others[:, columns], whole.to(others.dtype).T)
             along += (r @ self.short[columns])[:, :q] if self.wide else self.short[columns].T @ r.T
@@ -93,11 +104,7 @@ class QuickProducts:
         return norms, along, None if other is None else other.T
 
 
-def _every(block: Block, y: Int[Tensor, " n"], step: int) -> tuple[Block, Int[Tensor, " m"], Int[Tensor, " m"]]:
-    """Every so many rows of a block, with their labels and where they stand."""
-    begin, places = 0, list[Tensor]()
-    for part in block.parts:
-        places.append(torch.arange(begin, begin + len(part), step, device=y.device))
-        begin += len(part)
-    chosen = torch.cat(places)
-    return Block([part[::step] for part in block.parts]), y[chosen], chosen
+def _some(rows: int, step: int) -> Int[Tensor, " m"]:
+    """One place of every so many, each time another one."""
+    turn = torch.arange(-(-rows // step), device="cpu")
+    return (step * turn + (STEP * turn) % step).clamp_(max=rows - 1)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from equisep.separation.assignments import Assignments
-from equisep.separation.blocks import Block, blocks_of
+from equisep.separation.blocks import Block, Room, blocks_of
 from equisep.separation.convention import PHD20, Convention
 from equisep.separation.gpu import FEW_DIRECTIONS, kernels_fit
 from equisep.separation.group_sums import ClassCenters, GroupSums
@@ -70,10 +70,12 @@ class SecondPass:
         r, others = exact.shape[1], 0 if directions is None else len(directions)
         quick = self._quickly(exact)
         few = directions is None and r <= FEW_DIRECTIONS and self.centers.narrow and all(map(kernels_fit, features))
-        for span, block in blocks_of(features, across=max(r, FEW_DIRECTIONS) if few else others, as_given=few):
+        across, room = max(r, FEW_DIRECTIONS) if few else others, Room()
+        trusted = quick is not None and quick.trusted
+        for span, block in blocks_of(features, across=across, as_given=few, quick=trusted):
             part = rows.part(span).to(self.centers.about.device)
-            found = None if quick is None else quick.projected(block, part.labels, directions)
-            norms, both, other = found or projected(block, part.labels, self.centers, exact, directions)
+            found = None if quick is None else quick.projected(block, part.labels, directions, room)
+            norms, both, other = found or projected(block, part.labels, self.centers, exact, directions, room)
             along, further = both[:, :own], both[:, own:]
             self.add(along, norms, part.labels)
             yield Seen(block, part, along, other, None if beside is None else further)
