@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 import equisep
 
@@ -146,7 +147,7 @@ assert not loaded, loaded
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_using_every_public_name_touches_no_torch_or_numpy_state() -> None:
+def test_using_every_public_name_touches_no_torch_or_numpy_state_and_no_submodule_hides_one() -> None:
     code = """
 import numpy, torch
 def state():
@@ -159,6 +160,8 @@ for name in sorted(equisep.__all__, key="Separation".__eq__):  # last: torchmetr
     assert getattr(equisep, name) is not None
     assert name == "Separation" or not {"matplotlib", "pandas", "torchmetrics"} & sys.modules.keys(), name
 assert state() == before
+import equisep.cli.app, equisep.measuring.measure  # a submodule must not stand where a function of its name was
+assert callable(equisep.measure) and callable(equisep.fuzziness)
 """
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -191,15 +194,6 @@ def test_public_names() -> None:
     assert sorted(equisep.__all__) == equisep.__all__ == dir(equisep)
     with pytest.raises(AttributeError, match="no attribute 'fuzzyness'"):
         _ = equisep.fuzzyness  # type: ignore[attr-defined]
-
-
-def test_submodules_do_not_hide_public_names() -> None:
-    """`import equisep.measuring` must not replace the function `equisep.measure` by a module."""
-    code = """
-import equisep.cli.app, equisep.measuring.measure, equisep
-assert callable(equisep.measure) and callable(equisep.fuzziness)
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_every_module_says_what_it_knows() -> None:
@@ -246,14 +240,11 @@ equisep.load_data("embedded-10x10")
 
 def test_nothing_assumes_a_default_device() -> None:
     """Under `torch.set_default_device` new tensors land elsewhere; what belongs on the CPU says so."""
-    code = """
-import torch, equisep
-from equisep.training import Recipe
-model = equisep.Fnn(3, width=5, inputs=4, classes=2)
-x, y = torch.randn(40, 4), torch.arange(40) % 2
-with torch.device("meta"):
-    equisep.train(model, x, y, recipe=Recipe(epochs=1, batch_size=16))
-    for memory in (2**30, 5_000, 0):
-        equisep.measure(model, [(x[:20], y[:20]), (x[20:], y[20:])], [(x, y)], memory=memory)
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)
+    from equisep.training import Recipe
+
+    model = equisep.Fnn(3, width=5, inputs=4, classes=2)
+    x, y = torch.randn(40, 4), torch.arange(40) % 2
+    with torch.device("meta"):
+        equisep.train(model, x, y, recipe=Recipe(epochs=1, batch_size=16))
+        for memory in (2**30, 5_000, 0):
+            equisep.measure(model, [(x[:20], y[:20]), (x[20:], y[20:])], [(x, y)], memory=memory)

@@ -9,6 +9,7 @@ from typing import Any
 from equisep.figures.cell import Cell
 from equisep.figures.figure import Figure, Panel, Series
 from equisep.figures.outcome import Outcome
+from equisep.runs.plan import groups_of
 from equisep.runs.run import run_group
 
 SMALL = Cell(
@@ -65,3 +66,7 @@ def farthest(one: Outcome, two: Outcome) -> float:
 
 def alone(cells: Sequence[Cell]) -> dict[str, Outcome]:
     return {cell.key: outcome for cell in cells for _, outcome, _ in run_group([cell])}
+
+
+def together(cells: Sequence[Cell]) -> dict[str, Outcome]:
+    return {cell.key: outcome for group in groups_of(cells) for cell, outcome, _ in run_group(group)}

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
 import pytest
 
-from equisep.figures.cell import Cell
 from equisep.figures.outcome import Outcome
 from equisep.figures.quantities import quantity
 from equisep.runs.plan import groups_of
-from equisep.runs.run import run_group
-from runs.company import CELLS, EXACT, KINDS, SMALL, alone, farthest, numbers_of
-
-
-def together(cells: Sequence[Cell]) -> dict[str, Outcome]:
-    return {cell.key: outcome for group in groups_of(cells) for cell, outcome, _ in run_group(group)}
+from runs.company import CELLS, EXACT, KINDS, SMALL, alone, farthest, numbers_of, together
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ from equisep.runs.ray_measure import measure_on_ray
 from equisep.runs.ray_tasks import Work, collect
 from equisep.runs.run import run_figure, run_group
 from equisep.runs.store import Store
-from runs.company import CELLS, EXACT, FIGURE, KINDS, alone, farthest
+from runs.company import CELLS, EXACT, FIGURE, KINDS, farthest, together
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install equisep[ray]", exc_type=ImportError)
 
@@ -456,7 +456,7 @@ def test_an_error_of_a_shard_is_the_commands_own(connected: str, measured: Path)
 
 
 def test_a_cell_on_ray_is_the_same_in_float64(connected: str, tmp_path: Path) -> None:
-    single = alone(CELLS)
+    here = together(CELLS)  # which is what they are alone: test_company.py
     store = Store.open(tmp_path / "runs")
     told: list[tuple[int, int | None]] = []
     evidence = run_figure(
@@ -466,7 +466,7 @@ def test_a_cell_on_ray_is_the_same_in_float64(connected: str, tmp_path: Path) ->
     assert evidence.done == evidence.planned == len(CELLS)
     for name in KINDS:
         for entry in evidence.series[name].entries:
-            assert farthest(single[entry.cell.key], entry.outcome) <= EXACT
+            assert farthest(here[entry.cell.key], entry.outcome) <= EXACT
             assert entry.provenance["together"] == 4
     # from here on the store has them: no cluster is asked, and none is started
     again = run_figure(FIGURE, store=store, on="ray://127.0.0.1:1")

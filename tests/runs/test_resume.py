@@ -21,7 +21,7 @@ from equisep.runs.run import run_figure
 from equisep.runs.store import Store
 
 pytestmark = pytest.mark.usefixtures("shapes_are_checked_elsewhere")
-FIGURE = figure_of("he2023/fig6")
+FIGURE = figure_of("he2023/figS5")
 FINISHED = "cells/*/[!.]*.json"  # what is being written has a name that begins with a dot
 TINY = Figure(
     id="test/tiny", title="", source="", cite="", panels=(), seeds=1,
@@ -33,7 +33,7 @@ import sys, torch
 torch.set_num_threads(1)
 from equisep.figures.catalogue import figure_of
 from equisep.runs.run import run_figure
-run_figure(figure_of("he2023/fig6"), store=sys.argv[1], scale="smoke")
+run_figure(figure_of("he2023/figS5"), store=sys.argv[1], scale="smoke")
 """
 INTERRUPTED = """
 import os, signal, sys, torch
@@ -48,7 +48,7 @@ def interrupted(self, *args):
         os.kill(os.getpid(), signal.SIGINT)
     return kept[-1]
 Store.put = interrupted
-app(["figures", "run", "he2023/fig6", "--scale", "smoke", "--store", sys.argv[1], "--quiet"])
+app(["figures", "run", "he2023/figS5", "--scale", "smoke", "--store", sys.argv[1], "--quiet"])
 """
 
 
