@@ -8,7 +8,9 @@ SPEC   := pyproject.toml constraints.txt
 SHARED := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-fast smoke check lint types docs docs-serve bench clean
+.PHONY: help demo install test test-fast smoke check lint types docs ray pages docs-serve bench clean
+# compiled files are kept, whatever the shell says: every process of the tests would compile the house and the tests anew
+export PYTHONDONTWRITEBYTECODE :=
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -34,13 +36,22 @@ demo: $(VENV)/.run  ## train the 8-layer network of Fig. 1 on the embedded data 
 install: $(VENV)/.dev  ## set up everything for development
 	@echo "equisep: ready; the command is $(BIN)/equisep"
 
-test: $(VENV)/.dev check  ## checks, then all tests
+# a Ray cluster wants a process of its own and waits more than it computes: meanwhile the checks and one long file are run
+RAY   := tests/runs/test_ray_cluster.py
+PAGES := tests/test_docs_run.py
+test: $(VENV)/.dev  ## checks, then all tests
+	@$(MAKE) --no-print-directory -j3 --output-sync=target ray types pages docs lint
 	@echo "equisep: running the tests"
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(SHARED) --ignore=$(RAY) --durations=40 --durations-min=2 $(ARGS)
-	@echo "equisep: running the tests of a Ray cluster, which wants a process and the cores to itself"
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(RAY)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(SHARED) --ignore=$(RAY) --ignore=$(PAGES) --durations=40 --durations-min=2 $(ARGS)
 
-RAY  := tests/runs/test_ray_cluster.py
+ray pages: $(VENV)/.dev
+ray:
+	@echo "equisep: running the tests of a Ray cluster"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(RAY)
+pages:
+	@echo "equisep: running README.md and the pages of docs"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(PAGES)
+
 FAST := $(addprefix tests/,test_house.py separation law results taps peeled compare figures properties measuring/test_measure_numbers.py measuring/test_measure_defaults.py)
 test-fast: $(VENV)/.dev  ## what guards the numbers and the house, for daily work
 	@echo "equisep: running the fast tests"
