@@ -69,7 +69,7 @@ def test_a_profile_beside_itself_is_one_without_doubt(both: tuple[Profile, Profi
         assert (span.low, site.fuzziness.value, span.high, span.kind, span.n) == (1.0, 1.0, 1.0, "paired", 10)
         assert site.fuzziness.excludes_one is False
     assert (found.law.rho.interval.low, found.law.rho.interval.high, found.law.rho.excludes_zero) == (0, 0, False)
-    assert found.notes == ()
+    assert [note.code for note in found.notes] == ["same-numbers"]
 
 
 def test_the_same_pixels_are_the_same_whatever_follows_them(both: tuple[Profile, Profile]) -> None:

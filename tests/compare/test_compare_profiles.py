@@ -60,6 +60,19 @@ def test_clear_and_unclear_differences() -> None:
     assert same.rho.interval.low < same.rho.value < same.rho.interval.high
 
 
+def test_a_profile_beside_itself_is_the_same() -> None:
+    one = profile(0.5)
+    difference = compare_profiles(one, one)
+    assert difference.nothing_differs
+    assert difference.notes[0].code == "same-numbers"
+    words = {part.told_apart for part in (difference.law.rho, difference.law.half_life, difference.law.last)}
+    assert words == {"same"} == {site.fuzziness.told_apart for site in difference.sites}
+    other = replace(one, accuracy_train=0.5)
+    changed = compare_profiles(one, other)
+    assert not changed.nothing_differs and "same-numbers" not in {note.code for note in changed.notes}
+    assert changed.law.rho.told_apart == "same" and changed.accuracy_train.told_apart == ""
+
+
 def test_swapping_the_two_swaps_the_signs() -> None:
     one, other = law(0.4), law(0.5, seed=1)
     there, back = compare_laws(one, other), compare_laws(other, one)
@@ -174,7 +187,7 @@ def test_one_grain_alone_is_met_by_the_same_of_the_other() -> None:
     assert len(found.sites) == 7 and found.sites[3].fuzziness.value == pytest.approx(1)
     assert [note.code for note in found.notes] == ["grain-shared"]
     same = compare_profiles(both_grains("blocks"), both_grains("blocks"))
-    assert len(same.sites) == 4 and same.notes == ()
+    assert len(same.sites) == 4 and [note.code for note in same.notes] == ["same-numbers"]
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-1.0, 1.0), (2.0, 1.0), (2.0, -1.0), (1.0, math.inf)])
@@ -191,7 +204,7 @@ def test_intervals_that_cannot_be_are_left_out(low: float, high: float) -> None:
 def test_what_was_read_differently_is_listed() -> None:
     here = {"reading": "mixed", "weighting": "sample", "training": {"rate": 0.1, "seed": 0}}
     there = {"reading": "eval", "weighting": "sample", "training": {"rate": 0.1, "seed": 1}, "only": "there"}
-    found = compare_profiles(profile(settings=here), profile(settings=there, counts=(50, 60)))
+    found = compare_profiles(profile(settings=here), profile(0.6, settings=there, counts=(50, 60)))
     assert [(entry.name, entry.a, entry.b) for entry in found.settings] == [
         ("reading", "mixed", "eval"),
         ("training.seed", 0, 1),

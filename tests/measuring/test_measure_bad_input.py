@@ -396,6 +396,16 @@ def test_class_names_must_name_every_class() -> None:
     assert found == "`class_names` needs one name for each of the 4 classes, as a list; found the word 'abcd'."
 
 
+def test_classes_of_one_name_are_noted() -> None:
+    """Not refused: the class names of ImageNet repeat."""
+    found = measure(network(), (X, Y), class_names=["crane", "owl", "crane", "owl"])
+    assert [note.text for note in found.notes if note.code == "same-class-name"] == [
+        "Classes 0, 2 are all called `crane`: only their numbers tell them apart. Pass other `class_names`.",
+        "Classes 1, 3 are all called `owl`: only their numbers tell them apart. Pass other `class_names`.",
+    ]
+    assert "same-class-name" not in {note.code for note in measure(network(), (X, Y), class_names=[*"abcd"]).notes}
+
+
 def test_labels_as_a_plain_list_are_taken_and_words_refused_as_words() -> None:
     given = measure(network(), (X, Y.tolist()))
     assert given.curve() == measure(network(), (X, Y)).curve()

@@ -114,6 +114,17 @@ def test_mixed_and_drawn_of_a_loader_are_one_reading() -> None:
 # --- bad input
 
 
+def test_one_reading_beside_several_must_be_the_first_of_them() -> None:
+    with pytest.raises(InputError) as caught:
+        measure(network(), (X, Y), reading="drawn", readings="eval,drawn", **FAST)
+    assert str(caught.value) == (
+        "`reading` asks for a profile in `drawn`, `readings` for one in `eval`, their first. Leave `reading` out, or write "
+        "readings='drawn,eval'."
+    )
+    found = measure(network(), (X, Y), reading="drawn", readings="drawn,eval", **FAST)
+    assert found.reading == "drawn" and list(found.readings) == ["drawn", "eval"]
+
+
 @pytest.mark.parametrize("kind", ["shuffle", "weights"])
 def test_drawn_without_a_known_order_is_refused(kind: str) -> None:
     data = TensorDataset(X, Y)

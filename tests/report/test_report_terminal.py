@@ -212,6 +212,8 @@ def test_comparison_of_profiles() -> None:
     assert rows["r -0.9998"][-1] == "unclear"
     assert rows["effective depth"][-3:] == ["6", "4", "-2"]
     assert rows["reading mixed"] == ["reading", "mixed", "eval"]
+    alike = printed(render_comparison(compare_profiles(full_profile(), full_profile())))
+    assert "unclear" not in alike and alike.count(" same") > 4 and "are the same in both profiles" in alike
     assert "blocks.6.relu" in text
     assert "[2.57, 3.59]" in text
     assert "different `reading`" in text

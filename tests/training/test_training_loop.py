@@ -207,6 +207,16 @@ def test_samples_and_labels_must_be_as_many() -> None:
         train(fresh(), x[:0], y[:0])
 
 
+@pytest.mark.parametrize("recipe", [5, 0, {"epochs": 5}])
+def test_what_is_no_recipe_is_refused_in_one_sentence(recipe: object) -> None:
+    unchecked = inspect.unwrap(train)
+    with pytest.raises(InputError) as caught:
+        unchecked(fresh(), *data(), recipe=recipe)
+    assert str(caught.value) == (
+        f"`recipe` is an `equisep.training.Recipe`, as `Recipe(epochs=100, rate=1e-3)`; found {recipe!r}."
+    )
+
+
 @pytest.mark.parametrize("batch_size", [69, 23, 3, 1])
 def test_a_batch_of_one_sample_is_refused_where_batchnorm_would_fail(batch_size: int) -> None:
     with pytest.raises(InputError, match=f"70 samples in batches of {batch_size} leave a last batch of one"):

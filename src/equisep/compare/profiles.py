@@ -34,6 +34,11 @@ class Difference:
     excludes_zero: bool | None = None
     bias: float | None = None
 
+    @property
+    def told_apart(self) -> str:
+        """In a word: `same` numbers, a `clear` or `unclear` difference, nothing without an interval."""
+        return _told_apart(self.a, self.b, self.excludes_zero)
+
 
 @brief
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,17 @@ class Ratio:
     interval: Interval | None = None
     excludes_one: bool | None = None
     bias: float | None = None
+
+    @property
+    def told_apart(self) -> str:
+        """In a word, as of a difference."""
+        return _told_apart(self.a, self.b, self.excludes_one)
+
+
+def _told_apart(a: float | None, b: float | None, beyond_doubt: bool | None) -> str:
+    if a is not None and a == b:
+        return "same"
+    return "" if beyond_doubt is None else "clear" if beyond_doubt else "unclear"
 
 
 @brief
@@ -100,6 +116,15 @@ class ProfileDifference:
     settings: tuple[SettingDifference, ...] = ()
     notes: tuple[Note, ...] = ()
     paired: Same | None = None
+
+    @property
+    def nothing_differs(self) -> bool:
+        """Whether every number that is compared is the same on both sides, or on neither."""
+        law = self.law
+        parts = [law.rho, law.half_life, law.r, law.imbalance, law.last, self.effective_depth]
+        parts += [self.accuracy_train, self.accuracy_test]
+        parts += [part for site in self.sites for part in (site.fuzziness, site.ncc_train, site.ncc_test)]
+        return all(part.a == part.b for part in parts)
 
 
 def compare_laws(a: LawFit, b: LawFit) -> LawDifference:
@@ -168,7 +193,7 @@ def compare_profiles(a: Profile, b: Profile) -> ProfileDifference:
     if pairing.folds:
         law = _paired_law(law, left, right, pairing)
         notes += _bias_notes(law, compared, a)
-    return ProfileDifference(
+    found = ProfileDifference(
         model_a=a.model,
         model_b=b.model,
         law=law,
@@ -180,6 +205,10 @@ def compare_profiles(a: Profile, b: Profile) -> ProfileDifference:
         notes=tuple(notes),
         paired=pairing.same,
     )
+    if pairs and len(left.sites) == len(right.sites) and found.nothing_differs:
+        same = Note("same-numbers", "All numbers that are compared are the same in both profiles.")
+        found = replace(found, notes=(same, *found.notes))
+    return found
 
 
 @dataclass(frozen=True, slots=True)

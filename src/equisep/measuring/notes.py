@@ -79,6 +79,18 @@ def note_classes(notes: Notes, counts: Int[Tensor, " k"], *, what: str) -> None:
             notes.add(f"{code}-{what}", f"{text}{own}.")
 
 
+def note_class_names(notes: Notes, names: Sequence[str] | None) -> None:
+    """Classes that share a name; lists in use do (ImageNet has two kinds of crane), so they are taken."""
+    named: dict[str, list[int]] = {}
+    for number, name in enumerate(names or ()):
+        named.setdefault(name, []).append(number)
+    for name, numbers in named.items():
+        if len(numbers) > 1:
+            which = ", ".join(map(str, numbers[:5])) + (", …" if len(numbers) > 5 else "")
+            text = f"Classes {which} are all called `{name}`: only their numbers tell them apart. Pass other `class_names`."
+            notes.add("same-class-name", text)
+
+
 def note_sample_size(notes: Notes, readings: Sequence[SiteReading], law: LawFit, beyond: LawFit | None) -> None:
     """Of training data that are a sample: where D of the population cannot be told, and where its law is another."""
     refused = [reading for reading in readings if reading.corrected is not None and reading.corrected.value is None]

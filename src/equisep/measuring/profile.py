@@ -19,6 +19,7 @@ from equisep.measuring.notes import (
     Notes,
     note_batches,
     note_class_mix,
+    note_class_names,
     note_classes,
     note_classifier,
     note_depth,
@@ -78,6 +79,7 @@ def profile_of(
     reads = [train.read, *([test.read] if test is not None else [])]
     known = any(site.fuzziness_interval is not None for site in chosen.readings)
     depth = _note_all(plan, chosen, train, reads, notes)
+    note_class_names(notes, class_names)
     balanced = [_mean(site.ncc_class_train) for site in chosen.readings]
     profile = Profile(
         model=name,

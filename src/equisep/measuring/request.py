@@ -148,8 +148,7 @@ class Request:
             raise InputError(f"`name` is what the profile calls the model; found {name!r}.")
         refuse_scripted(model, asked="measure")
         refuse_uninitialized(model, asked="measure")
-        several, mode = given["readings"], given["mode"]
-        names = (reading_named(given["reading"], mode=mode),) if several is None else readings_named(several)
+        names = _asked_readings(given["reading"], given["readings"], given["mode"])
         how = None if isinstance(reduction, str) and reduction == "auto" else Reduction.of(reduction)
         same = ("calls", "classifier", "weighting", "center", "normalization", "tol", "epsilon", "intervals", "level")
         whole, memory = given["whole"], given["memory"]
@@ -190,6 +189,21 @@ class Request:
             return Feed(data, what=what, device=device, dtype=dtype, unpack=self.unpack, reading=reading, shard=shard)
 
         return feed(self.train, "training"), None if self.test is None else feed(self.test, "test")
+
+
+def _asked_readings(reading: Any, several: Any, mode: Any) -> tuple[Reading, ...]:
+    """All readings, the one of the profile first; one that is asked for beside `readings` must be that."""
+    one = reading_named(reading, mode=mode)
+    if several is None:
+        return (one,)
+    names = readings_named(several)
+    if one not in ("eval", names[0]):  # `eval` is what stands there where nobody chose
+        first = ",".join(dict.fromkeys((one, *names)))
+        raise InputError(
+            f"`reading` asks for a profile in `{one}`, `readings` for one in `{names[0]}`, their first. Leave `reading` out, or "
+            f"write readings='{first}'."
+        )
+    return names
 
 
 def metric_names(metrics: str | Sequence[str] | None) -> tuple[str, ...]:

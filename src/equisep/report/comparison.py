@@ -33,7 +33,7 @@ from equisep.report.tables import plain_table, room_beside
 from equisep.report.terminal import View, notes_block
 from equisep.results import Profile
 
-_CLEAR = {True: ("clear", "bold green"), False: ("unclear", "yellow"), None: ("", "")}
+_STYLES = {"clear": "bold green", "unclear": "yellow"}
 _PAIRED = (
     "They are for all that such samples are drawn from, where the networks were not trained on these; of these samples every "
     "difference is exact. D of few samples lies too low: intervals are widened by what the folds tell of that, and left out "
@@ -144,13 +144,17 @@ def _site_table(sites: tuple[SiteDifference, ...], glyphs: Glyphs, width: int) -
 def _difference_row(label: str, part: Difference, glyphs: Glyphs) -> list[str | Text]:
     both = [number(value, missing=glyphs.missing) for value in (part.a, part.b)]
     step = _signed(part.value, glyphs)
-    return [label, *both, step, limits(part.interval).strip(), Text(*_CLEAR[part.excludes_zero])]
+    return [label, *both, step, limits(part.interval).strip(), _told_apart(part)]
 
 
 def _ratio_row(label: str, part: Ratio, glyphs: Glyphs) -> list[str | Text]:
     both = [number(value, missing=glyphs.missing) for value in (part.a, part.b)]
     ratio = number(part.value, 3, missing=glyphs.missing)
-    return [label, *both, ratio, limits(part.interval).strip(), Text(*_CLEAR[part.excludes_one])]
+    return [label, *both, ratio, limits(part.interval).strip(), _told_apart(part)]
+
+
+def _told_apart(part: Difference | Ratio) -> Text:
+    return Text(part.told_apart, style=_STYLES.get(part.told_apart, ""))
 
 
 def _points(part: Difference, glyphs: Glyphs) -> str:

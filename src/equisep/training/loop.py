@@ -77,7 +77,7 @@ def train(
     (5, True)
     """
     progress = callback(progress)
-    recipe = recipe or Recipe()
+    recipe = _recipe(recipe)
     _check(model, x, y, recipe)
     obstacle = "batches are augmented on the host" if augment is not None else hooked(model)
     if not recipe.of_papers:
@@ -229,6 +229,16 @@ def _memory_told(model: nn.Module, device: torch.device, recipe: Recipe) -> Iter
             f"Memory ran out on {device} for one `{type(model).__name__}` with batches of {recipe.batch_size}. "
             "Use another device, a smaller network or smaller batches."
         ) from error
+
+
+def _recipe(given: object) -> Recipe:
+    if given is None:
+        return Recipe()
+    if not isinstance(given, Recipe):
+        raise InputError(
+            f"`recipe` is an `equisep.training.Recipe`, as `Recipe(epochs=100, rate=1e-3)`; found {given!r}."
+        )
+    return given
 
 
 def _check(model: nn.Module, x: Tensor, y: Tensor, recipe: Recipe) -> None:

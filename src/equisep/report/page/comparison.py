@@ -9,8 +9,6 @@ from equisep.report.formatting import correlation, interval_words, limits, numbe
 from equisep.report.page.markup import Cell, Head, Section, bullets, folded, marked, paragraph, table
 from equisep.report.page.subject import Subject
 
-_CLEAR = {True: "clear", False: "unclear", None: ""}
-
 
 def comparison_section(subjects: Sequence[Subject]) -> Section:
     """What differs between two profiles or more."""
@@ -85,7 +83,7 @@ def _two(a: Subject, b: Subject) -> Iterable[str]:
 def _difference(name: str, part: Difference) -> list[Cell]:
     return [
         Cell(name, name), Cell(part.a, number(part.a)), Cell(part.b, number(part.b)), Cell(part.value, number(part.value, 3)),
-        Cell(None, limits(part.interval).strip()), Cell(None, _CLEAR[part.excludes_zero]),
+        Cell(None, limits(part.interval).strip()), Cell(None, part.told_apart),
     ]  # fmt: skip
 
 
@@ -93,7 +91,7 @@ def _ratio(name: str, part: Ratio) -> list[Cell]:
     return [
         Cell(name, name), Cell(part.a, number(part.a)), Cell(part.b, number(part.b)),
         Cell(part.value, f"×{number(part.value, 3)}"),
-        Cell(None, limits(part.interval).strip()), Cell(None, _CLEAR[part.excludes_one]),
+        Cell(None, limits(part.interval).strip()), Cell(None, part.told_apart),
     ]  # fmt: skip
 
 
@@ -115,7 +113,7 @@ def _sites(difference: ProfileDifference) -> str:
                 Cell(ratio.b, number(ratio.b)),
                 Cell(ratio.value, number(ratio.value, 3)),
                 Cell(None, limits(ratio.interval).strip()),
-                Cell(None, _CLEAR[ratio.excludes_one]),
+                Cell(None, ratio.told_apart),
             ]
         )
     return table(heads, rows, label="D of both profiles layer by layer")
