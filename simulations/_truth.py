@@ -171,6 +171,7 @@ def _fit(numbers: Numbers, raw: Raw, kind: str, finding: Finding) -> Claims:
     nearest = raw.nearest_accuracy(raw.last, test=False)
     yield "training accuracy", same(numbers["accuracy_train"], raw.accuracy_train)
     yield "it has not fitted its data", max(nearest, raw.accuracy_train) < 0.9
+    yield "it was trained on these samples", kind != "too few samples" or "trained on others" in finding.text
     yield "nearest means", same(numbers["ncc_train"], nearest)
 
 
@@ -273,12 +274,12 @@ def _work(numbers: Numbers, raw: Raw, kind: str, finding: Finding) -> Claims:
     if finding.code == "every-layer-works":
         yield "no layer is idle", min(truly.values()) >= 0.249 * even
         before = raw.nearest_accuracy(raw.names(each)[-3])
+        fitted = raw.nearest_accuracy(raw.names(each)[-3], test=False)
         yield "two layers earlier", same(numbers["ncc_test_before"], before)
-        yield (
-            "two layers earlier is worse",
-            before < raw.accuracy_test - 0.01
-            or raw.nearest_accuracy(raw.names(each)[-3], test=False) < min(0.99, raw.accuracy_train - 0.01),
-        )
+        yield "two layers earlier, training", same(numbers["ncc_train_before"], fitted)
+        worse = before < raw.accuracy_test - 0.01
+        yield "two layers earlier is worse", worse or fitted < min(0.99, raw.accuracy_train - 0.01)
+        yield "the words name what is worse", ("test samples" in finding.text) <= worse
 
 
 def _depth(numbers: Numbers, raw: Raw, kind: str, finding: Finding) -> Claims:

@@ -64,7 +64,14 @@ def test_too_deep_says_where_to_cut_and_what_it_costs() -> None:
         *DEEP["ncc_test"][9:],
     ]  # a layer that does worse in between: nothing is spare before it
     assert codes(network(**{**DEEP, "ncc_test": dip}))[0] == "every-layer-works"
-    assert codes(network(**{**DEEP, "ncc_train": [*[0.9] * 10, 1.0]}))[0] == "every-layer-works"
+    fits_late = network(**{**DEEP, "ncc_train": [*[0.9] * 10, 1.0]}).findings[0]
+    assert fits_late.code == "every-layer-works"
+    assert "two layers earlier get 90.0 % of 1,000 training samples, the network 100.0 %" in fits_late.text
+    for depth, code in ((20, "too-deep"), (21, "cut")):  # two layers behind the cut: a tenth, and less
+        fits = [*[0.9] * (depth - 2), *[1.0] * 3]
+        curve = [45.0 * 0.6**step for step in range(depth + 1)]
+        spare = network(curve, test=curve, ncc_train=fits, ncc_test=[0.8] * (depth + 1), accuracy=(1.0, 0.8))
+        assert code in codes(spare)
 
 
 @pytest.mark.parametrize(
@@ -90,6 +97,23 @@ def test_unfitted() -> None:
     few = network(accuracy=(0.85, 0.85), ncc_train=(0.8,) * 4, counts=(2,) * CLASSES)
     assert "unfitted" not in codes(few)  # 17 of 20 samples may be 95 % of all
     assert "unfitted" not in codes(network(accuracy=(0.62, 0.6)))  # its features fit: the head is what fails
+
+
+def test_of_a_sample_of_more_a_network_may_have_been_trained_on_the_rest() -> None:
+    low: dict[str, Any] = {
+        "accuracy": (0.62, 0.6),
+        "ncc_train": (0.5, 0.55, 0.6, 0.64),
+        "ncc_test": (0.5, 0.55, 0.6, 0.6),
+    }
+    said = text(network(**low, whole=False), "unfitted")
+    assert "it was trained on others, or has not fitted them" in said and "may describe an unfinished network" in said
+    assert "trained on others" not in text(network(**low, whole=True), "unfitted")
+    few = network(**low, counts=(4,) * CLASSES)
+    sites = tuple(
+        replace(site, corrected=Corrected(reason="D has no upper limit by these samples")) for site in few.sites
+    )
+    assert codes(replace(few, sites=sites, whole=False))[0] == "too-few-samples"
+    assert codes(replace(few, sites=sites, whole=True))[0] == "unfitted"
 
 
 def test_labels_that_do_not_belong_and_memorizing() -> None:

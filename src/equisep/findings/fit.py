@@ -6,6 +6,8 @@ depth, collapse and law of a network that misses its own training samples need n
 
 Rule: the accuracy on training data, of the network or of nearest class means at its last layer, whichever is higher, is below
 90 %, and so is its upper limit at 95 % (Wilson). Rare classes are left out: their loss is a finding of its own (`classes`).
+Of a sample of more (`whole=False`) the network may have been trained on the rest: that is said too, and of so few samples that
+D cannot be told (`samples`) nothing is.
 
 Limits: a profile does not tell why. Too little training, too small a network, labels that contradict each
 other and inputs that are prepared in another way than those it was trained on look alike.
@@ -18,6 +20,7 @@ from collections.abc import Iterator
 
 from equisep.findings.facts import Facts, wilson
 from equisep.findings.ranking import new_finding
+from equisep.findings.samples import too_few
 from equisep.results.finding import Finding
 from equisep.results.wording import percent
 
@@ -31,7 +34,8 @@ def unfitted(facts: Facts) -> bool:
 
 def fit(facts: Facts) -> Iterator[Finding]:
     """`unfitted`."""
-    if facts.fit is None or not unfitted(facts):
+    part = facts.profile.whole is False
+    if facts.fit is None or not unfitted(facts) or (part and too_few(facts)):
         return
     nearest = None if facts.last is None else facts.last.ncc_train
     if facts.accuracy_train is None:
@@ -41,10 +45,15 @@ def fit(facts: Facts) -> Iterator[Finding]:
         got = (
             f"The network gets {percent(facts.accuracy_train)} % of the samples given as its training data right{means}"
         )
+    wants = "for want of training, of size, of consistent labels or of inputs prepared as in training"
+    why = (
+        f"it was trained on others, or has not fitted them {wants}; what follows may describe an unfinished network"
+        if part
+        else f"it has not fitted its data, {wants}, and what follows describes an unfinished network"
+    )
     yield new_finding(
         "unfitted",
-        f"{got}: it has not fitted its data, for want of training, of size, of consistent labels or of inputs prepared "
-        "as in training, and what follows describes an unfinished network.",
+        f"{got}: {why}.",
         rule="fit",
         numbers={"accuracy_train": facts.accuracy_train, "ncc_train": nearest, "fit": facts.fit},
         next="tracker = equisep.Tracker(model, train, test, history='run.jsonl')  # train on; `equisep history run.jsonl`",

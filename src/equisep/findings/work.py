@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from equisep.findings.depth import SPARE, can_be_judged, cut_at, spare_layers
+from equisep.findings.depth import SPARE, WITHIN, can_be_judged, cut_at, spare_layers
 from equisep.findings.facts import Facts, Z, finite
 from equisep.findings.ranking import new_finding
 from equisep.results.finding import Finding
@@ -93,12 +93,19 @@ def _all_work(facts: Facts, even: float, numbers: dict[str, float]) -> Finding:
     least = min(facts.shares, key=lambda index: facts.shares[index])
     before = facts.sites[-3] if len(facts.sites) > 2 else None
     lost = None if before is None else finite(before.ncc_test)
-    cost = (
-        f"; nearest class means two {facts.each}s earlier get {percent(lost)} % of {facts.n_test:,} test samples, the network "
-        f"{percent(facts.accuracy_test)} %"
-        if lost is not None and facts.accuracy_test is not None
-        else ""
-    )
+    fitted = None if before is None else finite(before.ncc_train)
+    cost = ""
+    # by what a cut there is refused: test samples, or else training samples
+    if lost is not None and facts.accuracy_test is not None and lost < facts.accuracy_test - WITHIN:
+        cost = (
+            f"; nearest class means two {facts.each}s earlier get {percent(lost)} % of {facts.n_test:,} test samples, the "
+            f"network {percent(facts.accuracy_test)} %"
+        )
+    elif fitted is not None and facts.accuracy_train is not None and fitted < facts.accuracy_train - WITHIN:
+        cost = (
+            f"; nearest class means two {facts.each}s earlier get {percent(fitted)} % of {facts.n_train:,} training samples, the "
+            f"network {percent(facts.accuracy_train)} %"
+        )
     return new_finding(
         "every-layer-works",
         f"Every {facts.each} works: the smallest share of the work (the fall of ln D on training data) is {facts.each} {least}'s "
@@ -110,6 +117,7 @@ def _all_work(facts: Facts, even: float, numbers: dict[str, float]) -> Finding:
             "even": even,
             "least": least,
             "ncc_test_before": lost,
+            "ncc_train_before": fitted,
             "accuracy_test": facts.accuracy_test,
         },
     )
