@@ -120,6 +120,22 @@ def test_everything_comes_back_where_all_is_kept(tmp_path: Path) -> None:
         same_to_7_digits(dict(one.provenance), dict(two.provenance))
 
 
+def test_what_the_cells_of_a_series_share_is_said_once_and_records_without_that_are_read(tmp_path: Path) -> None:
+    entries = run(figure(), seeds=2)
+    content = pack(entries, figure(), "paper")
+    shared = content["series"]
+    assert any(shared.values()) and len({entry.series for entry in entries}) >= len(shared)
+    for line in content["entries"]:
+        assert not set(line.get("cell", {})) & set(shared.get(line["series"], {}))
+    former = {name: value for name, value in content.items() if name != "series"} | {"schema": 1}
+    former["entries"] = [
+        {**line, "cell": {**shared.get(line["series"], {}), **line.get("cell", {})}} for line in content["entries"]
+    ]
+    (tmp_path / "former.json").write_text(json.dumps(former))
+    assert read_record(tmp_path / "former.json").entries == unpack(content)
+    assert [entry.cell for entry in unpack(content)] == [entry.cell for entry in entries]
+
+
 def test_rates_not_chosen_keep_what_choosing_needs() -> None:
     one = figure()
     entries = run(one, epochs=(100, 600), points=5)
@@ -307,9 +323,9 @@ def damaged(tmp_path: Path, old: str, new: str) -> Path:
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ('"schema":1', '"schema":3', r"newer equisep \(schema 3; this version reads up to 1\). Upgrade"),
+        ('"schema":2', '"schema":3', r"newer equisep \(schema 3; this version reads up to 2\). Upgrade"),
         ('"equisep record"', '"equisep profile"', r"is no record of a figure: its field `kind` is 'equisep profile'"),
-        ('"schema":1', '"schema":"1"', r"is no record of a figure"),
+        ('"schema":2', '"schema":"2"', r"is no record of a figure"),
         ('"ways":', '"way":', r"damaged, or written by a newer equisep: it has no 'ways'"),
         ('"depth":5', '"deepth":5', r"A cell has no field `deepth`. Did you mean `depth`"),
         ('"fuzziness":[[', '"fuzziness":[["x",', r"should be a number; found 'x'"),

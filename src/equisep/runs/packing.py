@@ -1,7 +1,8 @@
 """A record's content: every cell that was run of a figure, compact enough for a repository, and back; no torch.
 
-    {"kind": "equisep record", "schema": 1, "figure": …, "scale": …, "planned": …,
-     "base":        fields of most cells that differ from their defaults; a cell holds what differs from it
+    {"kind": "equisep record", "schema": 2, "figure": …, "scale": …, "planned": …,
+     "base":        fields of most cells that differ from their defaults
+     "series":      {name: fields that all its cells share and that differ from the base}; a cell holds the others
      "missing":     [{"series", "cell"}, …]: what runs asked for and did not get to; left out where nothing is missing
      "made":        [provenance, …]; an entry names one by its place, and holds what is its own, as `wall_s`
      "ways":        [[reading, grain, reduction, weighting, sites], …]; `sites` is a place in
@@ -10,6 +11,7 @@
 
 The readings of an entry are columns: `epoch`, `way`, and of each metric the curves in that order. Numbers of outcomes are
 rounded to 7 digits, points to 4. Entries at rates that were not chosen keep what choosing and tabulating rates needs.
+Schema 1 had no `series`: there every cell holds all that differs from the base.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from equisep.figures.outcome import Curves, Outcome
 from equisep.files import json_text, plain
 from equisep.results.readings import former_reading
 
-KIND, SCHEMA = "equisep record", 1
+KIND, SCHEMA = "equisep record", 2
 DIGITS, POINT_DIGITS = 7, 4
 Keep = Literal["chosen", "all"]
 WAY = ("reading", "grain", "reduction", "weighting", "sites")
@@ -76,6 +78,8 @@ def pack(
             site: [list(each) for each in zip(*rows, strict=True)] for site, rows in line["points"].items()
         }
         lines.append({name: _short(value, None) for name, value in line.items() if value not in ({}, [], None)})
+    shared = _shared(lines)
+    lines = [_without(line, shared[line["series"]]) for line in lines]
     run = {(entry.series, entry.cell) for entry in held}
     missing = [pair for pair in dict.fromkeys(plan) if pair not in run]
     absent = [{"series": series, "cell": _difference(cell.to_dict(), base)} for series, cell in missing]
@@ -86,6 +90,7 @@ def pack(
         "scale": scale,
         "planned": len(held) + len(missing),
         "base": base,
+        "series": {name: common for name, common in shared.items() if common},
         **({"missing": absent} if absent else {}),
         "made": made.rows,
         "ways": ways.rows,
@@ -96,7 +101,7 @@ def pack(
 
 def unpack(content: Mapping[str, Any]) -> list[Entry]:
     """The entries that `pack` packed."""
-    entries = []
+    entries, shared = [], content.get("series", {})
     for line in content["entries"]:
         outcome = {name: value for name, value in line.items() if name in ("numbers", "arrays", "diverged", "notes")}
         points = {
@@ -106,7 +111,7 @@ def unpack(content: Mapping[str, Any]) -> list[Entry]:
         entries.append(
             Entry(
                 line["series"],
-                Cell.from_dict({**content["base"], **line.get("cell", {})}),
+                Cell.from_dict({**content["base"], **shared.get(line["series"], {}), **line.get("cell", {})}),
                 Outcome.from_dict({**outcome, "points": points, "readings": readings}),
                 {**content["made"][line["made"]], **line.get("own", {})},
             )
@@ -171,6 +176,22 @@ def _most_common(owns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def _difference(cell: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
     common = {**field_defaults(), **base}
     return {name: value for name, value in cell.items() if value != common[name]}
+
+
+def _shared(lines: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """By series, the fields that all its cells hold with one value."""
+    shared: dict[str, dict[str, Any]] = {}
+    for line in lines:
+        cell = line.get("cell", {})
+        common = shared.setdefault(line["series"], dict(cell))
+        shared[line["series"]] = {name: value for name, value in common.items() if cell.get(name, ...) == value}
+    return shared
+
+
+def _without(line: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry whose cell leaves out what its series shares."""
+    own = {name: value for name, value in line.get("cell", {}).items() if name not in shared}
+    return {name: own if name == "cell" else value for name, value in line.items() if name != "cell" or own}
 
 
 def _owned(provenances: Sequence[Mapping[str, Any]]) -> set[str]:

@@ -69,6 +69,7 @@ LATER = (
     "Finally, we empirically show that the effective depth of a trained neural network monotonically increases when "
     "increasing the number of random labels in data."
 )
+AT_THE_TOP = "for networks deeper than a threshold we obtain (near perfect) NCC separability in all of the top layers"
 TWO_WAYS = "Trained with (`augmented`, the paper's way) and without augmentation (`plain`); read on images as they are."
 
 
@@ -148,7 +149,8 @@ def depth_claims(
                       source=where, quote="the fifth and higher layers enjoy neural collapse")
             )  # fmt: skip
         found += [
-            Claim(f"The deep networks collapse at the top{text}", "at least", deep, "ncc", FITTED, source=f"{AFTER} {where}"),
+            Claim(f"The deep networks collapse at the top{text}", "at least", deep, "ncc", FITTED, quote=AT_THE_TOP,
+                  source="appendix A of a later version" if way == "augmented" else f"appendix A of a later version ({PAPERS})"),
             Claim(f"More layers show the same degree of collapse: CDNV at the top is alike{text}", "alike", deep, "cdnv",
                   source=where, quote="would exhibit the same degree of collapse"),
             Claim(f"More layers show more collapse: CDNV at the top is less{text}", "above", deep, "cdnv",
