@@ -67,14 +67,14 @@ def _said(claims: Sequence[Claim]) -> str:
     for claim in quoted or claims:
         by_words.setdefault(claim.quote or claim.text, claim)
     said = [_quotation(claim) for claim in by_words.values()]
-    more = f"; {len(said) - _QUOTES} more in the table" if len(said) > _QUOTES else ""
-    return f"{joined(said[:_QUOTES])}{more}"
+    more = [f"{len(said) - _QUOTES} more in the table"] if len(said) > _QUOTES else []
+    return "; ".join(said[:_QUOTES] + more)
 
 
 def _quotation(claim: Claim) -> str:
     if not claim.quote:
         return escaped(f"{claim.text} ({claim.source})")
-    alone = len(claim.quote.split()) >= _SENTENCE
+    alone = sum(word.isalpha() for word in claim.quote.split()) >= _SENTENCE
     return escaped(f"{'' if alone else f'{claim.text}, '}“{claim.quote}” ({claim.source})")
 
 

@@ -131,7 +131,7 @@ def test_a_page_has_picture_sentences_claims_and_how_it_was_run(tmp_path: Path) 
     assert page.startswith("# Nobody (2000): A figure made by hand\n")
     assert "![A figure made by hand](../../results/test/figure.png)" in page
     assert "[every number, seed by seed](../../results/test/figure.json)" in page
-    assert "**What the paper shows.** A law in both, “Thus 0” (p. 1) and " in page and "; 2 more in the table." in page
+    assert "**What the paper shows.** A law in both, “Thus 0” (p. 1); " in page and "; 2 more in the table." in page
     assert "**What we found.** Of 4 claims, 2 held, 1 contradicted and 1 not run, over 3 seeds." in page
     assert "Why it may differ" not in page
     assert re.search(r"^\| held \| A law in both \| “Thus 0” \(p\. 1\) \| .*mean r = −0\.999", page, flags=re.MULTILINE)

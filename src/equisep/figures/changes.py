@@ -123,6 +123,16 @@ CHANGES: tuple[Change, ...] = tuple(
          "Where one training of ten has the law, its epoch says nothing of the others: those without count as the last epoch."),
         ("he2023/linear", "", "Linear layers leave more of D than layers with ReLU",
          "The sentence is on what ReLU does; the networks with it are those of Fig. 1."),
+        ("he2023/fig9", "two claims without BatchNorm counted as the paper's",
+         "Without BatchNorm, standard training has the better test accuracy",
+         "Fig. 9 has BatchNorm: what is asked without it is ours. Rules and verdicts are the same."),
+        ("he2023/transfer", "two claims on a source of all ten classes counted as the paper's",
+         "Target accuracy is higher after 10 epochs, near balance, than after 600 (source of all ten classes)",
+         "The paper suggests a balance and has no experiment; that source holds the target's own images. Rules and verdicts are "
+         "the same."),
+        ("fang2021/two-layer", "one claim counted as the paper's",
+         "Two linear layers and two classes: neural collapse is the optimum, with a proof",
+         "The paper proves it of one layer: of two it is asked by us. Rule and verdict are the same."),
         ("*", "claims that began where the one before ended", "claims that can be read alone",
          "Lists of claims break them apart. Rules and verdicts are the same."),
     )

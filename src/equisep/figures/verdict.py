@@ -338,7 +338,7 @@ def _others(worst: Part, parts: Sequence[Part]) -> str:
     alike = sum(part.verdict == worst.verdict for part in parts)
     if alike == len(parts):
         least = ", this one the least clearly" if worst.verdict in ("held", "supported") else ""
-        return f"; all {alike} parts are {worst.verdict}{least}"
+        return f"; {'both' if alike == 2 else f'all {alike}'} parts are {worst.verdict}{least}"
     return f"; {alike} of {len(parts)} parts {'is' if alike == 1 else 'are'} {worst.verdict}"
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from equisep.figures.cell import Solve
 from equisep.figures.figure import Claim, Figure, Panel, Series
-from equisep.figures.papers.fang2021 import CITE, ETF, EXACT, SOURCE
+from equisep.figures.papers.fang2021 import CITE, EXACT, SOURCE
 
 LINEAR_CLASSES = (2, 3, 4, 5, 6, 8, 10)
 RELU_CLASSES = (2, 3, 4, 6)
@@ -52,7 +52,7 @@ TWO_LAYER = Figure(
     panels=(*kind_panels("linear", "linear layers"), *kind_panels("relu", "ReLU")),
     claims=(
         Claim("Two linear layers and two classes: neural collapse is the optimum, with a proof", "at most", ("linear-K2-*",),
-              "relative_gap", EXACT, exact=True, quote=ETF, source="abstract, of one layer; asked here of two"),
+              "relative_gap", EXACT, exact=True, source="ours: the paper's theorem on one layer, asked of two"),
         Claim("Two linear layers and six classes or more: neural collapse is not the optimum, at any energy", "at least",
               ("linear-K6-*", "linear-K8-*", "linear-K10-*"), "collapse_advantage", CLEAR, exact=True, source=CLOSED),
         Claim("Two linear layers, three to five classes: neural collapse is not the optimum at the least energy", "at least",

@@ -34,7 +34,7 @@ FIG4 = Figure(
     ),
     claims=(
         Claim("A law, which may be somewhat fuzzy, in all four panels", "fuzzy law", ("alexnet-*", "vgg13-*"),
-              quote="Illustration of the equi-separation law on convolutional neural networks; somewhat fuzzier in certain "
+              quote="Illustration of the equi-separation law on convolutional neural networks”; “somewhat fuzzier in certain "
                     "convolutional neural networks", source="Fig. 4, and the main text"),
     ),
     columns=2,

@@ -132,10 +132,9 @@ FIG9 = Figure(
         Claim("r and test accuracy as printed", "as printed", ("standard", "frozen"), "r;accuracy_test",
               quote="−0.997, −0.971; 23.85%, 19.67%", source="Fig. 9"),
         Claim("Without BatchNorm, standard training is nearer to a law than frozen training: its r is less", "below",
-              ("he-standard", "he-frozen"), "r", quote="−0.997, −0.971",
-              source="Fig. 9, which has BatchNorm; without it is ours"),
+              ("he-standard", "he-frozen"), "r", source="ours: Fig. 9 has BatchNorm"),
         Claim("Without BatchNorm, standard training has the better test accuracy", "above", ("he-standard", "he-frozen"),
-              "accuracy_test", quote="23.85%, 19.67%", source="Fig. 9, which has BatchNorm; without it is ours"),
+              "accuracy_test", source="ours: Fig. 9 has BatchNorm"),
     ),
     printed=(
         Printed("standard", "r", -0.997, "Fig. 9", 0.0005),
@@ -293,8 +292,8 @@ TRANSFER = Figure(
             "best at zero", ("wide-*",), "accuracy_test;load_gap@split=3", source="main text, on transfer", quote=SENSIBLE,
         ),
         *(
-            Claim(f"{words} (source of all ten classes)", "above", of, "accuracy_test", source="main text, on transfer",
-                  quote=SENSIBLE)
+            Claim(f"{words} (source of all ten classes)", "above", of, "accuracy_test",
+                  source="ours: a source that holds the target's own images")
             for words, of in (
                 ("Target accuracy is higher after 10 epochs, near balance, than without a source", ("wide-10", "wide-0")),
                 ("Target accuracy is higher after 10 epochs, near balance, than after 600", ("wide-10", "wide-600")),
