@@ -10,7 +10,7 @@ import numpy as np
 
 from equisep.figures.evidence import Evidence, SeriesEvidence, gather
 from equisep.figures.judge import judge
-from equisep.report.figures.cells import OWN, provenance_line, series_table, stand_in_lines
+from equisep.report.figures.cells import provenance_line, series_table, stand_in_lines
 from equisep.report.figures.markdown import (
     claims_markdown,
     escaped,
@@ -22,7 +22,7 @@ from equisep.report.figures.markdown import (
 from equisep.report.figures.summary import Summary
 from equisep.report.formatting import UNICODE, correlation, number, percent
 from figure_pages.recorded import Recorded
-from figure_pages.words import found_sentence, paper_sentence
+from figure_pages.words import found_sentence, of_paper, paper_sentence
 
 # means over seeds that the page tells of each series; all others, and every seed, are in the JSON
 _COLUMNS = ("series", "learning rate", "seeds", "r", "ρ", "half-life layers", "last D", "train %", "test %")
@@ -38,7 +38,7 @@ def figure_page(each: Recorded, results: Path) -> str:
         f"# {escaped(figure.source)}: {title}",
         f"[All figures](index.md) · `{figure.id}` · [every number, seed by seed](../../results/{figure.id}.json)",
         f"![{title}](../../results/{figure.id}.png)" if (results / f"{figure.id}.png").is_file() else "",
-        f"**What {'it asks' if each.paper == OWN else 'the paper shows'}.** {said}"
+        f"**What {'the paper shows' if of_paper(each) else 'it asks'}.** {said}"
         if (said := paper_sentence(each))
         else "",
         f"**What we found.** {found_sentence(each)}",

@@ -47,6 +47,11 @@ def marked(counts: Mapping[str, int]) -> str:
     return " · ".join(f"{MARKS[word]} {counts[word]} {word}" for word in WORDS if counts[word])
 
 
+def of_paper(each: Recorded) -> bool:
+    """Whether any claim of the figure is the paper's."""
+    return any(not is_ours(each.figure, claim.claim) for claim in each.claims)
+
+
 def paper_sentence(each: Recorded) -> str:
     """What the paper shows, in its own words; in ours where those were not to be had, and then its claims say so."""
     theirs = [claim.claim for claim in each.claims if not is_ours(each.figure, claim.claim)]

@@ -198,6 +198,10 @@ def test_an_experiment_of_our_own_says_what_it_asks(tmp_path: Path) -> None:
     page = pages_of((made,), tmp_path)[1]["equisep2026/own"]
     said = "The experiment is ours; it asks of what the papers say: “Every network has it” (Nobody (2000))."
     assert f"**What it asks.** {said}\n" in page
+    none_of_the_paper = figure(Claim("A law", "law", ("a",), source="ours: asked by nobody else"))
+    recorded(evidence(none_of_the_paper, {"a": [read_both_ways(-0.999, -0.9)] * 3}), tmp_path)
+    page = pages_of((none_of_the_paper,), tmp_path)[1][none_of_the_paper.id]
+    assert "**What it asks.** The experiment is ours.\n" in page
 
 
 def test_remarks_stand_with_their_figure(tmp_path: Path) -> None:
