@@ -133,6 +133,9 @@ CHANGES: tuple[Change, ...] = tuple(
         ("fang2021/two-layer", "one claim counted as the paper's",
          "Two linear layers and two classes: neural collapse is the optimum, with a proof",
          "The paper proves it of one layer: of two it is asked by us. Rule and verdict are the same."),
+        ("galanti2022/bound", "quoted: “SGD implicitly selects neural networks of small effective depths”",
+         "Effective depth does not grow with depth, from 4 layers on",
+         "The sentence says less than the claim, which is how we read the paper's hypothesis. Rule and verdict are the same."),
         ("*", "claims that began where the one before ended", "claims that can be read alone",
          "Lists of claims break them apart. Rules and verdicts are the same."),
     )

@@ -396,7 +396,7 @@ BOUND = Figure(
               "ncc@site=4", source=PILOT, fit=False),
         Claim("Effective depth does not grow with depth, from 4 layers on", "alike",
               tuple(f"first-{d}" for d in BOUND_DEPTHS if d >= MLP_EFFECTIVE), "effective_depth",
-              quote="SGD implicitly selects neural networks of small effective depths", source="abstract of the later versions"),
+              source=f"{AFTER} the hypothesis that layers added to a network deep enough are spare"),
         Claim("Effective depth grows with depth", "rising", ("first-*",), "effective_depth",
               source="ours: found in the record after it was run"),
     ),
