@@ -169,7 +169,7 @@ def rules() -> str:
 
 def former_runs() -> str:
     """What the rules before these came to."""
-    lasts = {name: _findings_page.kinds(rows_of("situations", name))[-1] for name in ("first run", "second run", "third run", "fourth run")}
+    lasts = {name: _findings_page.kinds(rows_of("situations", name))[-1] for name in _findings_page.FORMER}
     return markdown(SITUATIONS, [[name, *last[1:]] for name, last in lasts.items()])
 
 

@@ -125,6 +125,8 @@ def test_labels_that_do_not_belong_and_memorizing() -> None:
     assert "rises from 37.0 to 39.0 on test data" in noisy.findings[0].text
     assert "most of the test samples at layer 1 (65.0 %) and 47.0 % at the last layer" in noisy.findings[0].text
     assert "memorizing" not in codes(network(accuracy=(1.0, 0.81), test=(37.0, 24.0, 25.0, 39.0)))  # 19 points
+    better = network(accuracy=(1.0, 0.46), ncc_test=(0.61, 0.65, 0.6, 0.55), test=(37.0, 24.0, 25.0, 39.0))
+    assert codes(better)[0] == "memorizing" and "head-worse" not in codes(better)  # a new head learns the same labels
     follows = network(accuracy=(1.0, 0.7), ncc_test=(0.5, 0.6, 0.65, 0.7))
     assert "memorizing" not in codes(follows)
 

@@ -10,7 +10,8 @@ classes with the largest differences.
 `head-at-chance` instead, where the network is not above guessing by more than the noise of these samples: its head is then not
 trained, or counts the classes in another order than the labels do. Sure where even the upper limit (95 %, Wilson) of its
 accuracy is nearer to guessing than to nearest class means. On training data neither is said where D cannot be told
-(`samples`): the mean of few samples lies near each of them, whatever the features.
+(`samples`): the mean of few samples lies near each of them, whatever the features. Of a network that memorizes (`memorizing`)
+`head-worse` is not said: a new head would learn the same labels from features that already fit them.
 
 Limits: of an unfinished network (`fit`) it is said after that, without advice of its own. Nearest class means are no proof of
 the best head: a retrained one may do better or worse. An untrained head and another order of the classes are not told apart.
@@ -25,6 +26,7 @@ from statistics import fmean
 
 from equisep.findings.facts import ClassRow, Facts, Z, difference_noise, finite, wilson
 from equisep.findings.fit import unfitted
+from equisep.findings.memorizing import memorizes
 from equisep.findings.ranking import new_finding
 from equisep.findings.samples import too_few
 from equisep.results.finding import Finding
@@ -46,6 +48,8 @@ def head(facts: Facts) -> Iterator[Finding]:
     guess, noise = _guessing(facts, rows)
     if network <= guess + noise:
         yield _at_chance(facts, found, guess, what)
+        return
+    if memorizes(facts):
         return
     mean = ", on average over classes," if rows else ""
     lost = sorted((row for row in rows if _loss(row) >= MOST_LOST), key=_loss, reverse=True)[:2]
