@@ -121,7 +121,7 @@ class ProfileDifference:
     def nothing_differs(self) -> bool:
         """Whether every number that is compared is the same on both sides, or on neither."""
         law = self.law
-        parts = [law.rho, law.half_life, law.r, law.imbalance, law.last, self.effective_depth]
+        parts: list[Difference | Ratio] = [law.rho, law.half_life, law.r, law.imbalance, law.last, self.effective_depth]
         parts += [self.accuracy_train, self.accuracy_test]
         parts += [part for site in self.sites for part in (site.fuzziness, site.ncc_train, site.ncc_test)]
         return all(part.a == part.b for part in parts)
