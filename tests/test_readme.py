@@ -30,7 +30,7 @@ def test_how_often_sentences_were_right() -> None:
     right, said = sum(row["right"] for row in draws), sum(row["sentences"] for row in draws)
     false = sum(len(row["false"]) for row in draws)
     assert f"of {len(draws)} drawn after the rules were set, the first sentence was right for {right}" in PROSE
-    assert f"of {said} sentences {false} were false" in PROSE
+    assert f"of {said:,} sentences {false} were false" in PROSE
 
 
 def test_how_far_float32_is_off_and_how_fast_d_is() -> None:

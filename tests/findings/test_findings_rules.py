@@ -157,6 +157,11 @@ def test_lost_classes_and_the_head_that_loses_them() -> None:
     assert "most of all class 6 (90.0 against 1.0 %)" in first.text
     alike = network(classes=(0.8,) * 10, nearest=(0.82,) * 10)
     assert "head-worse" not in codes(alike)
+    risen = (37.0, 40.0, 45.0, 50.0)  # D on test data, which a gap of 25 points would call memorizing
+    gap = (0.75,) * 6 + (0.01, 0.3, 0.2, 0.75)
+    lost_too = network(accuracy=(1.0, 0.6), counts=counts, classes=gap, nearest=gap, test=risen)
+    assert codes(lost_too)[0] == "lost-classes" and "memorizing" not in codes(lost_too)
+    assert "memorizing" in codes(network(accuracy=(1.0, 0.6), classes=(0.6,) * 10, nearest=(0.6,) * 10, test=risen))
 
 
 def test_a_head_at_chance_is_not_told_to_be_trained_on_equal_classes() -> None:

@@ -9,7 +9,8 @@ Rules, all of networks that have fitted their training data (30 points above gue
 `memorizing`        training accuracy is 20 points or more above test accuracy (both at the class shares of the training data),
                     and
                     D does not fall on test data from the first layer to the last, or nearest class means lose 5
-                    points or more on test data between their best layer and the last.
+                    points or more on test data between their best layer and the last. Not said where rare classes are lost
+                    (`classes`): that is why test data do not follow.
 `test-gain`         else, where ln D falls on test data by less than half of its fall on training data: how far it falls.
 
 Limits: why a network memorizes, wrong labels or too few samples, is not told apart, nor is a test set of another kind.
@@ -21,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from equisep.findings.classes import lost_classes
 from equisep.findings.facts import Facts, Z, finite
 from equisep.findings.ranking import new_finding
 from equisep.results import SiteReading
@@ -54,7 +56,8 @@ def memorizing(facts: Facts) -> Iterator[Finding]:
         return
     fall, fall_test = falls
     if memorizes(facts):
-        yield _memorizing(facts, fall_test <= 0, _better_on_test(facts))
+        if not lost_classes(facts):
+            yield _memorizing(facts, fall_test <= 0, _better_on_test(facts))
     elif _fitted(facts) and fall > 0 and fall_test < FOLLOWS_LITTLE * fall:
         yield from _test_gain(facts, fall, fall_test)
 
