@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,9 +12,9 @@ import torch
 
 from equisep import Profile
 from equisep.errors import DataError, MissingExtraError
+from real_data import real_folder
 
 REPO = Path(__file__).parents[1]
-REAL = os.environ.get("EQUISEP_DATA")
 SENTENCES = ["a fine film", "dull and long", "very good", "a bad , bad film", "fine fun", "long , very long"]
 
 
@@ -25,15 +24,6 @@ def example(name: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def real(*names: str) -> str:
-    if not REAL:
-        pytest.skip("EQUISEP_DATA names no folder with real data files")
-    for name in names:
-        if not (Path(REAL) / name).exists():
-            pytest.skip(f"EQUISEP_DATA holds no {name}")
-    return REAL
 
 
 def test_every_example_has_a_test() -> None:
@@ -50,7 +40,7 @@ def test_hugging_face_random(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_cifar_resnet(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    folder = real("cifar10_7k.npz", "resnet_cifar10/resnet20-12fca82f.th")
+    folder = real_folder("cifar10_7k.npz", "resnet_cifar10/resnet20-12fca82f.th")
     words = (
         f"resnet20 --per-class 20 --test-per-class 5 --reduction mean --data-dir {folder} --out {tmp_path / 'p.json'}"
     )
@@ -119,7 +109,7 @@ def test_sentence_encoder_of_any_folder(capsys: pytest.CaptureFixture[str], tmp_
 
 
 def test_sentence_encoder_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
-    folder = real("sst2.tsv")
+    folder = real_folder("sst2.tsv")
     pytest.importorskip("transformers", reason="transformers is not installed")
     script = example("sentence_encoder")
     if importlib.util.find_spec(script.PACKAGE) is None:

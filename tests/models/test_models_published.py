@@ -1,8 +1,5 @@
 """Published weights of ResNet-20 and ResNet-56 load by name and classify as published (through EQUISEP_DATA)."""
 
-import os
-from pathlib import Path
-
 import pytest
 import torch
 from torch import Tensor, nn
@@ -10,20 +7,12 @@ from torch.distributions import Binomial
 
 from equisep.data import Preparation, load_data, prepare_split
 from equisep.models import build, load_model, load_weights
+from real_data import real_file
 
-REAL = os.environ.get("EQUISEP_DATA")
 IMAGENET = Preparation(normalize=((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)))
 # network → file, and error on the 10,000 test images of CIFAR-10 as its author prints it (pytorch_resnet_cifar10)
 PUBLISHED = {"resnet20": ("resnet20-12fca82f.th", 0.0827), "resnet56": ("resnet56-4bfd9763.th", 0.0661)}
 LEVEL = 0.99  # of the interval for each of two networks: 2 % of all draws of 2,000 images fall outside one of them
-
-
-def real_file(name: str) -> Path:
-    if not REAL:
-        pytest.skip("EQUISEP_DATA names no folder with real data files")
-    if not (Path(REAL) / name).exists():
-        pytest.skip(f"EQUISEP_DATA holds no {name}")
-    return Path(REAL) / name
 
 
 def held_out_images() -> tuple[Tensor, Tensor]:
