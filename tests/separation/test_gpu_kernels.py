@@ -14,7 +14,7 @@ from equisep.separation import Assignments, SiteStatistics, SiteTask, TrainSite
 from equisep.separation.gpu import GroupRuns, add_rows, passes, residual_products, residuals_of, runs
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1" and not torch.cuda.is_available()
-pytestmark = pytest.mark.skipif(
+needs_kernels = pytest.mark.skipif(
     find_spec("triton") is None or not (torch.cuda.is_available() or INTERPRETED),
     reason="needs Triton, and a CUDA device or TRITON_INTERPRET=1",
 )
@@ -38,6 +38,7 @@ def drawn(n: int, d: int, k: int, *, dtype: torch.dtype = torch.float32) -> tupl
     return (100 + means[y] + torch.randn(n, d, generator=generator)).to(DEVICE, dtype), y.to(DEVICE)
 
 
+@needs_kernels
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 def test_kernels_give_what_torch_gives(size: tuple[int, int, int, int], dtype: torch.dtype) -> None:
@@ -54,7 +55,9 @@ def test_kernels_give_what_torch_gives(size: tuple[int, int, int, int], dtype: t
     residuals, norms = residuals_of(x[:, : d - 1], y, means[:, : d - 1])
     assert torch.equal(residuals, wanted[:, : d - 1])
     torch.testing.assert_close(norms, wanted[:, : d - 1].square().sum(dim=1), rtol=1e-13, atol=0)
-    norms, along = residual_products(x, y, means, directions)
+    spaced = torch.stack([y, y + 1], dim=1)[:, 0]  # labels that do not lie side by side, a column of a table
+    assert torch.equal(residuals_of(x, spaced, means)[0], wanted)
+    norms, along = residual_products(x, spaced, means, directions)
     torch.testing.assert_close(norms, wanted.square().sum(dim=1), rtol=1e-13, atol=0)
     torch.testing.assert_close(
         along, wanted @ directions, rtol=0, atol=1e-13 * float(wanted.norm() * directions.norm())
@@ -71,6 +74,7 @@ def of(x: Tensor, y: Tensor, k: int, **task: int) -> SiteStatistics:
     return site.statistics()
 
 
+@needs_kernels
 @pytest.mark.parametrize("k", [5, 50])
 @pytest.mark.parametrize("task", [{}, {"folds": 3, "relabelings": 2}])
 def test_a_site_is_the_same(k: int, task: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,3 +89,15 @@ def test_a_site_is_the_same(k: int, task: dict[str, int], monkeypatch: pytest.Mo
     assert torch.equal(mine.nearest.hits, theirs.nearest.hits)
     assert mine.replicates == (None if theirs.replicates is None else pytest.approx(theirs.replicates, rel=1e-9))
     assert mine.chance == (None if theirs.chance is None else pytest.approx(theirs.chance, rel=1e-9))
+
+
+@pytest.mark.parametrize(("generation", "fit"), [((7, 5), False), ((8, 0), True), ((9, 0), True)])
+def test_gpus_without_float64_tiles_are_left_to_torch(
+    generation: tuple[int, int], fit: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: generation)
+    runs.multiplies.cache_clear()
+    try:
+        assert runs.multiplies(torch.device("cuda:0")) is fit
+    finally:
+        runs.multiplies.cache_clear()

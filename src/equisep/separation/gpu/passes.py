@@ -65,7 +65,7 @@ def residuals_of(
     residuals, norms = means.new_empty(n, d), means.new_empty(n)
     columns = min(ROW_COLUMNS, _power(d))
     with _there(x):
-        subtract_means[(n,)](x, y, means.contiguous(), residuals, norms, d, x.stride(0), COLUMNS=columns)
+        subtract_means[(n,)](x, y.contiguous(), means.contiguous(), residuals, norms, d, x.stride(0), COLUMNS=columns)
     return residuals, norms
 
 

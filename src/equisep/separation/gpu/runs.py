@@ -60,6 +60,12 @@ def _there() -> bool:
     return find_spec("triton") is not None
 
 
+@cache
+def multiplies(device: torch.device) -> bool:
+    """Whether a GPU has products of float64 tiles: from NVIDIA's Ampere on. Older ones are left to torch."""
+    return device.type != "cuda" or torch.cuda.get_device_capability(device) >= (8, 0)
+
+
 def installed(x: Tensor) -> bool:
     """Whether kernels of our own can work where this tensor lies."""
-    return x.device.type == DEVICE and _there()
+    return x.device.type == DEVICE and _there() and multiplies(x.device)
