@@ -9,7 +9,7 @@ from torch import Tensor
 
 from equisep.errors import InputError, NumericalError
 from equisep.separation.arrays import LabeledRows, checked_arrays, labeled, labeled_rows, scaled
-from equisep.separation.blocks import blocks_of
+from equisep.separation.blocks import Room, blocks_of
 from equisep.separation.group_sums import ClassCenters, class_sums
 from equisep.separation.nearest import Points
 from equisep.separation.pairs.means import squared_distances, squared_rounding
@@ -58,12 +58,13 @@ def cdnv(x: Any, y: Any) -> float:
 def _variances(rows: LabeledRows, centers: ClassCenters) -> Float64[Tensor, " k"]:
     """Var_k of every class: no direction is needed for it, so none is looked for."""
     traces = torch.zeros(rows.classes, dtype=torch.float64, device=rows.features.device)
+    room = Room()
     for span, block in blocks_of([rows.features]):
         y = rows.labels[span]
         norms = traces.new_zeros(block.rows)
         for columns, x in block.columns():
-            residuals = centers.residuals(x, y, columns)
-            norms += torch.linalg.vecdot(residuals, residuals)
+            residuals = centers.residuals(x, y, columns, room)
+            norms += torch.mul(residuals, residuals, out=room.like(x, "chosen")).sum(dim=1)
         traces += class_sums(norms.unsqueeze(1), y, classes=rows.classes).squeeze(1)
     return traces / centers.counts.clamp(min=1)
 
@@ -102,7 +103,9 @@ def _hits(features: Shaped[Tensor, "n d"], labels: Int[Tensor, " n"], centers: C
     origin = centers.shift + centers.about[centers.present].mean(dim=0)
     # both about the same point, however it rounds
     near = Points(centers.about - (origin - centers.shift), centers.counts)
-    hits = 0
+    hits, room = 0, Room()
     for span, block in blocks_of([features]):
-        hits += int(near.own(block.whole().to(torch.float64) - origin, labels[span]).sum())
+        x = block.whole()
+        about = torch.sub(x.to(torch.float64), origin, out=room.like(x, "about"))
+        hits += int(near.own(about, labels[span]).sum())
     return hits
