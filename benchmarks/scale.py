@@ -41,6 +41,7 @@ from scale_gpu import gpu_of
 
 REPEATS, LARGE = 3, 2 * 10**7  # runs of each way, and numbers from which on one has to do for the ways of others
 SLOW = "loops"  # which one run always has to do for
+READ_BYTES = 2**33  # of a small file, that are read until its speed counts: three times of it a busy neighbor may hit
 PIECES = (2**20, 2**22, 2**24)  # bytes that a plain loop reads at once: the best of these counts
 DENSE = ("equisep", "equisep32", "pinv32", "pinv64")
 PAIRS = ("equisep_cdnv", "loops")
@@ -209,7 +210,7 @@ def run_reading(folder: Path) -> dict[str, Any]:
     (path,) = (path for path in folder.iterdir() if path.stem == "x")
     batches = StoredBatches(open_features(folder).train, reused=True)
     raw, ours = [], []
-    for _ in range(REPEATS):
+    for _ in range(max(REPEATS, READ_BYTES // path.stat().st_size)):
         raw += [raw_seconds(path, piece) for piece in PIECES]
         clock = time.perf_counter()
         for _rows in batches:
