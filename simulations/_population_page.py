@@ -10,8 +10,8 @@ from _page import Row, markdown, percent, rows_of
 
 EARLIER = "°"  # drawn before the rule changed
 REMARK = (
-    "° Drawn before the lower end allowed for the least error and the upper end for how the chance level varies: both can only "
-    "make intervals\nwider, and refusals more where plain D is above 0.6 of its chance level."
+    "° Drawn by former rules, which counted noise along the class means as noise off them, the upper end on one scale: they "
+    "tell less,\nand smaller."
 )
 
 
@@ -166,7 +166,7 @@ def _population(rows: Sequence[Row], *, least: bool = False) -> str:
         words += [f"{row['odds']:g} : 1"] if row["odds"] != 1 else []
         words += [row["kind"]] if row["kind"] else []
         value = "–" if row.get("corrected") is None or row["no_value"] > 0.98 else f"{row['corrected']:.2f}"
-        covers = "–" if value == "–" else percent(row["covers"]) + EARLIER * row.get("before", False)
+        covers = "–" if value == "–" else _covers(row, "covers")
         table.append(
             [
                 ", ".join(words), f"{row['share']:g}", f"{row['plain']:.2f}", value, covers, percent(row["no_value"]),
@@ -184,25 +184,34 @@ def _population(rows: Sequence[Row], *, least: bool = False) -> str:
         "draws",
         *(["least error"] if least else []),
     ]
-    made = markdown(titles, table)
+    return _remarked(markdown(titles, table), rows)
+
+
+def _covers(row: Row, name: str) -> str:
+    """How often an interval covers, marked where it was drawn by former rules."""
+    return percent(row[name]) + (EARLIER if row.get("before") else "")
+
+
+def _remarked(made: str, rows: Sequence[Row]) -> str:
     return f"{made}\n\n{REMARK}" if any(row.get("before") for row in rows) else made
 
 
 def population_laws() -> str:
     """ρ and half-life over eight sites."""
+    rows = rows_of("population", "laws")
     table = [
         [
             f"{row['classes']} classes, d {row['dim']}, n {row['n']}, {row['spectrum']}", f"{row['share']:g}",
-            f"{row['plain_rho']:.3f}", percent(row["plain_rho_covers_truth"]), f"{row['rho']:.3f}", percent(row["rho_covers"]),
-            percent(row["half_life_covers"]), percent(row["all_sites"]), str(row["draws"]),
+            f"{row['plain_rho']:.3f}", percent(row["plain_rho_covers_truth"]), f"{row['rho']:.3f}", _covers(row, "rho_covers"),
+            _covers(row, "half_life_covers"), percent(row["all_sites"]), str(row["draws"]),
         ]
-        for row in rows_of("population", "laws")
+        for row in rows
     ]  # fmt: skip
     titles = [
         "population", "first D / chance", "plain ρ", "its interval covers 0.5", "corrected ρ", "covers 0.5", "half-life covers",
         "all 8 sites told", "draws",
     ]  # fmt: skip
-    return markdown(titles, table)
+    return _remarked(markdown(titles, table), rows)
 
 
 PARTS: Mapping[str, Callable[[], str]] = {

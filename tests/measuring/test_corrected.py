@@ -67,6 +67,41 @@ def test_what_d_does_not_see_the_corrected_one_does_not_see(change: str) -> None
     assert (other.low, other.high) == (pytest.approx(before.low, rel=1e-5), pytest.approx(before.high, rel=1e-5))
 
 
+def test_class_means_that_lie_where_features_vary_most_are_corrected_as_well() -> None:
+    classes, n, dim = 10, 500, 1000
+    spread = torch.arange(1, dim + 1, dtype=torch.float64) ** -0.75
+    truth = 0.3 * (classes - 1) * n * float((spread**2).sum() / spread.sum() ** 2)
+    values, covered = [], 0
+    for seed in range(16):
+        make = torch.Generator().manual_seed(seed)
+
+        def normal(*shape: int, make: torch.Generator = make) -> Tensor:
+            return torch.randn(*shape, generator=make, dtype=torch.float64)
+
+        v, _ = torch.linalg.qr(spread.sqrt().unsqueeze(1) * normal(dim, classes - 1))  # as samples lie about their mean
+        u, _ = torch.linalg.qr(
+            torch.cat([torch.ones(classes, 1, dtype=torch.float64), normal(classes, classes - 1)], dim=1)
+        )
+        s = 10 ** torch.linspace(0, -0.5, classes - 1, dtype=torch.float64)
+        s *= math.sqrt(float(((v.T * spread) @ v).diagonal().div(s**2).sum()) / truth)
+        y = torch.arange(n) % classes
+        x = ((u[:, 1:] * s) @ v.T * math.sqrt(classes))[y] + normal(n, dim) * spread.sqrt()
+        result = equisep.corrected_fuzziness(x, y)
+        assert result.value is not None and result.low is not None and result.high is not None
+        values.append(result.value / truth)
+        covered += result.low <= truth <= result.high
+    # noise along the means taken for noise off them would leave 0.69 of it
+    assert 0.8 < np.median(values) < 1.1
+    assert covered >= 13
+
+
+def test_as_many_features_as_directions_leave_no_noise_off_them() -> None:
+    make = torch.Generator().manual_seed(0)
+    y = torch.arange(600) % 3
+    x = torch.tensor([[4.0, 0], [0, 4], [-4, -4]])[y] + torch.randn(600, 2, generator=make)
+    assert equisep.corrected_fuzziness(x, y).value == pytest.approx(equisep.fuzziness(x, y), rel=0.02)
+
+
 def test_many_samples_need_no_correction() -> None:
     x, y, _ = population(0.001, n=40_000, dim=4, classes=2)
     result = equisep.corrected_fuzziness(x[:, :4], y)
@@ -148,6 +183,21 @@ def test_estimates_without_an_upper_end_or_not_positive_give_no_value() -> None:
     assert corrected(-0.1, [1.0] * 10, **asked).value is None  # type: ignore[arg-type]
     assert corrected(1.1, [1.1] * 9 + [-1.0], **asked).value is None  # type: ignore[arg-type]
     assert corrected(None, [], **asked).value is None  # type: ignore[arg-type]
+
+
+def test_where_plain_d_is_far_from_chance_the_folds_themselves_give_the_upper_end() -> None:
+    folds = [5.0, 10.5] * 5
+    found = corrected(8.0, folds, plain=2.0, chance=10.0, counts=[50, 50])
+    assert found.value is not None and found.high is not None
+    error = 3 * np.std(np.log(folds))  # of a jackknife, √(m − 1) times the deviation
+    assert found.high == pytest.approx(
+        found.value * math.exp(2.2622 * error), rel=1e-3
+    )  # Student's, 9 degrees of freedom
+    assert all(map(math.isfinite, found.folds)) and found.folds[1] / found.folds[0] == pytest.approx(2.1)
+    near = corrected(
+        8.0, folds, plain=5.0, chance=10.0, counts=[50, 50]
+    )  # by the same error plain D may be the chance level
+    assert near.reason == "D has no upper limit by these samples"
 
 
 def test_the_law_begins_where_d_can_be_told() -> None:

@@ -17,6 +17,7 @@ NEAR_CHANCE = 0.75  # share of the chance level from which on what D says is mos
 BY_CHANCE = 0.6  # … and which plain D may reach, by its error, where it says as well how large D may be
 HALF_BELIEVED = 0.05  # standard error, on the scale of ln plain D, at which half of the folds' bias is taken off …
 TOO_MUCH = 0.1  # … and the bias itself at which that is halved
+FARTHEST = 1000  # times D: an upper end beyond is none
 ROOM = 1.25  # samples are asked for until D is the chance level, and some more
 
 
@@ -38,11 +39,13 @@ def corrected(
     h = −ln(1/D + 1/chance): the closer to its chance level, the further up D may lie. The folds show a bias
     (m − 1)(mean h_f − h) of what the estimate leaves (Quenouille 1956); the share 1/(1 + (se/0.05)² + (bias/0.1)²) is taken off:
     all of it where the folds agree, little where they do not or where it is large, since then it grows faster than 1/n. The
-    standard error is the jackknife's, less its `excess`. Where plain D, as much larger as its error and that of random labels
-    (`chance_error`) allow, is above 0.6 of its chance level, the upper end is at least what follows from that alone. The lower
-    end is at most D less what the noise of the means may have added to it, 1.96 times the `least_error`: samples whose noise
-    makes D small are refused, so that those which are told have D too large. There is no value where plain D reaches 0.75 of its
-    chance level, where an estimate is not positive, or where the interval has no upper end (docs/intervals.md).
+    standard error is the jackknife's, less its `excess`. Near the chance level that scale has no upper end where D varies by
+    its own part, and not by how near plain D is to chance: there it is that of ln D. Where plain D, as
+    much larger as its error and that of random labels (`chance_error`) allow, is above 0.6 of its chance level, the upper end is
+    at least what follows from that alone. The lower end is at most D less what the noise of the means may have added to it, 1.96
+    times the `least_error`: samples whose noise makes D small are refused, so that those which are told have D too large. There
+    is no value where plain D reaches 0.75 of its chance level, where an estimate is not positive, or where the interval has no
+    upper end (docs/intervals.md).
     """
     present = [count for count in counts if count]
     needed = _needed(plain, chance, present)
@@ -66,23 +69,24 @@ def corrected(
     error = standard_error(shown, "jackknife") / math.sqrt(1 + excess)
     bias = (m - 1) * (float(shown.mean()) + math.log(1 / value + 1 / chance))
     center = -math.log(1 / value + 1 / chance) - bias / (1 + (error / HALF_BELIEVED) ** 2 + (bias / TOO_MUCH) ** 2)
-    factor = student_quantile(two_sided(level), m - 1)
-    reach = factor * error
-    ends = [_behind(center + step, chance) for step in (-reach, 0.0, reach)]
-    largest = math.log(plain) + factor * max(error, chance_error)  # what plain D may be
+    reach = student_quantile(two_sided(level), m - 1)
+    low, found, high = (_behind(center + step * reach * error, chance) for step in (-1, 0, 1))
+    logs = np.log(left_out) / math.sqrt(1 + excess)
+    if not high <= FARTHEST * found:
+        high = found * float(np.exp(reach * standard_error(logs, "jackknife")))
+    largest = math.log(plain) + reach * max(error, chance_error)  # what plain D may be
     if largest > math.log(BY_CHANCE * chance):
-        ends.append(_behind(largest, chance))
-    if not all(map(math.isfinite, ends)):
+        high = max(high, _behind(largest, chance))
+    if not (math.isfinite(found) and high <= FARTHEST * found):
         needed = max(needed or 0, 2 * math.ceil(sum(present) / len(present)))
         return Corrected(chance=chance, needed_per_class=needed, reason="D has no upper limit by these samples")
-    each = center + (shown - shown.mean()) / math.sqrt(1 + excess)
     return Corrected(
-        value=ends[1],
-        low=min(ends[0], ends[1] * max(0.0, 1 - normal_quantile(two_sided(level)) * least_error)),
-        high=max(ends[2:]),
+        value=found,
+        low=min(low, found * max(0.0, 1 - normal_quantile(two_sided(level)) * least_error)),
+        high=high,
         level=level,
         chance=chance,
-        folds=tuple(_behind(float(point), chance) for point in each),
+        folds=tuple(float(point) for point in found * np.exp(logs - logs.mean())),
     )
 
 

@@ -147,7 +147,7 @@ class Relabelings:
         s, u = self.singular_values[folds, :r], self.vectors[:, :, :r]  # g r, g k r
         scatter = s.square().unsqueeze(2) * centered[:, :r, :r] * s.square().unsqueeze(1)
         noise = u.mT @ (share.unsqueeze(2) * u)
-        return noisy_means(s, scatter, noise, weights.within @ spreads, dim=self.dim)
+        return noisy_means(s, scatter, noise, weights.within @ spreads)
 
     def left_out(self, *, rank: int) -> list[float]:
         """D without each fold, cut at the rank of the data themselves, or where classes were lost at theirs less one."""

@@ -46,11 +46,13 @@ class PopulationEstimate:
 class FoldNoise:
     """What all samples and those without each fold say of the class means at one site, and what noise alone looks like.
 
-    `noise` are eigenvalues of rows with the covariance of a class, rising; `means` is None where there is no estimate.
+    `noise` are eigenvalues of rows with the covariance of a class off the subspace of the class means, rising; `means` is None
+    where there is no estimate.
     """
 
     means: NoisyMeans | None
     noise: Float64[np.ndarray, " q"]
+    chance_error: float
     classes: int
     convention: Convention
 
@@ -84,7 +86,7 @@ def _estimates(sites: Sequence[FoldNoise]) -> list[PopulationEstimate]:
         PopulationEstimate(
             *_first_and_others([site.convention.normalized(float(v), classes=site.classes) for v in values]),
             float(excess[0]),
-            chance_error(site.noise, site.classes - 1),
+            site.chance_error,
             float(least[0]),
         )
         for site, values, excess, least in zip(
@@ -102,7 +104,7 @@ class MeanNoise:
 
     def __init__(self, sums: GroupSums, space: ClassSubspace, convention: Convention, *, folds: int) -> None:
         self.space, self.convention, self.classes = space, convention, sums.classes
-        self.owners, self.products = _contrasts(sums, folds)
+        self.owners, self.products, self.along = _contrasts(sums, folds, space.directions)
         counts = space.counts
         self.weights = convention.weights(counts)
         self.unit = (self.weights.within / (counts - 1).clamp(min=1)).sqrt()  # k
@@ -120,12 +122,14 @@ class MeanNoise:
         spreads = variances * (counts / (counts - 1).clamp(min=1))  # unbiased
         left = relabelings.noisy_means(spreads)
         if not 0 < present - 1 <= rank or left is None or bool((spreads[counts > 0] <= 0).any()):
-            return FoldNoise(None, np.zeros(0), present, self.convention)
+            return FoldNoise(None, np.zeros(0), 0.0, present, self.convention)
         own = self._own(spreads)
-        scale = (float(own.totals[0]) / spreads[self.owners]).sqrt()
+        scale = (float(own.totals[0]) / spreads[self.owners]).sqrt().unsqueeze(1)
+        rows, along = scale * self.products * scale.T, scale * self.along
         # by torch, whose threads are counted: numpy's own would stand in the way of other sites
-        values = torch.linalg.eigvalsh((scale.unsqueeze(1) * self.products * scale).cpu()).clamp(min=0).numpy()
-        return FoldNoise(own.beside(left), values[len(values) - self.rank :], present, self.convention)
+        off = torch.linalg.eigvalsh((rows - along @ along.T).cpu()).clamp(min=0).numpy()
+        varies = chance_error(float(rows.trace()), float(rows.square().sum()), rows=self.rank, rank=present - 1)
+        return FoldNoise(own.beside(left), off[len(off) - self.rank :], varies, present, self.convention)
 
     @property
     def rank(self) -> int:
@@ -140,11 +144,13 @@ class MeanNoise:
         scatter = s.unsqueeze(1) * self.scatter * s
         total = self.weights.within @ spreads
         alone = (each.unsqueeze(0) for each in (s, scatter, noise, total))
-        return noisy_means(*alone, dim=space.directions.shape[0])
+        return noisy_means(*alone)
 
 
-def _contrasts(sums: GroupSums, folds: int) -> tuple[Int[Tensor, " m"], Float64[Tensor, "m m"]]:
-    """The class of every √n_kf (m_kf − m_k), rows of covariance Σ_k, and the products of these rows with each other.
+def _contrasts(
+    sums: GroupSums, folds: int, directions: Float64[Tensor, "d r"]
+) -> tuple[Int[Tensor, " m"], Float64[Tensor, "m m"], Float64[Tensor, "m r"]]:
+    """The class of every √n_kf (m_kf − m_k), rows of covariance Σ_k; their products with each other and with the directions.
 
     Folds are joined, and classes beyond the first ones left out, until there are no more rows than MOST_CONTRASTS.
     """
@@ -154,7 +160,7 @@ def _contrasts(sums: GroupSums, folds: int) -> tuple[Int[Tensor, " m"], Float64[
     counts = sums.fold_counts[:folds, classes]
     sizes = torch.zeros(groups, len(classes), dtype=counts.dtype, device=counts.device).index_add_(0, joined, counts)
     held = (sizes > 0).flatten()
-    products = torch.zeros((), dtype=torch.float64, device=counts.device)
+    products = along = torch.zeros((), dtype=torch.float64, device=counts.device)
     for columns, left in sums.relabeled_sums(folds):
         whole = sums.counts.unsqueeze(1) * (sums.centers.about[:, columns] - sums.middle[columns])  # k c
         each = (whole - left[:folds])[:, classes]  # g k c: Σ (x − middle) of every fold
@@ -162,5 +168,5 @@ def _contrasts(sums: GroupSums, folds: int) -> tuple[Int[Tensor, " m"], Float64[
         n = sizes.unsqueeze(2)
         rows = (rows - n * (whole[classes] / sums.counts[classes].unsqueeze(1))) / n.clamp(min=1).sqrt()
         flat = rows.flatten(0, 1)[held]
-        products = products + flat @ flat.T
-    return classes.repeat(groups)[held], products
+        products, along = products + flat @ flat.T, along + flat @ directions[columns]
+    return classes.repeat(groups)[held], products, along

@@ -8,7 +8,8 @@ Najim 2007 for information-plus-noise matrices): at the point z₀ where the noi
 
     z₀ = (Tr Σ − Tr Q A)/n,    D = n (Tr QAQ − n q Tr Q²)/(n + Tr QAQ),    A = B̂ Σ B̂ᵀ,
 
-where q = Tr S²(I + δS)⁻², off the subspace, comes from differences of fold means, which are noise of covariance S alone.
+where q = Tr S²(I + δS)⁻², off the subspace, comes from differences of fold means, which are noise of covariance S alone, less
+their part along the class means: trained networks have their means where features vary most.
 `docs/intervals.md` has the derivation, the simulations, and the estimators that lost against this one.
 """
 
@@ -43,7 +44,6 @@ class NoisyMeans:
     scatter: Matrices
     noise: Matrices
     totals: Values
-    dims: Values  # features
 
     @property
     def n(self) -> Values:
@@ -63,16 +63,12 @@ def side_by_side(parts: Sequence[NoisyMeans]) -> NoisyMeans:
         np.concatenate([part.scatter for part in parts]),
         np.concatenate([part.noise for part in parts]),
         np.concatenate([part.totals for part in parts]),
-        np.concatenate([part.dims for part in parts]),
     )
 
 
-def noisy_means(singular_values: Tensor, scatter: Tensor, noise: Tensor, totals: Tensor, *, dim: int) -> NoisyMeans:
+def noisy_means(singular_values: Tensor, scatter: Tensor, noise: Tensor, totals: Tensor) -> NoisyMeans:
     """From tensors of any device."""
-    dims = np.full(len(singular_values), float(dim))
-    return NoisyMeans(
-        singular_values.cpu().numpy(), scatter.cpu().numpy(), noise.cpu().numpy(), totals.cpu().numpy(), dims
-    )
+    return NoisyMeans(*(each.cpu().numpy() for each in (singular_values, scatter, noise, totals)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +85,12 @@ class Estimates:
 
 
 def population_fuzziness(means: NoisyMeans, noise: Float64[np.ndarray, "l q"]) -> Estimates | None:
-    """D without the noise of the means; `noise` are the eigenvalues of the Gram matrix of rows with covariance Σ alone, rising.
+    """D without the noise of the means; `noise` are eigenvalues of the Gram matrix of rows of noise off the subspace, rising.
 
-    None where the B̂ of any data set has a direction without any length, or noise has no size.
+    None where the B̂ of any data set has a direction without any length, or rows of noise are too few.
     """
     s = means.singular_values
-    if not s.size or not s.min() > 0 or noise.shape[1] < 2 or not noise[:, -1].min() > 0:
+    if not s.size or not s.min() > 0 or noise.shape[1] < 2:
         return None
     n = means.n
     unit = means.noise * (n / means.totals)[:, None, None]  # 1 on the diagonal, but for classes of different spread
@@ -106,28 +102,27 @@ def population_fuzziness(means: NoisyMeans, noise: Float64[np.ndarray, "l q"]) -
     p = qa @ q  # QAQ, whose trace is D but for the noise
     x, pull = _trace(p), _trace(p @ unit)
     delta = _trace(q @ unit)
-    first, second = _noise_moments(noise / n[:, None], delta)
-    if not (first > 0).all() or not (second > 0).all():
-        return None
-    off = np.minimum(1.0, z / first)  # the share of the noise that lies off the subspace
-    even = np.minimum(1.0, first**2 / (means.dims * second))  # 1: the same spread in every direction
-    square = second * off * (off + (1 - off) * even)
+    least = np.finfo(np.float64).eps * means.totals  # features may be as few as directions: nothing lies off these then
+    first, second = _noise_moments(np.maximum(noise, least[:, None]) / n[:, None], delta)
+    # z₀ is Tr SΠ(I + δS)⁻¹ as well, and known better than by few rows
+    square = second * np.minimum(1.0, z / np.maximum(first, least / n)) ** 2
     noise_alone = (n * square)[:, None, None] * (q @ unit @ q)  # the part of QAQ that noise has put there
     values = n * (x - _trace(noise_alone)) / (n + pull)
     own = p - noise_alone
     return Estimates(values, _jackknife_excess(own, noise_alone), _least_error(own, noise_alone, noise, n))
 
 
-def chance_error(noise: Float64[np.ndarray, " q"], rank: int) -> float:
+def chance_error(first: float, second: float, *, rows: int, rank: int) -> float:
     """By how much ln D varies about its chance level under random labels, as a standard deviation, of `rank` rows of noise.
 
     Of rows that are normal and alike in e directions Tr(W⁻¹), W Wishart, has the relative variance
-    2(e − 1)/(r (e − r)(e − r − 3)); e = (Tr Σ)²/Tr Σ², without bias from q rows of noise. Where e is hardly above r the variance
-    does not exist: e − r − 3 is held at 1. Downwards, which is where D is taken for smaller than chance, it is about
-    2/(r (e − r − 3)), and the chance level, a median over few labelings, varies too: at least twice that.
+    2(e − 1)/(r (e − r)(e − r − 3)); e = (Tr Σ)²/Tr Σ², without bias from the trace of the Gram matrix of some `rows` of noise
+    and that of its square. Where e is hardly above r the variance does not exist: e − r − 3 is held at 1. Downwards, which
+    is where D is taken for smaller than chance, it is about 2/(r (e − r − 3)), and the chance level, a median over few
+    labelings, varies too: at least twice that.
     """
-    q, first, second = len(noise), float(noise.sum()), float((noise**2).sum())
     # E (Tr W)² = q² (Tr Σ)² + 2q Tr Σ² and E Tr W² = q (Tr Σ)² + q(q + 1) Tr Σ²
+    q = rows
     squared, spread = np.linalg.solve([[q * q, 2 * q], [q, q * (q + 1)]], [first * first, second])
     even = max(1.0, float(squared / spread)) if spread > 0 else np.inf
     if even == np.inf:
@@ -202,7 +197,8 @@ def _least_error(means: Matrices, noise: Matrices, rows: Float64[np.ndarray, "l 
     rows of noise themselves, too large where rows are few: there they are known least. Infinite where nothing is left of D.
     """
     left = _trace(means)
-    narrow = (rows**4).sum(axis=1) / (rows**2).sum(axis=1) ** 2
+    relative = rows / np.maximum(rows[:, -1:], np.finfo(np.float64).tiny)
+    narrow = (relative**4).sum(axis=1) / np.maximum((relative**2).sum(axis=1), 1.0) ** 2
     blown = 2 * _trace(noise) ** 2 * narrow / noise.shape[1]
     scatter = 2 * _trace((means + noise) @ (means + noise)) / n
     errors: Values = np.sqrt(blown + scatter) / np.where(left > 0, left, 1.0)
