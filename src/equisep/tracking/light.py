@@ -239,7 +239,8 @@ def _check_alone(model: nn.Module, reading: str) -> None:
         for module in model.modules()
     ):
         raise ModelError(
-            "The model is sharded over processes (FSDP): none of them holds its weights. Measure a checkpoint of it instead."
+            "`Tracker` reads a model that one process can run; this one is divided over several (FSDP or tensor parallelism), "
+            "and none of them holds its weights. Call `equisep.measure` in all of them after an epoch, or measure a checkpoint."
         )
     if reading != "eval" and distributed() and any(isinstance(each, nn.SyncBatchNorm) for each in model.modules()):
         raise ModelError(
