@@ -40,7 +40,7 @@ install: $(VENV)/.dev  ## set up everything for development
 RAY   := tests/runs/test_ray_cluster.py
 PAGES := tests/test_docs_run.py
 test: $(VENV)/.dev  ## checks, then all tests
-	@$(MAKE) --no-print-directory -j3 --output-sync=target ray types pages docs lint
+	@$(MAKE) --no-print-directory -j2 --output-sync=target ray types pages docs lint
 	@echo "equisep: running the tests"
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(SHARED) --ignore=$(RAY) --ignore=$(PAGES) --durations=40 --durations-min=2 $(ARGS)
 
