@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -76,6 +78,18 @@ def test_close_class_pairs_keep_their_nearest_centers() -> None:
     x = means[y] + 2e-6 * rng.normal(size=(600, 10))
     assert 0.5 < plain.ncc_accuracy(x, y) < 1
     assert ncc_accuracy(x, y) == plain.ncc_accuracy(x, y)
+
+
+def test_every_other_sample_needs_no_warning() -> None:
+    scene, before = blobs(7, [20] * 4, 6), torch.is_warn_always_enabled()
+    torch.set_warn_always(True)  # else once per process
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            value = ncc_accuracy(scene.x[::2], torch.tensor(scene.y)[::2], train=scene)
+    finally:
+        torch.set_warn_always(before)
+    assert value == plain.ncc_accuracy(scene.x[::2], scene.y[::2], train=scene)
 
 
 def test_ncc_accuracy_refuses_a_label_that_train_does_not_have() -> None:

@@ -94,7 +94,8 @@ def ncc_accuracy(x: Any, y: Any, *, train: tuple[Any, Any] | None = None) -> flo
         raise InputError(
             f"{asked} was given label {int(strange[0])}, of which `train` has no sample. Check the labels."
         )
-    labels = torch.searchsorted(known.names, names).to(features.device)
+    # side by side: of others torch warns
+    labels = torch.searchsorted(known.names, names.contiguous()).to(features.device)
     return _hits(scaled(features, like=like), labels, known.centers()) / labels.numel()
 
 
