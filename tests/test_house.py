@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -42,6 +43,7 @@ EXCEPTIONS = {
     ("results", "findings"): {"findings", "explain"},
     ("tracking", "report"): {"plot", "report", "to_frame", "_repr_html_"},
 }
+ADVISED = re.compile(r"\b(equisep(?:\.[A-Za-z_]\w*)+)\(")
 MOST_FILES = 17  # of a folder, its face included
 FRAMEWORKS = (
     "torch",
@@ -199,6 +201,22 @@ def test_public_names() -> None:
 def test_every_module_says_what_it_knows() -> None:
     silent = [path for _, path in modules() if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))]
     assert not silent
+
+
+def test_calls_that_sentences_and_examples_advise_can_be_made() -> None:
+    """A sentence that names a module that moved, or a module as if it were a function, sends users astray."""
+    said = {(call, path) for _, path in modules() for call in ADVISED.findall(path.read_text(encoding="utf-8"))}
+    assert len(said) > 20
+    for call, path in sorted(said):
+        _, *parts = call.split(".")
+        if len(parts) == 1:
+            assert parts[0] in set(equisep.__all__) - {"peeled"}, f"{path.name} advises {call}(…)"
+            continue
+        found: object = equisep
+        for part in parts:
+            inside = f"{getattr(found, '__name__', '')}.{part}"
+            found = getattr(found, part) if hasattr(found, part) else importlib.import_module(inside)
+        assert callable(found), f"{path.name} advises {call}(…), which is {found!r}"
 
 
 def test_the_page_on_architecture_names_files_that_exist() -> None:

@@ -204,7 +204,7 @@ def _exported(
             reason = (str(error).strip() or type(error).__name__).partition("\n")[0]
             raise ModelError(
                 f"`{name}` cannot be shortened: {where} could not be made a graph by torch.export ({reason}). "
-                "`equisep.advice.cut.heads(model, LAYER)` ends its forward pass all the same, and cannot be saved."
+                "`equisep.advice.cut.early_exit(model, LAYER)` ends its forward pass all the same, and cannot be saved."
             ) from error
 
 
