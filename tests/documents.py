@@ -17,8 +17,10 @@ import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 from cli.running import Done, equisep
+from equisep.cli import console
 
 REPO = Path(__file__).parents[1]
 DOCS = REPO / "docs"
@@ -161,7 +163,9 @@ def wide(columns: int = 80) -> Iterator[None]:
     os.environ.pop("FORCE_COLOR", None)
     os.environ.pop("NO_COLOR", None)
     try:
-        yield
+        # a console that was made where COLUMNS was set, as a worker of the tests sets it, keeps that width
+        with patch.object(console.out, "_width", columns), patch.object(console.err, "_width", columns):
+            yield
     finally:
         for name, value in before.items():
             os.environ.pop(name, None)

@@ -10,7 +10,7 @@ Rules, all of networks that have fitted their training data (30 points above gue
                     and
                     D does not fall on test data from the first layer to the last, or nearest class means lose 5
                     points or more on test data between their best layer and the last. Not said where rare classes are lost
-                    (`classes`): that is why test data do not follow.
+                    (`classes`): too few samples of a class and labels learned by heart look alike there.
 `test-gain`         else, where ln D falls on test data by less than half of its fall on training data: how far it falls.
 
 Limits: why a network memorizes, wrong labels or too few samples, is not told apart, nor is a test set of another kind.
