@@ -116,8 +116,10 @@ def test_d_of_the_population_is_told_and_covered_as_the_page_says() -> None:
         if 1 < row["share"] <= 3:
             # the worst that is told in half of the draws: 5 classes, 50 directions, 3 times the chance level
             assert row["no_value"] > 0.5 or abs(row["corrected"] - 1) < 0.36
-        if row["no_value"] <= 0.5:
-            assert row["covers"] >= 0.92
+        # the one that the page names: most are refused, the rest come out too large, and 91 % of their intervals hold
+        wide = (row["classes"], row["dim"], row["spectrum"], row["share"]) == (10, 1000, "decaying", 2.0)
+        if row["no_value"] <= 0.8:
+            assert row["covers"] >= (0.91 if wide else 0.92)
         assert row["share"] < 10 or row["no_value"] >= 0.9
         assert 0.92 <= row["plain_covers_this_size"] <= 0.995
     for row in committed("population")["tables"]["beyond"]:
