@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy
 import numpy.typing
@@ -14,6 +15,10 @@ from equisep.results import Note
 from equisep.shapes import Int, Shaped
 
 Labels = numpy.typing.NDArray[numpy.int64]
+if TYPE_CHECKING:
+    ClassNames = Sequence[str] | Mapping[int, str] | Mapping[str, int]
+else:
+    ClassNames = Any  # so that what is no list reaches the sentence below, whoever checks types at run time
 
 MOST_CLASSES = 2**24  # a mean is kept for each class, so a stray identifier taken for a label would fill the memory
 ONE_HOT = Note("one-hot", "The targets are one-hot rows; they were turned into class indices.")
@@ -105,6 +110,30 @@ def label_vector(labels: numpy.typing.ArrayLike | Tensor) -> tuple[Labels, Note 
             "Renumber them, e.g. with `numpy.unique(y, return_inverse=True)[1]`."
         )
     return vector, note
+
+
+def names_of_classes(names: ClassNames, classes: int) -> tuple[str, ...]:
+    """The names of the K classes, in the order of their numbers.
+
+    They are listed in that order, or told by number (Hugging Face's `id2label`) or with it (torchvision's `class_to_idx`).
+    """
+    needed = f"`class_names` needs one name for each of the {classes} classes"
+    if isinstance(names, Mapping):
+        pairs = [(name, key) if isinstance(name, int) else (key, name) for key, name in names.items()]
+        told = {str(number): str(name) for number, name in pairs}
+        if len(names) != classes or told.keys() != {str(number) for number in range(classes)}:
+            raise InputError(
+                f"{needed}, 0 to {classes - 1}; found a mapping of {', '.join(list(told)[:5]) or 'nothing'}."
+            )
+        return tuple(told[str(number)] for number in range(classes))
+    if isinstance(names, str):
+        raise InputError(f"{needed}, as a list; found the word {names!r}.")
+    if isinstance(names, set | frozenset):
+        raise InputError(f"{needed}, as a list; found a set, which has no order.")
+    known = tuple(map(str, names))
+    if len(known) != classes:
+        raise InputError(f"{needed}; found {len(known)}.")
+    return known
 
 
 def check_range(labels: Int[Tensor, " n"], classes: int, *, owner: str, where: str = "") -> None:

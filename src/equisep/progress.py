@@ -65,7 +65,7 @@ def shown(progress: Watched = None) -> Iterator[Progress]:
     elif sys.stderr is not None and sys.stderr.isatty():
         from rich.console import Console
 
-        with terminal_bars(Console(stderr=True)) as bars:
+        with terminal_bars(Console(stderr=True, emoji=False)) as bars:
             yield bars
     else:
         yield plain_lines(_on_stderr) if progress else silent

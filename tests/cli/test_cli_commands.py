@@ -6,6 +6,7 @@ import inspect
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,7 @@ from cli.running import equisep, equisep_process
 from equisep.cli.app import COMMANDS
 from equisep.cli.console import in_options, options_of
 from equisep.cli.measure import measure
+from equisep.compare import ManyProfiles
 from equisep.data import load_data, prepare_split
 from equisep.measuring.request import MEMORY
 
@@ -149,7 +151,8 @@ def test_compare_shows_the_difference_and_what_was_read_differently(place: Path)
     assert content["paired"] == "samples" and content["law"]["last"]["a"] == a.law.curve[-1]
 
 
-def test_compare_takes_many_profiles_and_draws_them(place: Path) -> None:
+def test_compare_takes_many_profiles_and_draws_them(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copy(place / "a.json", place / "c.json")
     done = equisep("compare", "a.json", "b.json", "a.json", "--draw", "many.png", folder=place)
     assert "Sequential, eval reading" in done.stdout and "one training, measured twice" in " ".join(done.stdout.split())
     assert "Drawn into many.png" in done.stderr and (place / "many.png").is_file()
@@ -159,6 +162,10 @@ def test_compare_takes_many_profiles_and_draws_them(place: Path) -> None:
         ("one", ["a.json", "a.json"]),
         ("other", ["b.json"]),
     ]
+    drawn = list[ManyProfiles]()
+    monkeypatch.setattr("equisep.report.group_plots.plot_groups", lambda many, path: drawn.append(many))
+    equisep("compare", "a.json", "c.json", "--draw", "two.png", folder=place)  # of one network, and no seeds of it
+    assert [group.name for group in drawn[0].groups] == ["a, a", "b, c"]
     alone = equisep("compare", "a.json", folder=place)
     assert alone.returncode == 2 and "needs two profiles or more; found 1" in alone.stderr
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -31,6 +32,7 @@ def test_examples_parse_and_stand_below_the_help(name: str, tmp_path: Path) -> N
         command.make_context(name, words[len(name.split()) :])  # raises where an option or argument is unknown
     shown = " ".join(equisep(*name.split(), "--help", folder=tmp_path).stdout.split())
     assert all(" ".join(example.split()) in shown for example in EXAMPLES[name])
+    assert not re.search("[\U0001f000-\U0001ffff]", shown)  # rich made a picture of `:factory:`
 
 
 def test_commands_stand_in_panels(tmp_path: Path) -> None:

@@ -69,6 +69,9 @@ def test_one_name_read_in_two_ways_or_of_two_depths_is_two_groups() -> None:
     ]
     longer = profile(0.5, sites=7)
     assert [group.name for group in compare_many([SEEDS[0], longer]).groups] == ["Fnn, 5 sites", "Fnn, 7 sites"]
+    larger = replace(SEEDS[0], counts=tuple(2 * count for count in SEEDS[0].counts))
+    names = [group.name for group in compare_many([SEEDS[0], larger]).groups]
+    assert names == [f"Fnn, {sum(each.counts)} samples" for each in (SEEDS[0], larger)]
     renamed = replace(SEEDS[1], sites=tuple(replace(site, name=f"act{site.index}") for site in SEEDS[1].sites))
     assert [group.name for group in compare_many([SEEDS[0], renamed]).groups] == ["Fnn", "Fnn (2)"]
 
@@ -80,7 +83,7 @@ def test_groups_can_be_named() -> None:
 
 def test_what_speaks_against_seeds_is_told() -> None:
     other = replace(SEEDS[1], settings={**SEEDS[1].settings, "training": {"rate": 0.3, "seed": 1}}, counts=(40, 60))
-    notes = compare_many([SEEDS[0], other, SEEDS[0]]).notes
+    notes = compare_many({"Fnn": [SEEDS[0], other, SEEDS[0]]}).notes
     assert [note.code for note in notes] == ["group-settings", "group-data", "same-profile"]
     assert "differ in `training.rate`: they are more than seeds" in notes[0].text
     assert "1 and 3 of `Fnn` have the same D everywhere" in notes[2].text

@@ -210,6 +210,19 @@ def test_a_handful_of_test_samples_decides_no_depth_and_names_no_class() -> None
     assert next(each for each in close.findings if each.code == "hardest-class").confidence == "likely"
 
 
+@pytest.mark.parametrize(
+    ("last", "said"),
+    [
+        (30.0, "falls less on test data, from 37.0 to 30.0, than"),
+        (60.0, "does not fall on test data, from 37.0 to 60.0, as it does"),
+    ],
+)
+def test_d_that_rises_on_test_data_is_not_said_to_fall_less(last: float, said: str) -> None:
+    profile = network(test=(37.0, 36.0, 35.0, last), accuracy=(0.9, 0.8))
+    found = next(each for each in profile.findings if each.code == "test-gain")
+    assert f"D {said} on training data, from 45.0 to 2.90" in found.text
+
+
 def test_test_data_that_are_the_training_data_are_taken_for_none() -> None:
     note = Note("test-is-training", "The test data are the training data.")
     profile = network(**DEEP, notes=(note,))

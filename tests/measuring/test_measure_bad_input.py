@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from equisep.errors import DataError, FeatureError, InputError, LabelError, ModelError, SiteError
+from equisep.labels import names_of_classes
 from equisep.measuring import measure
 from equisep.results import Profile
 
@@ -389,11 +390,41 @@ def test_an_error_in_the_test_data_keeps_the_profile_of_the_training_data(memory
     assert kept.counts_test is None
 
 
+def test_a_forward_pass_without_modules_says_so() -> None:
+    """Its sentence spoke of a site that nobody had asked for."""
+
+    class Bare(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weights = nn.ParameterList([nn.Parameter(torch.eye(8)), nn.Parameter(torch.randn(8, 4))])
+
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.tanh(x @ self.weights[0]) @ self.weights[1]
+
+    with pytest.raises(SiteError, match=r"The forward pass of `Bare` calls none of its modules .* such as `weights`"):
+        measure(Bare(), (X, Y))
+
+
 def test_class_names_must_name_every_class() -> None:
     found = sentence(InputError, (X, Y), class_names=["a", "b"])
     assert found == "`class_names` needs one name for each of the 4 classes; found 2."
     found = sentence(InputError, (X, Y), class_names="abcd")
     assert found == "`class_names` needs one name for each of the 4 classes, as a list; found the word 'abcd'."
+    found = sentence(InputError, (X, Y), class_names=set("abcd"))
+    assert (
+        found == "`class_names` needs one name for each of the 4 classes, as a list; found a set, which has no order."
+    )
+    found = sentence(InputError, (X, Y), class_names={0: "a", 1: "b", 2: "c", 7: "d"})
+    assert found == "`class_names` needs one name for each of the 4 classes, 0 to 3; found a mapping of 0, 1, 2, 7."
+
+
+@pytest.mark.parametrize(
+    "told",
+    [{3: "d", 1: "b", 0: "a", 2: "c"}, {"d": 3, "b": 1, "a": 0, "c": 2}, {"3": "d", "0": "a", "1": "b", "2": "c"}],
+)
+def test_class_names_by_number_stand_in_the_order_of_the_numbers(told: dict[object, object]) -> None:
+    """Hugging Face's `id2label`, also as its JSON has it, and torchvision's `class_to_idx`: their keys were taken as names."""
+    assert names_of_classes(told, 4) == ("a", "b", "c", "d")
 
 
 def test_classes_of_one_name_are_noted() -> None:

@@ -27,8 +27,8 @@ from equisep.report.formatting import ASCII, UNICODE, Glyphs
 P = ParamSpec("P")
 R = TypeVar("R")
 
-out = Console()
-err = Console(stderr=True)
+out = Console(emoji=False)  # `./net.py:factory:` is a path, and a class may be called `:dog:`
+err = Console(stderr=True, emoji=False)
 
 
 def glyphs() -> Glyphs:

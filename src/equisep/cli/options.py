@@ -47,8 +47,8 @@ ModelName = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="A network by name, timm:name, torchvision:name, hf:name-or-folder, or pkg.module:factory or ./file.py:factory: its "
-        "code is run.",
+        help="A network by name, timm:name, torchvision:name, hf:name-or-folder, or pkg.module:factory or ./file.py:factory, a "
+        "function that makes the model: its code is run.",
     ),
 ]
 Checkpoint = Annotated[

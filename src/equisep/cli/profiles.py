@@ -86,11 +86,15 @@ def compare(
     parts = [_named(text) for text in files]
     profiles = [load_profile(path) for _, path in parts]
     grouped = any(name for name, _ in parts)
+    two = len(profiles) == 2 and not grouped
     many = None
-    if draw is not None or grouped or len(profiles) > 2:
+    if draw is not None or not two:
         names = [str(path) for _, path in parts]
-        many = compare_many(_groups(parts, profiles) if grouped else profiles, names=_in_groups(parts, names, grouped))
-    if len(profiles) == 2 and not grouped:
+        if two:  # set against each other, they are no seeds of one network; the table calls them a and b
+            parts = [(f"{letter}, {path.stem}", path) for letter, (_, path) in zip("ab", parts, strict=True)]
+        apart = grouped or two
+        many = compare_many(_groups(parts, profiles) if apart else profiles, names=_in_groups(parts, names, apart))
+    if two:
         _two(profiles[0], profiles[1], [str(path) for _, path in parts], json=json)
     elif json:
         print_json(encode(many))

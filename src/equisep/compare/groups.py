@@ -76,9 +76,10 @@ def compare_many(
 ) -> ManyProfiles:
     """Profiles side by side, with bands over seeds.
 
-    Profiles of one name, read alike at the same sites, are one group: one network trained with several seeds. A mapping names
-    the groups itself. The band of a group is the Student-t interval of the mean of ln D at each site, transformed back; a
-    group of one profile has none. `names` are those of the single profiles, in order, such as their files.
+    Profiles of one name, read alike at the same sites of classes of the same sizes, are one group: one network trained with
+    several seeds. A mapping names the groups itself. The band of a group is the Student-t interval of the mean of ln D at
+    each site, transformed back; a group of one profile has none. `names` are those of the single profiles, in order, such
+    as their files.
 
     >>> import torch, equisep
     >>> from equisep.models import build
@@ -113,14 +114,18 @@ def compare_many(
 
 
 def group_names(profiles: Sequence[Profile]) -> tuple[str, ...]:
-    """The group of each profile: its network's name, with reading or number of sites where one name has several."""
-    keys = [(each.model, each.reading, tuple(site.name for site in each.sites)) for each in profiles]
-    names: dict[tuple[str, str | None, tuple[str, ...]], str] = {}
+    """The group of each profile: its network's name, with reading, number of sites or of samples where one name has several.
+
+    Classes of other sizes are other data, on which no seed of the same training was read.
+    """
+    keys = [(each.model, each.reading, tuple(site.name for site in each.sites), each.counts) for each in profiles]
+    names: dict[tuple[str, str | None, tuple[str, ...], tuple[int, ...]], str] = {}
     for key in dict.fromkeys(keys):
-        model, reading, sites = key
+        model, reading, sites, counts = key
         alike = [other for other in dict.fromkeys(keys) if other[0] == model]
         words = [f"{reading or '?'} reading"] if len({other[1] for other in alike}) > 1 else []
         words += [f"{len(sites)} sites"] if len({len(other[2]) for other in alike}) > 1 else []
+        words += [f"{sum(counts):,} samples"] if len({sum(other[3]) for other in alike}) > 1 else []
         name = f"{model}, {', '.join(words)}" if words else model
         taken = [*names.values()]
         names[key] = next(each for each in (name, *(f"{name} ({n})" for n in range(2, 999))) if each not in taken)

@@ -130,10 +130,10 @@ def _test_gain(facts: Facts, fall: float, fall_test: float) -> Iterator[Finding]
     where = f", and on test data is within a tenth of its least from {facts.at(end)} on" if end.index < last.index and _stays(
         facts, end, least
     ) else ""  # fmt: skip
+    how, than = ("falls less", "than") if fall_test > 0 else ("does not fall", "as it does")
     yield new_finding(
         "test-gain",
-        f"D falls less on test data, from {number(first.fuzziness_test, 3)} to {number(last.fuzziness_test, 3)}, "
-        "than on training "
+        f"D {how} on test data, from {number(first.fuzziness_test, 3)} to {number(last.fuzziness_test, 3)}, {than} on training "
         f"data, from {number(first.fuzziness, 3)} to {number(last.fuzziness, 3)}{where}; accuracy is "
         f"{percent(facts.accuracy_test)} % and {percent(facts.accuracy_train)} %.",
         rule="memorizing",

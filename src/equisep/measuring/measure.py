@@ -15,8 +15,8 @@ from torch import nn
 from equisep.data.feed import Feed, Unpack
 from equisep.data.shard import Shard
 from equisep.devices import provenance, tf32_allowed, usable_device
-from equisep.errors import EquisepError, InputError
-from equisep.labels import check_range
+from equisep.errors import EquisepError
+from equisep.labels import ClassNames, check_range, names_of_classes
 from equisep.law.effective_depth import PERFECT
 from equisep.measuring.distributed.control import in_group
 from equisep.measuring.distributed.ranks import processes
@@ -58,7 +58,7 @@ def measure(
     readings: str | Sequence[str] | None = None,
     metrics: str | Sequence[str] | None = None,
     classes: int | None = None,
-    class_names: Sequence[str] | None = None,
+    class_names: ClassNames | None = None,
     classifier: str | None = None,
     weighting: Weighting = "sample",
     center: Center | None = None,
@@ -98,7 +98,7 @@ def measure(
                    over D in `eval`, site by site. Each costs as much as a call of its own, less the picture.
     metrics        some of `equisep.measuring.METRICS`; all by default.
     classes        K; by default the width of the model's output.
-    class_names    of the K classes; by default those that the data tell.
+    class_names    of the K classes, in order or by number (`id2label`, `class_to_idx`); by default those that the data tell.
     classifier     the linear layer that reads the last site; found by itself where there is one.
     weighting, center, normalization, tol     the conventions of D: see `equisep.separation.Convention`.
     epsilon        nearest-center accuracy of 1 − ε counts as separated, for the effective depth (Galanti & Galanti: 99 %).
@@ -237,18 +237,11 @@ def measured(
     return profile, failure
 
 
-def known_class_names(names: Sequence[str] | None, feed: Feed, classes: int) -> tuple[str, ...] | None:
+def known_class_names(names: ClassNames | None, feed: Feed, classes: int) -> tuple[str, ...] | None:
     """The names of the K classes: as given, or as the data tell where they tell of K classes."""
     if names is None:
         return feed.class_names if feed.class_names is not None and len(feed.class_names) == classes else None
-    if isinstance(names, str):
-        raise InputError(
-            f"`class_names` needs one name for each of the {classes} classes, as a list; found the word {names!r}."
-        )
-    known = tuple(map(str, names))
-    if len(known) != classes:
-        raise InputError(f"`class_names` needs one name for each of the {classes} classes; found {len(known)}.")
-    return known
+    return names_of_classes(names, classes)
 
 
 def plan_for(

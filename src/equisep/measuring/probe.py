@@ -297,6 +297,12 @@ class _Scout:
         readable = [site for site in self.order if site != INPUT]
         if not readable and self.passed:
             raise next(iter(self.passed.values()))
+        if found and not readable:
+            raise SiteError(
+                f"The forward pass of `{self.kind}` calls none of its modules that could be read, such as `{missing[0]}`: it "
+                "may compute with bare parameters. Put its layers into modules, or give features that you compute yourself to "
+                "`equisep.measure_features`."
+            )
         if named or not readable:
             raise SiteError(
                 f"Site `{(named or missing)[0]}` was never reached: the forward pass of `{self.kind}` does not call it. "

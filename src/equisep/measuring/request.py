@@ -13,6 +13,7 @@ from torch import nn
 from equisep.data.feed import Feed, Unpack
 from equisep.data.shard import Shard
 from equisep.errors import InputError, did_you_mean
+from equisep.labels import ClassNames
 from equisep.law.effective_depth import PERFECT
 from equisep.progress import Progress, callback
 from equisep.results import READINGS, Reading, reading_named
@@ -132,7 +133,7 @@ class Request:
     reduction: Reduction | None
     readings: tuple[Reading, ...]
     options: Options
-    class_names: Sequence[str] | None
+    class_names: ClassNames | None
     unpack: Unpack | None
     device: str | torch.device | None
     title: str

@@ -177,7 +177,7 @@ class Profile:
         """Print everything the profile says to the terminal: sites, law, curve, depth, notes."""
         from rich.console import Console
 
-        Console().print(self)
+        Console(emoji=False).print(self)
 
     def plot(self, ax: Axes | str | Path | None = None, **options: Any) -> Axes:
         """Draw D against depth with the fitted law, onto `ax` or into a file; see `equisep.report.plots.plot_law`."""

@@ -17,6 +17,7 @@ from equisep.data.inputs import Inputs
 from equisep.data.shard import Shard
 from equisep.errors import InputError, ModelError
 from equisep.files import encode
+from equisep.labels import ClassNames
 from equisep.measuring.distributed.together import ALONE, Together
 from equisep.measuring.measure import home_of, known_class_names, plan_for, run_plan
 from equisep.measuring.notes import Notes
@@ -57,7 +58,7 @@ class LightReader:
         sites: Sites,
         reduction: Reduction | None,
         per_class: int | None,
-        class_names: Sequence[str] | None,
+        class_names: ClassNames | None,
         unpack: Unpack | None,
         name: str | None,
         by_all: bool = False,

@@ -14,6 +14,7 @@ from torch import nn
 
 from equisep.data.feed import Unpack
 from equisep.errors import EquisepError, InputError, ModelError
+from equisep.labels import ClassNames
 from equisep.law.effective_depth import PERFECT
 from equisep.measuring.request import MEMORY, Options
 from equisep.results import Note, Profile, Reading, reading_named
@@ -84,7 +85,7 @@ class Tracker:
         reading: Reading = "eval",
         metrics: Sequence[str] = LIGHT,
         classes: int | None = None,
-        class_names: Sequence[str] | None = None,
+        class_names: ClassNames | None = None,
         classifier: str | None = None,
         epsilon: float = PERFECT,
         ranks: Readers = "first",

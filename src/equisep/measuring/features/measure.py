@@ -17,6 +17,7 @@ from equisep.data.shard import Shard
 from equisep.data.stores import StoredBatches, StoredFeatures, StoredSplit, held_features, open_features
 from equisep.devices import usable_device
 from equisep.errors import InputError, SiteError, did_you_mean
+from equisep.labels import ClassNames
 from equisep.measuring.distributed.control import in_group
 from equisep.measuring.distributed.ranks import Ranks, processes
 from equisep.measuring.distributed.together import ALONE
@@ -45,7 +46,7 @@ def measure_features(
     split: str = "both",
     sites: str | Sequence[str] = "auto",
     reduction: ReductionLike = "flatten",
-    class_names: Sequence[str] | None = None,
+    class_names: ClassNames | None = None,
     device: str | torch.device | None = None,
     name: str | None = None,
     group: bool = True,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from torch import Tensor, nn
 from equisep.data.feed import Feed
 from equisep.data.stores import FeatureWriter
 from equisep.errors import InputError
+from equisep.labels import ClassNames
 from equisep.measuring.measure import home_of, known_class_names, placed, plan_for
 from equisep.measuring.notes import Notes
 from equisep.measuring.plan import Plan
@@ -53,7 +53,7 @@ def write_features(
     reduction: ReductionLike = "auto",
     reading: Reading = "eval",
     classes: int | None = None,
-    class_names: Sequence[str] | None = None,
+    class_names: ClassNames | None = None,
     device: str | torch.device | None = None,
     name: str | None = None,
     whole: bool = True,
