@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import re
 import subprocess
 import sys
@@ -217,6 +218,25 @@ def test_calls_that_sentences_and_examples_advise_can_be_made() -> None:
             inside = f"{getattr(found, '__name__', '')}.{part}"
             found = getattr(found, part) if hasattr(found, part) else importlib.import_module(inside)
         assert callable(found), f"{path.name} advises {call}(…), which is {found!r}"
+
+
+def test_what_findings_advise_has_the_arguments_of_what_is_called() -> None:
+    """The call that most unfinished networks were told to make raised a TypeError."""
+    bound = []
+    for path in (SOURCE / "findings").glob("*.py"):
+        nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+        parts = [part for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values]
+        for node in (each for each in nodes if each not in parts):
+            if not (isinstance(node, ast.Constant) and isinstance(node.value, str) and ADVISED.search(node.value)):
+                continue
+            for call in ast.walk(ast.parse(node.value)):
+                if isinstance(call, ast.Call):
+                    called = eval(ast.unparse(call.func), {"equisep": equisep})
+                    inspect.signature(called).bind(
+                        *call.args, **{each.arg: each.value for each in call.keywords if each.arg}
+                    )
+                    bound.append(called)
+    assert equisep.Tracker in bound and len(bound) >= 4
 
 
 def test_the_page_on_architecture_names_files_that_exist() -> None:

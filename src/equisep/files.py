@@ -68,7 +68,7 @@ def read_json(path: Path) -> dict[str, Any]:
 def parse_json(content: bytes, *, name: str) -> dict[str, Any]:
     """The object that `content` holds; a ValueError says in a clause what is wrong with it."""
     try:
-        value = json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
+        value = json.loads(content.decode("utf-8-sig"), parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:  # of which JSONDecodeError and UnicodeDecodeError are two
         raise ValueError(f"`{name}` is truncated or no JSON ({error})") from error
     if not isinstance(value, dict):

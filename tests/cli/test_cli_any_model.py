@@ -97,7 +97,7 @@ def test_auto_reports_both_grains(place: Path) -> None:
     assert content["settings"]["grain"] == content["grains"]["chosen"] == "blocks"
     assert content["grains"]["reason"]
     assert content["laws"]["layers"]["r"] is not None and content["laws"]["blocks"]["r"] is not None
-    assert any("Both grains were measured" in note["text"] for note in content["notes"])
+    assert any("Layers and blocks were both measured" in note["text"] for note in content["notes"])
 
 
 def test_sites_of_a_forward_pass_come_in_call_order_with_their_shapes(place: Path) -> None:

@@ -74,6 +74,26 @@ def test_one_hot_labels_are_turned_into_classes_with_a_note(tmp_path: Path, dtyp
     assert [note.code for note in data.notes] == ["one-hot"]
 
 
+def test_class_names_are_read_and_announce_the_classes(tmp_path: Path) -> None:
+    data = load_data(saved(tmp_path, class_names=np.array(["ant", "bee", "cow", "dog"])))
+    assert data.class_names == ("ant", "bee", "cow", "dog") and data.classes == 4
+    assert data.checksum == load_data(saved(tmp_path)).checksum
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (np.array(["ant", "bee"]), "`class_names` has 2 names, and the highest label is 2"),
+        (np.arange(3), "`class_names` has type int64 and shape (3,). Save a list of words"),
+        (np.array(["a", "b", "c"], dtype=object), "Save it as an array of words, `np.array(names)`."),
+    ],
+)
+def test_class_names_that_cannot_be_used(tmp_path: Path, names: Any, words: str) -> None:
+    with pytest.raises(DataError) as caught:
+        load_data(saved(tmp_path, class_names=names))
+    assert words in str(caught.value)
+
+
 def test_the_checksum_is_of_the_contents(tmp_path: Path) -> None:
     first = load_data(saved(tmp_path))
     (tmp_path / "again").mkdir()

@@ -41,8 +41,8 @@ def test_a_good_network() -> None:
 
 def test_the_first_sentence_with_d_says_of_which_samples_it_is() -> None:
     for whole, words in (
-        (True, "between them; of the samples read, which are all there are.)"),
-        (False, "between them; of the samples read, a sample of more: corrected D is that of all.)"),
+        (True, "between them; exact for the samples read.)"),
+        (False, "between them; of the samples read, a sample of more: corrected D estimates that of all.)"),
     ):
         profile = network(whole=whole)
         assert profile.findings[0].text.endswith(words) and words in " ".join(profile.explain().split())
@@ -106,7 +106,7 @@ def test_of_a_sample_of_more_a_network_may_have_been_trained_on_the_rest() -> No
         "ncc_test": (0.5, 0.55, 0.6, 0.6),
     }
     said = text(network(**low, whole=False), "unfitted")
-    assert "it was trained on others, or has not fitted them" in said and "may describe an unfinished network" in said
+    assert "it was trained on others, or has not fitted these" in said and "may describe an unfinished network" in said
     assert "trained on others" not in text(network(**low, whole=True), "unfitted")
     few = network(**low, counts=(4,) * CLASSES)
     sites = tuple(

@@ -1,5 +1,7 @@
 """The classifier and the number of classes: found in the model, given by the user, or missing with a Note."""
 
+from typing import Any
+
 import pytest
 import torch
 from measured_by_hand import batches, codes, network, note, samples
@@ -9,7 +11,8 @@ from equisep.errors import InputError, SiteError
 from equisep.measuring import measure
 from equisep.models import Fnn
 
-DATA = batches(samples())
+PAIR = samples()
+DATA = batches(PAIR)
 
 
 def convolutional() -> nn.Sequential:
@@ -28,9 +31,57 @@ def test_the_last_site_must_be_the_one_the_classifier_reads() -> None:
     profile = measure(network(), DATA, sites=["blocks.0", "blocks.1"])
     assert profile.classifier is None
     assert note(profile, "no-classifier") == (
-        "No linear layer with 4 outputs reads the last site `blocks.1` directly, so NC3 and NC4 do not exist; "
-        "to have them, name the classifier's input among `sites` (`fc:in`, where `fc` is its name)."
+        "The classifier `head` does not read the last site `blocks.1` directly, so NC3 and NC4 do not exist; to have them, "
+        "name what it reads, `head:in`, among `sites`."
     )
+
+
+class Several(nn.Module):
+    """A network that returns its class scores among other things."""
+
+    def __init__(self, *, named: bool, second: int = 3) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.named, self.body = named, nn.Sequential(nn.Linear(8, 6), nn.ReLU())
+        self.aside, self.head = nn.Linear(6, second), nn.Linear(6, 4)
+
+    def forward(self, x: Tensor) -> Any:
+        features = self.body(x)
+        aside, scores = self.aside(features), self.head(features)
+        return {"features": features, "aside": aside, "out": scores} if self.named else (aside, scores)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_scores_among_other_outputs_are_the_only_entry_as_wide_as_the_classes(named: bool) -> None:
+    model = Several(named=named)
+    profile = measure(model, DATA, DATA, classes=4)
+    model.eval()
+    with torch.no_grad():
+        right = model.head(model.body(PAIR[0])).argmax(dim=1) == PAIR[1]
+    assert profile.accuracy_train == profile.accuracy_test == pytest.approx(float(right.double().mean()))
+    assert profile.classifier is not None and profile.classifier.name == "head"
+    with pytest.raises(
+        InputError, match=r"`Several` returns (dict|tuple) \(.*shape \(b, 3\); .*shape \(b, 4\)\), not b × K"
+    ):
+        measure(model, DATA)
+
+
+def test_scores_that_do_not_stand_out_are_not_guessed_at() -> None:
+    profile = measure(Several(named=False, second=4), DATA, samples(seed=2), classes=4)
+    assert profile.accuracy_train is None
+    assert "no scores b × 4 of the classes stand out" in note(profile, "no-scores")
+    last = profile.findings[-1]
+    assert "what the model returns holds no class scores" in last.text and last.next is None
+
+
+def test_one_logit_for_two_classes_says_what_to_pass_and_to_return() -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, 1))
+    two = PAIR[1] < 2
+    data = (PAIR[0][two], PAIR[1][two])
+    with pytest.raises(InputError, match=r"returns shape \(b, 1\), not b × K. Pass `classes=2`."):
+        measure(model, data)
+    assert "as `torch.stack((-z, z), dim=1)`" in note(measure(model, data, classes=2), "no-scores")
 
 
 def test_a_hidden_layer_as_wide_as_the_classes_is_no_classifier() -> None:
@@ -123,7 +174,9 @@ def test_a_model_that_returns_a_tuple_needs_them_named() -> None:
         def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
             return self.act(x), x
 
-    with pytest.raises(InputError, match=r"`Two` returns tuple, not b × K\. Pass `classes=K`\."):
+    with pytest.raises(
+        InputError, match=r"returns tuple \(shape \(b, 8\); shape \(b, 8\)\), not b × K\. Pass `classes=K`\."
+    ):
         measure(Two(), DATA)
     assert measure(Two(), DATA, classes=4).accuracy_train is None
 

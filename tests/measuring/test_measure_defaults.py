@@ -64,7 +64,7 @@ def test_the_grain_follows_the_structure_of_the_model(blocks: int, grain: str) -
     assert profile.grains is not None and profile.grains.chosen == grain
     assert profile.laws.keys() >= {"layers", "blocks"}
     assert profile.law == profile.laws[grain]
-    assert note(profile, "grain").startswith(f"Both grains were measured; the {grain} are reported, since")
+    assert note(profile, "grain").startswith(f"Layers and blocks were both measured; the {grain} are reported, since")
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -117,7 +117,13 @@ def test_image_transformers_are_averaged_over_patches_and_images_flattened() -> 
 
     torch.manual_seed(0)
     images, y = torch.randn(40, 1, 8, 8), torch.arange(40) % 4
-    assert measure(Patches(), (images, y), **CHEAP).settings["reduction"] == "mean"
+    profile = measure(Patches(), (images, y), **CHEAP)
+    assert profile.settings["reduction"] == "mean"
+    assert "average of an image is 1 number" in note(profile, "reduction")
+    # D of one number per image stood below that of every layer, and made the curve rise
+    assert "input" not in [site.name for site in profile.sites]
+    asked = measure(Patches(), (images, y), reduction="mean", **CHEAP)
+    assert [site.name for site in asked.sites] == ["input", *(site.name for site in profile.sites)]
     plain = nn.Sequential(nn.Conv2d(1, 3, 3), nn.ReLU(), nn.Flatten(), nn.Linear(108, 4))
     profile = measure(plain, (images, y), **CHEAP)
     assert profile.settings["reduction"] == "flatten" and "reduction" not in codes(profile)

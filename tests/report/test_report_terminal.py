@@ -123,6 +123,21 @@ def test_without_utf8_everything_is_ascii() -> None:
     printed_in_ascii(render_comparison(compare_profiles(full_profile(), full_profile(rho=0.6))))
 
 
+def test_signs_of_words_are_spelled_in_ascii() -> None:
+    notes = (Note("no-effective-depth", "There is no effective depth at ε = 0.01."),)
+    bent = replace(full_profile(), law=fit_law([40.0, 36.0, 32.0, 29.0, 8.0, 2.0, 0.5, 0.12]), notes=notes)
+    text = printed_in_ascii(bent)
+    assert "D x" in text and "epsilon = 0.01" in text and "?" not in text
+
+
+def test_a_comparison_loses_no_number_at_40_columns() -> None:
+    """Its columns were cut down to ellipses."""
+    found = render_comparison(compare_profiles(full_profile(), full_profile(rho=0.6)))
+    narrow, wide = printed(found, width=40).split(), printed(found, width=100).split()
+    numbers = [word for word in wide if any(sign.isdigit() for sign in word) and "blocks" not in word]
+    assert numbers and not [word for word in numbers if word not in narrow]
+
+
 @pytest.mark.parametrize("width", [40, 60, 200])
 def test_other_widths(width: int) -> None:
     console = Console(width=width, file=io.StringIO())

@@ -145,6 +145,13 @@ def test_a_folder(tmp_path: Path) -> None:
     assert refused(tmp_path) == f"`{tmp_path}` is a folder, not a profile. Name a file of it."
 
 
+def test_a_mark_at_the_beginning_is_no_damage(saved: Path) -> None:
+    """Editors on Windows write one."""
+    profile = load_profile(saved)
+    saved.write_bytes(b"\xef\xbb\xbf" + saved.read_bytes())
+    assert load_profile(saved) == profile
+
+
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.99])
 def test_a_truncated_file(saved: Path, share: float) -> None:
     text = saved.read_bytes()

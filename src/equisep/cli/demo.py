@@ -8,8 +8,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.table import Table
-
 from equisep.cli.console import command_record, glyphs, out, print_json, progress_bars, reported, say, usable_folder
 from equisep.cli.data import DataFlags, data_record
 from equisep.cli.options import DATA as DATA_PANEL
@@ -18,7 +16,7 @@ from equisep.errors import InputError, NumericalError
 from equisep.files import encode
 from equisep.report.formatting import Glyphs, ascii_text, correlation, duration, number, percent
 from equisep.report.overview import render_overview
-from equisep.report.tables import plain_table
+from equisep.report.tables import PlainTable, plain_table
 from equisep.report.terminal import render_findings
 from equisep.results.readings import reading_named
 
@@ -246,7 +244,7 @@ def _choice_words(profile: Profile) -> str:
     return f"Shown: rate {rate}, the straightest of {len(tried)} ({beside})."
 
 
-def _rate_table(profile: Profile, glyphs: Glyphs) -> Table:
+def _rate_table(profile: Profile, glyphs: Glyphs) -> PlainTable:
     """What became of every rate."""
     training, missing = profile.settings["training"], glyphs.missing
     rows: list[list[str]] = []

@@ -7,12 +7,10 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.table import Table
-
 from equisep.cli.console import glyphs, out, print_json, reported, say
 from equisep.cli.options import READ, Checkpoint, Json, Model, Quiet, Sites, option, parse_sites
 from equisep.errors import InputError
-from equisep.report.tables import plain_table
+from equisep.report.tables import PlainTable, plain_table
 from equisep.results import Note
 
 if TYPE_CHECKING:
@@ -95,7 +93,7 @@ def _listed(network: nn.Module, asked: str | list[str], given: str | None) -> Li
     return Listing(type(inner(network)).__name__, chosen, rows, grains.notes)
 
 
-def _table(rows: list[dict[str, Any]], given: str | None) -> Table:
+def _table(rows: list[dict[str, Any]], given: str | None) -> PlainTable:
     from equisep.taps import INPUT
 
     titles = ["read", "module", "kind", "level", "parameters", *([] if given is None else ["output"])]

@@ -21,6 +21,7 @@ Origin = Literal["embedded", "download", "folder", "file"]
 
 DEEPEST = 20  # subsets of subsets, at the most
 ARRAYS = ("x_train", "y_train", "x_test", "y_test")
+NAMES = "class_names"  # beside them, where a file names its classes
 
 
 @brief
@@ -125,9 +126,23 @@ def checked_dataset(
         raise DataError(
             f"`{where}` should hold labels 0 to {classes - 1}; the highest is {highest - 1}. Is it another data set?"
         )
-    known = classes or max(highest, columns, test_columns)
+    if class_names and highest > len(class_names):
+        raise DataError(
+            f"`{where}`: `{NAMES}` has {len(class_names)} names, and the highest label is {highest - 1}. Name all, 0 first."
+        )
+    known = classes or max(highest, columns, test_columns, len(class_names))
     notes = train_notes or test_notes
     return Dataset(name, x_train, y_train, x_test, y_test, known, source, class_names=class_names, notes=notes)
+
+
+def names_in(values: Array, *, where: str) -> tuple[str, ...]:
+    """The class names that a file holds, in the order of the labels."""
+    if values.ndim != 1 or values.dtype.kind != "U":
+        raise DataError(
+            f"`{where}`: `{NAMES}` has type {values.dtype} and shape {values.shape}. Save a list of words, "
+            "`np.array(names)`, in the order of the labels."
+        )
+    return tuple(map(str, values))
 
 
 def _samples(values: Array, *, key: str, where: str) -> Array:

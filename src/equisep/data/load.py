@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from equisep.data.dataset import ARRAYS, Array, Dataset, Origin, checked_dataset
+from equisep.data.dataset import ARRAYS, NAMES, Array, Dataset, Origin, checked_dataset, names_in
 from equisep.data.official.archives import Contents, find_contents, folders_of
 from equisep.data.official.download import UnfetchedError, cache_folder, cached_contents, fetched_contents
 from equisep.data.official.sources import FASHION_NAMES, SOURCES, OfficialFile, Source
@@ -169,8 +169,10 @@ def load_npz(
     classes: int | None = None,
     class_names: tuple[str, ...] = (),
 ) -> Dataset:
-    """The data set in the `.npz` file at `path`, checked."""
-    arrays = read_arrays(path, ARRAYS)
+    """The data set in the `.npz` file at `path`, checked; an array `class_names` in it names the classes."""
+    arrays = read_arrays(path, ARRAYS, also=(NAMES,))
+    if not class_names and NAMES in arrays:
+        class_names = names_in(arrays[NAMES], where=str(path))
     return checked_dataset(
         arrays,
         name=name or path.stem,
@@ -181,8 +183,8 @@ def load_npz(
     )
 
 
-def read_arrays(path: Path, wanted: tuple[str, ...]) -> dict[str, Array]:
-    """The arrays `wanted` of an `.npz` file, or a `DataError` saying what is wrong with it."""
+def read_arrays(path: Path, wanted: tuple[str, ...], *, also: tuple[str, ...] = ()) -> dict[str, Array]:
+    """The arrays `wanted` of an `.npz` file, and those of `also` that it holds, or a `DataError` saying what is wrong with it."""
     if not path.exists():
         raise DataError(f"There is no file `{path}`. Check the path; a data set is a name or the path of an .npz file.")
     if path.is_dir():
@@ -192,7 +194,7 @@ def read_arrays(path: Path, wanted: tuple[str, ...]) -> dict[str, Array]:
         )
     try:
         with path.open("rb") as stream:
-            return _read_stream(stream, path, wanted)
+            return _read_stream(stream, path, wanted, also)
     except DataError:
         raise
     except OSError as error:
@@ -201,7 +203,7 @@ def read_arrays(path: Path, wanted: tuple[str, ...]) -> dict[str, Array]:
         raise _damaged(path, error) from error
 
 
-def _read_stream(stream: BinaryIO, path: Path, wanted: tuple[str, ...]) -> dict[str, Array]:
+def _read_stream(stream: BinaryIO, path: Path, wanted: tuple[str, ...], also: tuple[str, ...]) -> dict[str, Array]:
     if not zipfile.is_zipfile(stream):
         raise DataError(
             f"`{path}` cannot be read as .npz: its {path.stat().st_size} bytes are no complete zip archive. "
@@ -216,7 +218,8 @@ def _read_stream(stream: BinaryIO, path: Path, wanted: tuple[str, ...]) -> dict[
                 f"`{path}` needs the arrays {', '.join(f'`{key}`' for key in wanted)}; "
                 f"{', '.join(f'`{key}`' for key in missing)} missing, it holds {held}. Save it with all of them."
             )
-        return {key: _read_array(archive, key, path) for key in wanted}
+        there = (*wanted, *(key for key in also if key in archive.files))
+        return {key: _read_array(archive, key, path) for key in there}
 
 
 def _read_array(archive: np.lib.npyio.NpzFile, key: str, path: Path) -> Array:
@@ -226,7 +229,7 @@ def _read_array(archive: np.lib.npyio.NpzFile, key: str, path: Path) -> Array:
         if isinstance(error, ValueError) and "allow_pickle" in str(error):
             raise DataError(
                 f"`{path}`: `{key}` holds Python objects, which only unpickling could read, and pickle can run code. "
-                "Save it as an array of numbers."
+                f"Save it as an array of {'words, `np.array(names)`' if key == NAMES else 'numbers'}."
             ) from error
         raise _damaged(path, error, key=key) from error
     if not isinstance(values, np.ndarray):  # a member that is no .npy comes back as bytes

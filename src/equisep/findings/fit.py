@@ -45,16 +45,19 @@ def fit(facts: Facts) -> Iterator[Finding]:
         got = (
             f"The network gets {percent(facts.accuracy_train)} % of the samples given as its training data right{means}"
         )
-    wants = "for want of training, of size, of consistent labels or of inputs prepared as in training"
+    causes = (
+        "too little training, too small a network, labels that contradict each other, or inputs prepared differently"
+    )
     why = (
-        f"it was trained on others, or has not fitted them {wants}; what follows may describe an unfinished network"
+        f"it was trained on others, or has not fitted these ({causes}). What follows may describe an unfinished network"
         if part
-        else f"it has not fitted its data, {wants}, and what follows describes an unfinished network"
+        else f"it has not fitted its data ({causes}). What follows describes an unfinished network"
     )
     yield new_finding(
         "unfitted",
         f"{got}: {why}.",
         rule="fit",
         numbers={"accuracy_train": facts.accuracy_train, "ncc_train": nearest, "fit": facts.fit},
-        next="tracker = equisep.Tracker(model, train, test, history='run.jsonl')  # train on; `equisep history run.jsonl`",
+        next="tracker = equisep.Tracker(model, train, test, history='run.jsonl')  # train on, with "
+        "tracker.epoch(n) after each epoch; `equisep history run.jsonl` shows it",
     )

@@ -116,7 +116,8 @@ def _memorizing(facts: Facts, flat: bool, best: SiteReading | None) -> Finding:
             "best": None if best is None else best.index, "ncc_test_best": None if best is None else best.ncc_test,
             "ncc_test_last": last.ncc_test,
         },
-        next="tracker = equisep.Tracker(model, train, test, history='run.jsonl')  # at which epoch do test data stop gaining?",
+        next="tracker = equisep.Tracker(model, train, test, history='run.jsonl')  # tracker.epoch(n) "
+        "after each epoch: when do test data stop gaining?",
         site=None if best is None else best.name,
     )  # fmt: skip
 

@@ -46,8 +46,10 @@ def missing(facts: Facts) -> Iterator[Finding]:
         )
         measured = True
     elif facts.accuracy_test is None:
-        parts.append("whether it memorizes and what a cut would cost (the network's own answers were not read)")
-        measured = True
+        unread = any(note.code == "no-scores" for note in facts.profile.notes)
+        why = "what the model returns holds no class scores" if unread else "the network's own answers were not read"
+        parts.append(f"whether it memorizes and what a cut would cost ({why})")
+        measured = not unread
     if not centers:
         parts.append("depth and head (no nearest-center accuracy: metric `ncc`)")
         measured = True

@@ -13,8 +13,8 @@ from equisep.results.finding import Finding
 MEANINGS = {
     whole: f" (D: spread within classes over the distance between them{of_which}.)"
     for whole, of_which in (
-        (True, "; of the samples read, which are all there are"),
-        (False, "; of the samples read, a sample of more: corrected D is that of all"),
+        (True, "; exact for the samples read"),
+        (False, "; of the samples read, a sample of more: corrected D estimates that of all"),
         (None, ""),
     )
 }

@@ -10,18 +10,21 @@ from torch import Tensor, nn
 
 from equisep.errors import InputError, SiteError, did_you_mean
 from equisep.measuring.request import Options
+from equisep.results import Note
 from equisep.taps import INPUT, Call, Grains, Reduction, inner, scores_of, site_modules
 
 if TYPE_CHECKING:
     from equisep.measuring.probe import Probe
 
 
-def with_classifier_input(grains: Grains, model: nn.Module, calls: Sequence[Call], output: Any) -> Grains:
+def with_classifier_input(
+    grains: Grains, model: nn.Module, calls: Sequence[Call], output: Any, classes: int | None
+) -> Grains:
     """The grains with what the classifier is given as their last site, where activations are functions.
 
     Then no module gives what the classifier reads: `F.relu(self.fc1(x))` is the output of none.
     """
-    scores = scores_of(output)
+    scores = scores_of(output, classes)
     if scores is None or not any(note.code == "functional" for note in grains.notes):
         return grains
     modules = site_modules(model)
@@ -42,12 +45,42 @@ def number_of_classes(model: nn.Module, output: Any, options: Options) -> tuple[
     kind, scores = type(inner(model)).__name__, scores_of(output)
     if scores is not None:
         return scores.shape[1], f"`{kind}` has {scores.shape[1]} outputs"
-    found = type(output).__name__
-    if isinstance(output, Tensor):
-        found = f"shape ({', '.join(map(str, ('b', *output.shape[1:])))})" if output.ndim else "a single number"
     raise InputError(
-        f"`measure` could not tell the number of classes: `{kind}` returns {found}, not b × K. Pass `classes=K`."
+        f"`measure` could not tell the number of classes: `{kind}` returns {_returned(output)}, not b × K. "
+        f"Pass `classes={2 if _is_one_score(output) else 'K'}`."
     )
+
+
+def note_scores(model: nn.Module, output: Any, classes: int) -> tuple[Note, ...]:
+    """Why the accuracy of a model is not known, where what it returns holds no class scores."""
+    scores = scores_of(output, classes)
+    if scores is not None and scores.shape[1] == classes:
+        return ()
+    one = _is_one_score(output) and classes == 2
+    cure = "as `torch.stack((-z, z), dim=1)`" if one else "alone or as its entry `logits`"
+    kind = type(inner(model)).__name__
+    text = (
+        f"`{kind}` returns {_returned(output)}, in which no scores b × {classes} of the classes stand out: "
+        f"its accuracy is not known. If it has any, let it return them {cure}."
+    )
+    return (Note("no-scores", text),)
+
+
+def _is_one_score(output: Any) -> bool:
+    """Whether a model gives one number per sample, as classifiers of two classes with one logit do."""
+    return isinstance(output, Tensor) and (output.ndim == 1 or (output.ndim == 2 and output.shape[1] == 1))
+
+
+def _returned(output: Any) -> str:
+    """What a model returned, in words: a shape, or the entries of a tuple or mapping."""
+    if isinstance(output, Tensor):
+        return f"shape ({', '.join(map(str, ('b', *output.shape[1:])))})" if output.ndim else "a single number"
+    kind = type(output).__name__
+    if isinstance(output, Mapping):
+        words = [f"`{name}` {_returned(value)}" for name, value in output.items() if isinstance(value, Tensor)]
+    else:
+        words = [_returned(each) for each in output if isinstance(each, Tensor)] if isinstance(output, tuple) else []
+    return f"{kind} ({'; '.join(words[:5])})" if words else kind
 
 
 def with_classifier(
@@ -66,6 +99,7 @@ def with_classifier(
     last = next((layer for layer in reversed(list(fed)) if linear[layer].out_features == seen.classes), None)
     name = asked or last
     reads = None if name is None else fed[name]
+    seen = replace(seen, head=name)
     if name is None or reads is None or reads == INPUT:
         return seen
     if reduction.components is not None:

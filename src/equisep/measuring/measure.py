@@ -25,7 +25,7 @@ from equisep.measuring.forward import exact_arithmetic
 from equisep.measuring.notes import Notes, note_no_picture, note_tf32
 from equisep.measuring.passes import test_passes, training_passes
 from equisep.measuring.plan import Plan
-from equisep.measuring.probe import check_batch, probe, reduction_for
+from equisep.measuring.probe import attends_to_patches, check_batch, probe, reduction_for
 from equisep.measuring.profile import profile_of
 from equisep.measuring.readings import check_repeatable, distinct_readings, with_other_readings
 from equisep.measuring.request import Feeds, Intervals, Options, Request
@@ -259,11 +259,12 @@ def plan_for(
     with random_state_kept(feed.source):  # a reading that begins anew then shuffles alike
         inputs, labels = together.sample(feed)
     check_batch(model, len(labels), options, index=0, what="training")
+    patches = reduction is None and attends_to_patches(model, inputs)
     if reduction is None:
         reduction = reduction_for(model, inputs, notes)
         options = replace(options, reduction=reduction.name)
     with random_state_kept():
-        seen = probe(model, inputs, labels, sites, reduction, options)
+        seen = probe(model, inputs, labels, sites, reduction, options, raw=not patches)
     notes.extend(seen.notes)
     if feed_test is not None:
         with random_state_kept(feed_test.source):

@@ -264,15 +264,19 @@ def note_no_picture(notes: Notes, *, pictured: bool, wanted: bool) -> None:
         notes.add("no-coordinates", text)
 
 
-def note_classifier(notes: Notes, classes: int, site: str, reduction: Reduction, *, stored: bool = False) -> None:
+def note_classifier(
+    notes: Notes, classes: int, site: str, reduction: Reduction, *, head: str | None, stored: bool = False
+) -> None:
     """Why there is no NC3 and NC4."""
     if stored:
         text = "Stored features come without their network: its accuracy, its margins, NC3 and NC4 are not known."
     elif reduction.components is not None:
         text = f"`{reduction.name}` changes the features that the classifier reads, so NC3 and NC4 do not exist."
+    elif head is None:
+        text = f"No linear layer gives {classes} outputs, so NC3 and NC4 do not exist."
     else:
         text = (
-            f"No linear layer with {classes} outputs reads the last site `{site}` directly, so NC3 and NC4 do not exist; "
-            "to have them, name the classifier's input among `sites` (`fc:in`, where `fc` is its name)."
+            f"The classifier `{head}` does not read the last site `{site}` directly, so NC3 and NC4 do not exist; to have them, "
+            f"name what it reads, `{head}:in`, among `sites`."
         )
     notes.add("no-classifier", text)

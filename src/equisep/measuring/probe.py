@@ -12,12 +12,13 @@ from torch import Tensor, nn
 
 from equisep.data.inputs import Inputs
 from equisep.errors import FeatureError, InputError, ModelError, SiteError
-from equisep.measuring.classifier import number_of_classes, with_classifier, with_classifier_input
+from equisep.measuring.classifier import note_scores, number_of_classes, with_classifier, with_classifier_input
 from equisep.measuring.forward import Calling, run_model
 from equisep.measuring.notes import Notes
 from equisep.measuring.request import Options
 from equisep.results import Note
 from equisep.results.readings import BY_BATCH
+from equisep.results.wording import plural
 from equisep.separation.group_sums import as_float64
 from equisep.shapes import Float64
 from equisep.taps import (
@@ -61,7 +62,8 @@ class Probe:
     sites       distinct sites in call order            passed      sites that cannot be read, and were not named
     dims        their widths                            grains      grain (or "") → the sites to report, in call order
     numbers     of a sample, at each site, and `bytes`  classifier  the linear layer that gives the scores, and `reads`
-    classes     K, and `owner`, who says so                         the site whose features it is given
+    classes     K, and `owner`, who says so                         the site whose features it is given; `head`, that layer
+                                                                    also where what it is given is no site
     grain       the one that is reported, and `reason`, why
     sums        of what the samples gave at each site: Σ x, Σ w·x with weights that rise from −1 to 1, and Σ |x|
     """
@@ -79,6 +81,7 @@ class Probe:
     passed: frozenset[str] = frozenset()
     grains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     classifier: str | None = None
+    head: str | None = None
     reads: str | None = None
     notes: tuple[Note, ...] = ()
     grain: str = ""
@@ -96,24 +99,36 @@ class Probe:
 
 
 def probe(
-    model: nn.Module, inputs: Inputs, labels: Tensor, sites: Sites, reduction: Reduction, options: Options
+    model: nn.Module,
+    inputs: Inputs,
+    labels: Tensor,
+    sites: Sites,
+    reduction: Reduction,
+    options: Options,
+    *,
+    raw: bool = True,
 ) -> Probe:
-    """Run the first samples of a batch and look; the whole batch, where the model will have no other size."""
+    """Run the first samples of a batch and look; the whole batch, where the model will have no other size.
+
+    `raw` says whether the raw input is a site.
+    """
     if len(labels) <= SAMPLES:
-        return _probe(model, inputs, sites, reduction, options)
+        return _probe(model, inputs, sites, reduction, options, raw)
     try:
-        return _probe(model, inputs.head(SAMPLES), sites, reduction, options)
+        return _probe(model, inputs.head(SAMPLES), sites, reduction, options, raw)
     except ModelError:
-        return _probe(model, inputs, sites, reduction, options)
+        return _probe(model, inputs, sites, reduction, options, raw)
 
 
-def _probe(model: nn.Module, inputs: Inputs, sites: Sites, reduction: Reduction, options: Options) -> Probe:
+def _probe(model: nn.Module, inputs: Inputs, sites: Sites, reduction: Reduction, options: Options, raw: bool) -> Probe:
     calling, notes = Calling.of(inner(model), inputs)
     choice, grains, more = _choice(model, inputs, calling, sites, options)
     notes += more
     assert inputs.main is not None
-    if inputs.main.dtype in TOKENS:
+    tokens = inputs.main.dtype in TOKENS
+    if tokens or not raw:
         choice = Choice(tuple(name for name in choice.names if name != INPUT), choice.named)
+    if tokens:
         kind = str(inputs.main.dtype).removeprefix("torch.")
         text = f"The inputs are {kind} numbers such as token ids, whose distances mean nothing: the site `input` is left out."
         notes += (Note("token-input", text),)
@@ -136,7 +151,8 @@ def _probe(model: nn.Module, inputs: Inputs, sites: Sites, reduction: Reduction,
         output = run_model(inner(model), inputs, calling, what="the first batch")
     names, unreached = scout.reached(found=options.sites in GRAINS)
     classes, owner = number_of_classes(model, output, options)
-    scores = scores_of(output)
+    scores = scores_of(output, classes)
+    unread = note_scores(model, output, classes)
     seen = Probe(
         names=names,
         sites=tuple(scout.dims),
@@ -150,7 +166,7 @@ def _probe(model: nn.Module, inputs: Inputs, sites: Sites, reduction: Reduction,
         same=scout.same,
         passed=frozenset(scout.passed),
         grains=scout.reported(grains),
-        notes=(*notes, *unreached),
+        notes=(*notes, *unreached, *unread),
         sums=tuple(scout.sums.values()),
     )
     return with_classifier(_with_grain(seen, model), model, linear, scout.fed, reduction, options)
@@ -178,7 +194,7 @@ def _with_grain(seen: Probe, model: nn.Module) -> Probe:
         grain, reason = "layers", f"no block repeats {REPEATED} times or more in sequence"
     other = next(each for each in seen.grains if each != grain)
     text = (
-        f"Both grains were measured; the {grain} are reported, since {reason}. The law of the {other} is in "
+        f"Layers and blocks were both measured; the {grain} are reported, since {reason}. The law of the {other} is in "
         f"`laws['{other}']`, and `sites='{other}'` reports them."
     )
     return replace(seen, grain=grain, reason=reason, notes=(*seen.notes, Note("grain", text)))
@@ -196,12 +212,21 @@ def reduction_for(model: nn.Module, inputs: Inputs, notes: Notes) -> Reduction:
         text = "Token sequences are averaged over their real tokens (`reduction='mean'`); `flatten` would read padding as well."
         notes.add("reduction", text)
         return Reduction.of("mean")
-    attention = any("attention" in type(module).__name__.lower() for module in model.modules())
-    if attention and main is not None and main.ndim == IMAGES:
-        text = "The model attends to patches of images: features are averaged over patches (`reduction='mean'`), not flattened."
+    if attends_to_patches(model, inputs):
+        assert main is not None
+        text = (
+            "The model attends to patches of images: features are averaged over patches (`reduction='mean'`), not flattened. The "
+            f"raw input is left out, since the average of an image is {plural(main.shape[1], 'number')}, too few to compare."
+        )
         notes.add("reduction", text)
         return Reduction.of("mean")
     return Reduction.of("flatten")
+
+
+def attends_to_patches(model: nn.Module, inputs: Inputs) -> bool:
+    """Whether this is a transformer of images."""
+    attention = any("attention" in type(module).__name__.lower() for module in model.modules())
+    return attention and inputs.main is not None and inputs.main.ndim == IMAGES
 
 
 def _choice(
@@ -215,7 +240,7 @@ def _choice(
     if not declares_sites(model):
         with reading_mode(model, options.reading), eager(), recorded_calls(model) as calls:
             output = run_model(inner(model), inputs, calling, what="the first batch")
-    grains = with_classifier_input(grains_of(model, calls), model, calls or (), output)
+    grains = with_classifier_input(grains_of(model, calls), model, calls or (), output, options.classes)
     notes = blocks_note(model, grains) if sites == "blocks" else ()
     if sites != "blocks" or notes:
         notes += grains.notes

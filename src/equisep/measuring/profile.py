@@ -328,7 +328,7 @@ def _classifier_reading(
     index = plan.probe.index_of(last)
     layer, name = plan.layer_at(index), plan.probe.classifier
     if layer is None or name is None:
-        note_classifier(notes, plan.probe.classes, last, plan.reduction, stored=plan.stored)
+        note_classifier(notes, plan.probe.classes, last, plan.reduction, head=plan.probe.head, stored=plan.stored)
         return None
     if not plan.options.wants("collapse", "margins"):
         return None

@@ -136,7 +136,7 @@ class Tally:
 
     def score(self, output: Any, labels: Int[Tensor, " b"]) -> None:
         """The class scores of a batch, as long as all batches have them."""
-        scores = scores_of(output) if self.scored else None
+        scores = scores_of(output, len(self.counts)) if self.scored else None
         self.scored = scores is not None and scores.shape == (len(labels), len(self.counts))
         if self.scored and scores is not None:
             self.sums.add(scores, labels)

@@ -54,10 +54,14 @@ def render_comparison(
 ) -> RenderableType:
     """What differs between two profiles or laws, with intervals; `beside` is a remark on each profile."""
     if isinstance(difference, LawDifference):
-        return View(lambda glyphs, width: Group(law_comparison(difference, glyphs), *notes_block(difference.notes)))
+        return View(
+            lambda glyphs, width: Group(law_comparison(difference, glyphs), *notes_block(difference.notes, glyphs))
+        )
     notes = (*difference.notes, *difference.law.notes)
     return View(
-        lambda glyphs, width: Group(*profile_comparison(difference, glyphs, width, beside=beside), *notes_block(notes))
+        lambda glyphs, width: Group(
+            *profile_comparison(difference, glyphs, width, beside=beside), *notes_block(notes, glyphs)
+        )
     )
 
 
@@ -171,7 +175,7 @@ def _signed(value: float | None, glyphs: Glyphs, spec: str = "") -> str:
 
 def render_groups(many: ManyProfiles) -> RenderableType:
     """Every profile, the means of every group of seeds, and D at every site."""
-    return View(lambda glyphs, width: Group(*_blocks(many, glyphs, width), *notes_block(many.notes)))
+    return View(lambda glyphs, width: Group(*_blocks(many, glyphs, width), *notes_block(many.notes, glyphs)))
 
 
 def _blocks(many: ManyProfiles, glyphs: Glyphs, width: int) -> Iterator[RenderableType]:

@@ -14,6 +14,7 @@ __all__ = [
     "ASCII",
     "UNICODE",
     "Glyphs",
+    "ascii_signs",
     "ascii_text",
     "class_labels",
     "classifier_rows",
@@ -75,6 +76,12 @@ _SPELLED = {
 def ascii_text(text: str, glyphs: Glyphs = ASCII) -> str:
     """Text with the signs that these glyphs lack spelled out; to be done before lines are broken, so that none is lost."""
     return "".join(_SPELLED.get(char, char) for char in text) if glyphs is ASCII else text
+
+
+def ascii_signs(text: str) -> str:
+    """Text that is laid out already in ASCII, character for character; what no sign stands for is a question mark."""
+    signs = {char: sign for char, sign in _SPELLED.items() if len(sign) == 1} | {UNICODE.ellipsis: ASCII.ellipsis}
+    return "".join(signs.get(char, char) for char in text).encode("ascii", "replace").decode()
 
 
 def duration(seconds: float) -> str:

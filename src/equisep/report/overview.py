@@ -132,9 +132,8 @@ def _table(profile: Profile, glyphs: Glyphs, width: int) -> Iterator[RenderableT
     if not shares:
         columns = {title: cells[: len(rows)] for title, cells in columns.items()}  # the network has nothing else
     yield Text(wrapped(f"{_KEY}{_KEY_SHARES if shares else ''}", width=width), style="dim")
-    table = plain_table([*columns], zip(*columns.values(), strict=True), glyphs, left=(facts.each, _WORK, ""))
-    table.show_edge = False
-    yield table
+    rows_shown = zip(*columns.values(), strict=True)
+    yield plain_table([*columns], rows_shown, glyphs, left=(facts.each, _WORK, ""), edges=False)
     yield Text(
         f"No room for {', '.join(filter(None, hidden))}: widen the terminal." if any(hidden) else "", style="dim"
     )

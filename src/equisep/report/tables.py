@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from rich.box import Box
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from equisep.report.formatting import ASCII, Glyphs
 
 GAP = 2  # characters between two columns
+_WORD = 10  # characters that a name needs to be known again
 _RULED = "    \n    \n {0}{0} \n    \n    \n    \n    \n    \n"
 _FINE_BOX = Box(_RULED.format("─"))
 _PLAIN_BOX = Box(_RULED.format("-"), ascii=True)
@@ -24,24 +27,70 @@ def plain_table(
     *,
     left: Iterable[str] = (),
     fold: Iterable[str] = (),
-) -> Table:
+    edges: bool = True,
+) -> PlainTable:
     """A table of plain cells (nothing in them is read as markup); the columns in `left` are text.
 
-    Where a cell has no room it ends in an ellipsis, in the columns in `fold` it goes on in the next line.
+    Where a word has no room it ends in an ellipsis, in the columns in `fold` it goes on in the next line.
     """
-    # The box has a column of its own between two cells, so the padding is one less than the gap.
-    table = Table(box=_PLAIN_BOX if glyphs is ASCII else _FINE_BOX, padding=(0, GAP - 1, 0, 0), pad_edge=False)
-    words, folded = set(left), set(fold)
-    styles = {"site": "dim", "layer": "dim", "block": "dim", "D": "bold"}
-    for title in titles:
-        justify: Literal["left", "right"] = "left" if title in words else "right"
-        if title in folded:
-            table.add_column(Text(title), justify=justify, overflow="fold", vertical="bottom")
+    cells = tuple(tuple(cell if isinstance(cell, Text) else Text(cell) for cell in row) for row in rows)
+    return PlainTable(tuple(titles), cells, glyphs, frozenset(left), frozenset(fold), edges)
+
+
+@dataclass(frozen=True, slots=True)
+class PlainTable:
+    """A table that loses no number: where its columns find no room side by side, each row is a list below its first cell."""
+
+    titles: tuple[str, ...]
+    rows: tuple[tuple[Text, ...], ...]
+    glyphs: Glyphs
+    left: frozenset[str]
+    fold: frozenset[str]
+    edges: bool
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterable[RenderableType]:
+        """Columns, or lists."""
+        if self._least() <= options.max_width:
+            yield self._columns()
         else:
-            table.add_column(Text(title), justify=justify, style=styles.get(title), no_wrap=True, vertical="bottom")
-    for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
-    return table
+            yield Group(Text(""), *self._lists(), Text(""))
+
+    def _least(self) -> int:
+        """The least width at which every number stands whole and every word can be guessed."""
+        used = 0 if self.edges else -GAP
+        for position, title in enumerate(self.titles):
+            cells = (row[position].cell_len for row in self.rows)
+            natural = max(*map(len, title.split("\n")), *cells, 0)
+            used += GAP + (min(natural, _WORD) if title in self.left or title in self.fold else natural)
+        return used
+
+    def _columns(self) -> Table:
+        # The box has a column of its own between two cells, so the padding is one less than the gap.
+        box = _PLAIN_BOX if self.glyphs is ASCII else _FINE_BOX
+        table = Table(box=box, padding=(0, GAP - 1, 0, 0), pad_edge=False, show_edge=self.edges)
+        styles = {"site": "dim", "layer": "dim", "block": "dim", "D": "bold"}
+        for title in self.titles:
+            justify: Literal["left", "right"] = "left" if title in self.left else "right"
+            if title in self.fold:
+                table.add_column(Text(title), justify=justify, overflow="fold", vertical="bottom")
+            else:
+                table.add_column(Text(title), justify=justify, style=styles.get(title), no_wrap=True, vertical="bottom")
+        for row in self.rows:
+            table.add_row(*row)
+        return table
+
+    def _lists(self) -> Iterable[RenderableType]:
+        words = [title.replace("\n", " ") for title in self.titles]
+        for row in self.rows:
+            cells = [(word, cell) for word, cell in zip(words, row, strict=True) if cell.plain.strip()]
+            if not cells:
+                continue
+            (word, first), *others = cells
+            yield first if word in self.left else Text.assemble(f"{word} ", first)
+            grid = Table.grid(padding=(0, 2))
+            for label, cell in others:
+                grid.add_row(Text(f"  {label}", style="dim"), cell)
+            yield grid
 
 
 def room_beside(columns: Mapping[str, Sequence[str | Text]], width: int) -> int:

@@ -16,6 +16,7 @@ from equisep.report.formatting import (
     ASCII,
     UNICODE,
     Glyphs,
+    ascii_signs,
     ascii_text,
     class_labels,
     classifier_rows,
@@ -86,8 +87,7 @@ class View:
             yield self.build(UNICODE, options.max_width)
             return
         for segment in console.render(self.build(ASCII, options.max_width), options):
-            text = segment.text.replace(UNICODE.ellipsis, ASCII.ellipsis).replace(UNICODE.missing, ASCII.missing)
-            yield Segment(text.encode("ascii", "replace").decode(), segment.style, segment.control)
+            yield Segment(ascii_signs(segment.text), segment.style, segment.control)
 
 
 def render_profile(profile: Profile) -> RenderableType:
@@ -98,7 +98,9 @@ def render_profile(profile: Profile) -> RenderableType:
 def render_law(law: LawFit, *, passed: str = "layers", first: int = 0) -> RenderableType:
     """One law: ρ, half-life (in layers, or what else is passed), r, and beside them what r alone hides."""
     return View(
-        lambda glyphs, width: Group(_law_block(law, glyphs, passed=passed, first=first), *notes_block(law.notes))
+        lambda glyphs, width: Group(
+            _law_block(law, glyphs, passed=passed, first=first), *notes_block(law.notes, glyphs)
+        )
     )
 
 
@@ -149,7 +151,7 @@ def _profile_blocks(profile: Profile, glyphs: Glyphs, width: int) -> Iterable[Re
     yield from _depth_and_accuracy(profile, glyphs)
     if profile.classifier is not None:
         yield from _classifier_block(profile.classifier, glyphs)
-    yield from notes_block((*profile.notes, *profile.law.notes))
+    yield from notes_block((*profile.notes, *profile.law.notes), glyphs)
 
 
 def _site_table(profile: Profile, glyphs: Glyphs, width: int) -> Iterable[RenderableType]:
@@ -250,9 +252,9 @@ def _classifier_block(reading: ClassifierReading, glyphs: Glyphs) -> Iterable[Re
     yield grid_of(classifier_rows(reading, missing=glyphs.missing))
 
 
-def notes_block(notes: Iterable[Note]) -> Iterable[RenderableType]:
+def notes_block(notes: Iterable[Note], glyphs: Glyphs) -> Iterable[RenderableType]:
     for count, note in enumerate(dict.fromkeys(notes)):
-        text = Text.assemble(("Note  ", "yellow"), one_line(str(note)))
+        text = Text.assemble(("Note  ", "yellow"), ascii_text(one_line(str(note)), glyphs))
         yield Padding(text, (1 if count == 0 else 0, 0, 0, 0))
 
 

@@ -237,7 +237,7 @@ def load_profile(path: str | Path) -> Profile:
 
 def _loaded(source: Path) -> Profile:
     try:
-        text = source.read_text(encoding="utf-8")
+        text = source.read_text(encoding="utf-8-sig")  # editors on Windows put a mark at the beginning
         if f'"{HISTORY}"' in text[:FIRST_WORDS]:
             raise ProfileError(
                 f"`{source}` is the history of a training, not a profile. `equisep history {source}` shows it, and with "

@@ -39,9 +39,16 @@ def _entries(value: Any) -> Iterable[Any]:
     return [*(named.pop(key) for key in (FEATURES, SCORES) if key in named), *named.values()]
 
 
-def scores_of(output: Any) -> Tensor | None:
-    """The class scores, b × K: the output itself, or its entry `logits`; None where there are none."""
+def scores_of(output: Any, classes: int | None = None) -> Tensor | None:
+    """The class scores, b × K: the output itself, or its entry `logits`; None where there are none.
+
+    Of other tuples, mappings and records, where K is known (`classes`), the only entry that is b × K.
+    """
     scores = _scores_entry(output)
+    if scores is None and classes is not None and not isinstance(output, Tensor):
+        entries = [each for each in _entries(output) if isinstance(each, Tensor)]
+        fitting = [each for each in entries if each.ndim == 2 and each.shape[1] == classes]
+        scores = fitting[0] if len(fitting) == 1 else None
     return scores if scores is not None and scores.shape[1] >= 2 else None
 
 

@@ -229,6 +229,6 @@ class _Judge:
 
     def scored(self, output: Any) -> None:
         """The model's own scores, where it gives any."""
-        scores = scores_of(output) if self.plan.probe.scored else None
+        scores = scores_of(output, self.plan.probe.classes) if self.plan.probe.scored else None
         if scores is not None:
             self.network.append((scores.argmax(dim=1) == self.labels).cpu())

@@ -103,7 +103,8 @@ class _Tapped(nn.Module):
 
         readouts = [readout for readout in self.readouts if isinstance(readout, Readout)]
         with watched(self.model, {readout.site: scored(readout) for readout in readouts}):
-            own = scores_of(self.model(*args, **kwargs))
+            output = self.model(*args, **kwargs)
+        own = scores_of(output, next(iter(scores.values())).shape[1])
         return (*(scores[readout.site] for readout in readouts), *(() if own is None else (own,)))
 
 

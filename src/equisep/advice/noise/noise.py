@@ -159,13 +159,13 @@ class _Reader:
         hits = count = 0
         with random_state_kept(self.test.source), reading_mode(model, "eval"), eager():
             for index, (inputs, labels) in enumerate(self.test):
-                hits += _hits(model, inputs, calling, labels, index)
+                hits += _hits(model, inputs, calling, labels, index, classes=self.plan.probe.classes)
                 count += len(labels)
         return hits / count
 
 
-def _hits(model: nn.Module, inputs: Any, calling: Calling, labels: torch.Tensor, index: int) -> int:
-    scores = scores_of(run_model(inner(model), inputs, calling, what=f"batch {index} of the test data"))
+def _hits(model: nn.Module, inputs: Any, calling: Calling, labels: torch.Tensor, index: int, *, classes: int) -> int:
+    scores = scores_of(run_model(inner(model), inputs, calling, what=f"batch {index} of the test data"), classes)
     assert scores is not None  # the probe saw them
     return int((scores.argmax(dim=1) == labels).sum())
 

@@ -39,7 +39,7 @@ def render_layers(advice: LayerAdvice) -> RenderableType:
         first, *others = (Text(ascii_text(sentence, glyphs)) for sentence in advice.sentences)
         first.stylize("bold")
         marks = Text(ascii_text("* chosen, = not told apart from it. " + _LEGEND, glyphs), style="dim")
-        return Group(first, *others, Text(""), table, marks, *notes_block(advice.notes))
+        return Group(first, *others, Text(""), table, marks, *notes_block(advice.notes, glyphs))
 
     return View(build)
 
@@ -92,7 +92,7 @@ def render_ranking(ranking: RankAdvice) -> RenderableType:
             rows.append([each.model, str(one.index), one.site, percent(one.accuracy), span, behind, apart])
         table = plain_table(titles, rows, glyphs, left=("model", "site", "told apart"), fold=("model", "site"))
         answer = Text(ascii_text(ranking.sentence, glyphs), style="bold")
-        return Group(answer, Text(""), table, *notes_block(ranking.notes))
+        return Group(answer, Text(""), table, *notes_block(ranking.notes, glyphs))
 
     return View(build)
 

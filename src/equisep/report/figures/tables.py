@@ -23,7 +23,7 @@ from equisep.report.figures.cells import (
 )
 from equisep.report.figures.summary import Summary, summarize
 from equisep.report.formatting import Glyphs, ascii_text, one_line
-from equisep.report.tables import GAP, plain_table, room_beside
+from equisep.report.tables import GAP, PlainTable, plain_table, room_beside
 from equisep.report.terminal import View
 
 VERDICT_STYLES = {
@@ -89,7 +89,7 @@ def _spelled(table: TextTable, said: Callable[[str], str]) -> TextTable:
     return TextTable(tuple(map(said, table.titles)), rows, table.left, table.leaves)
 
 
-def _table(table: TextTable, glyphs: Glyphs) -> Table:
+def _table(table: TextTable, glyphs: Glyphs) -> PlainTable:
     return plain_table(table.titles, table.rows, glyphs, left=table.left)
 
 
