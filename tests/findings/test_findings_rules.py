@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -162,6 +163,62 @@ def test_lost_classes_and_the_head_that_loses_them() -> None:
     lost_too = network(accuracy=(1.0, 0.6), counts=counts, classes=gap, nearest=gap, test=risen)
     assert codes(lost_too)[0] == "lost-classes" and "memorizing" not in codes(lost_too)
     assert "memorizing" in codes(network(accuracy=(1.0, 0.6), classes=(0.6,) * 10, nearest=(0.6,) * 10, test=risen))
+
+
+def by_class(profile: Profile, *rows: Sequence[float]) -> Profile:
+    """What nearest class means get of each class on test data, layer by layer; of all test samples what that comes to."""
+    sites = [
+        replace(site, ncc_class_test=tuple(row), ncc_test=sum(row) / len(row))
+        for site, row in zip(profile.sites, rows, strict=True)
+    ]
+    return replace(profile, sites=tuple(sites))
+
+
+def test_a_lost_class_hides_memorizing_only_where_it_is_what_looks_like_it() -> None:
+    """One class of 3 samples is lost; what the others' labels do is seen without it."""
+    risen = (37.0, 40.0, 45.0, 50.0)
+    one: dict[str, Any] = {"counts": (100,) * 9 + (3,), "accuracy_class_train": (1.0,) * 10, "test": risen}
+    noisy = network(accuracy=(1.0, 0.414), classes=(0.46,) * 9 + (0.0,), **one)
+    noisy = by_class(
+        noisy, *((share,) * 9 + (lost,) for share, lost in ((0.61, 0.3), (0.65, 0.2), (0.56, 0), (0.47, 0)))
+    )
+    assert codes(noisy)[:2] == ["lost-classes", "memorizing"]
+    assert "100.0 % of its training samples are right and 46.0 % of 1,800 test samples, the lost class left out" in (
+        said := text(noisy, "memorizing")
+    )
+    assert "at layer 1 (65.0 %) and 47.0 % at the last layer" in said and "D falls" not in said
+    # of all samples nearest class means lose 8 points and D rises on test data: both are the lost class's doing
+    clean = network(accuracy=(1.0, 0.54), classes=(0.6,) * 9 + (0.0,), **one)
+    clean = by_class(
+        clean, *((share,) * 9 + (lost,) for share, lost in ((0.64, 0.9), (0.64, 0.7), (0.65, 0.3), (0.65, 0)))
+    )
+    assert codes(clean)[:2] == ["lost-classes", "head-worse"] and "memorizing" not in codes(clean)
+    assert "D does not fall on test data, from 37.0 to 50.0" in text(clean, "test-gain")
+
+
+def test_a_gap_that_lost_classes_make_is_no_memorizing() -> None:
+    tested = (0.9,) * 5 + (0.2,) * 5
+    profile = network(
+        accuracy=(1.0, 0.55), counts=(100,) * 5 + (50,) * 5, classes=tested, accuracy_class_train=(1.0,) * 10
+    )
+    profile = by_class(profile, *((share,) * 5 + (0.2,) * 5 for share in (0.96, 0.97, 0.95, 0.9)))
+    assert codes(profile)[0] == "lost-classes" and "memorizing" not in codes(profile)
+
+
+def test_where_classes_are_lost_a_cut_is_told_after_that_and_only_if_it_loses_no_more_of_them() -> None:
+    tested = (0.9,) * 9 + (0.1,)
+    deep = {**DEEP, "accuracy": (1.0, 0.82), "classes": tested, "counts": (100,) * 9 + (5,)}
+    shares = [0.7, 0.75, 0.8, 0.88, *[0.9] * 7]
+    fine = by_class(network(**deep), *((share,) * 9 + (0.1,) for share in shares))
+    assert codes(fine)[:2] == ["lost-classes", "too-deep"]
+    assert fine.findings[1].site == "blocks.3" and fine.findings[1].numbers["lost_cut"] == pytest.approx(0.1)
+    assert "Of the lost classes they get 10.0 %, the network 10.0 %." in fine.findings[1].text
+    worse = by_class(
+        network(**deep), *((share,) * 9 + (0.1 if step > 6 else 0.02,) for step, share in enumerate(shares))
+    )
+    assert worse.findings[1].code == "too-deep" and worse.findings[1].site == "blocks.6"  # 82 % of all at layer 4 too
+    unknown = network(**{**deep, "nearest": tested, "ncc_test": [0.82] * 11})  # at the last layer alone
+    assert not {"too-deep", "cut"} & set(codes(unknown))
 
 
 def test_a_head_at_chance_is_not_told_to_be_trained_on_equal_classes() -> None:

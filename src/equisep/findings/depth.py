@@ -9,7 +9,9 @@ and 99 % of the training samples (or the network's own training accuracy less on
 layers or more, and a tenth of the depth or more, lie behind it. `cut`: fewer do, but two or more. `no-cut`: none does, and one
 layer earlier nearest class means lose more than a point of test accuracy. All are said only of networks
 that have fitted their data (`fit`) and do not memorize (`memorizing`), and whose head is not what fails (`head`), from 100 test
-samples on, of fewer one being more than the point that is allowed. Sure from 1,000 test samples on.
+samples on, of fewer one being more than the point that is allowed. Sure from 1,000 test samples on. Where rare classes are lost
+(`classes`, which is said first) a cut must not lose more of them either: nearest class means there get the network's own share of
+their test samples less one point, which the few samples of a rare class would not show in the accuracy of all.
 
 Limits: what a cut costs is measured with nearest class means as the new head, on these test samples; it does not say that a
 shallower network trained from scratch does as well.
@@ -18,8 +20,9 @@ Tested by: `simulations/situations.py`, kinds `too deep` and `well sized`, each 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from equisep.findings.classes import lost_classes
 from equisep.findings.facts import Facts, finite
 from equisep.findings.fit import unfitted
 from equisep.findings.head import head_loss
@@ -43,13 +46,24 @@ def cut_at(facts: Facts) -> SiteReading | None:
     if train is None or test is None:
         return None
     floor = min(SEPARATED, train - WITHIN)
+    rare = _of_lost_classes(facts, facts.profile.accuracy_class_test)
     cut = None
     for site in reversed(facts.sites):
         here, there = finite(site.ncc_train), finite(site.ncc_test)
         if site.index < 1 or here is None or there is None or here < floor or there < test - WITHIN:
             break
+        kept = _of_lost_classes(facts, site.ncc_class_test)
+        if rare is not None and (kept is None or kept < rare - WITHIN):
+            break
         cut = site
     return cut
+
+
+def _of_lost_classes(facts: Facts, by_class: Sequence[float | None] | None) -> float | None:
+    """The share of the test samples of all lost classes together; None where none is lost, or it is not known."""
+    lost = {row.label for row in lost_classes(facts)}
+    others = set(range(len(facts.profile.counts))) - lost
+    return facts.mean_without(others, by_class, facts.profile.counts_test) if lost else None
 
 
 def can_be_judged(facts: Facts) -> bool:
@@ -76,18 +90,21 @@ def depth(facts: Facts) -> Iterator[Finding]:
     behind = [site.index for site in facts.sites if site.index > cut.index]
     work = sum(facts.shares.get(index, 0.0) for index in behind)
     share = f" {sentence(facts.work_of(behind, ' (the fall of ln D on training data)'))}."
+    rare, kept = (_of_lost_classes(facts, each) for each in (facts.profile.accuracy_class_test, cut.ncc_class_test))
+    beside = "" if rare is None else f" Of the lost classes they get {percent(kept)} %, the network {percent(rare)} %."
     deep = spare >= SPARE_SHARE * facts.last.index
     said = "The network is deeper than these data need" if deep else f"The last {spare} {facts.each}s could be cut"
     yield new_finding(
         "too-deep" if deep else "cut",
         f"{said}: nearest class means after {facts.each} {cut.index} of {facts.last.index} get {percent(cut.ncc_test)} % of "
         f"{facts.n_test:,} test samples right, the whole network {percent(facts.accuracy_test)} %."
-        f"{share if facts.shares else ''}",
+        f"{beside}{share if facts.shares else ''}",
         rule="depth",
         confidence="sure" if facts.n_test >= SURE else "likely",
         numbers={
             "cut": cut.index, "depth": facts.last.index, "ncc_test": cut.ncc_test, "ncc_train": cut.ncc_train,
             "accuracy_test": facts.accuracy_test, "work_behind": work if facts.shares else None,
+            "lost_network": rare, "lost_cut": kept,
         },
         next=facts.command("cut", without=("--split", "--length")) or "equisep.advice.cut.cut_model(model, train, test)",
         site=cut.name,

@@ -6,6 +6,7 @@ import math
 import re
 import shlex
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import median
@@ -187,26 +188,38 @@ class Facts:
             (self.accuracy_train, profile.accuracy_class_train),
             (finite(self.last.ncc_train), self.last.ncc_class_train) if self.last is not None else (None, None),
         )
-        values = []
-        for whole, by_class in parts:
-            kept = [(_entry(by_class, k), count) for k, count in enumerate(profile.counts) if count and k not in rare]
-            if rare and kept and all(value is not None for value, _ in kept):
-                values.append(sum((value or 0) * count for value, count in kept) / sum(count for _, count in kept))
-            elif whole is not None:
-                values.append(whole)
-        return max(values, default=None)
+        kept = [self.mean_without(rare, by_class, profile.counts) if rare else None for _, by_class in parts]
+        values = [whole if one is None else one for one, (whole, _) in zip(kept, parts, strict=True)]
+        return max((value for value in values if value is not None), default=None)
 
     @cached_property
     def gap(self) -> float | None:
         """Training less test accuracy, both at the class shares of the training data where they are known by class."""
         if self.accuracy_train is None or self.accuracy_test is None:
             return None
+        found = self.gap_without(frozenset())
+        return self.accuracy_train - self.accuracy_test if found is None else found
+
+    def gap_without(self, left_out: AbstractSet[int]) -> float | None:
+        """The same over the other classes; None where accuracies are not known by class."""
         train, test = self.profile.accuracy_class_train, self.profile.accuracy_class_test
         pairs = [(_entry(train, k), _entry(test, k), count) for k, count in enumerate(self.profile.counts)]
-        whole = [(one - two, count) for one, two, count in pairs if count and one is not None and two is not None]
-        if not whole:
-            return self.accuracy_train - self.accuracy_test
-        return sum(gap * count for gap, count in whole) / sum(count for _, count in whole)
+        whole = [
+            (one - two, count)
+            for k, (one, two, count) in enumerate(pairs)
+            if count and k not in left_out and one is not None and two is not None
+        ]
+        return sum(gap * count for gap, count in whole) / sum(count for _, count in whole) if whole else None
+
+    def mean_without(
+        self, left_out: AbstractSet[int], values: Sequence[float | None] | None, counts: Sequence[int] | None
+    ) -> float | None:
+        """A share of all samples from the shares of each class, some classes left out; None where one is not known."""
+        kept = [(_entry(values, k), count) for k, count in enumerate(counts or ()) if count and k not in left_out]
+        known = [(value, count) for value, count in kept if value is not None]
+        if not known or len(known) < len(kept):
+            return None
+        return sum(value * count for value, count in known) / sum(count for _, count in known)
 
     @cached_property
     def guess(self) -> float | None:

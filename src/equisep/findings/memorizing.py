@@ -9,8 +9,9 @@ Rules, all of networks that have fitted their training data (30 points above gue
 `memorizing`        training accuracy is 20 points or more above test accuracy (both at the class shares of the training data),
                     and
                     D does not fall on test data from the first layer to the last, or nearest class means lose 5
-                    points or more on test data between their best layer and the last. Not said where rare classes are lost
-                    (`classes`): too few samples of a class and labels learned by heart look alike there.
+                    points or more on test data between their best layer and the last. Where rare classes are lost
+                    (`classes`) all this is asked of the other classes: too few samples of a class look like labels
+                    learned by heart. D is then not asked: one class whose mean lies on another's can raise it alone.
 `test-gain`         else, where ln D falls on test data by less than half of its fall on training data: how far it falls.
 
 Limits: why a network memorizes, wrong labels or too few samples, is not told apart, nor is a test set of another kind.
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from equisep.findings.classes import lost_classes
 from equisep.findings.facts import Facts, Z, finite
@@ -56,18 +58,25 @@ def memorizing(facts: Facts) -> Iterator[Finding]:
         return
     fall, fall_test = falls
     if memorizes(facts):
-        if not lost_classes(facts):
-            yield _memorizing(facts, fall_test <= 0, _better_on_test(facts))
+        yield _memorizing(facts, fall_test)
     elif _fitted(facts) and fall > 0 and fall_test < FOLLOWS_LITTLE * fall:
         yield from _test_gain(facts, fall, fall_test)
 
 
 def memorizes(facts: Facts) -> bool:
-    """Whether training data are learned in a way that test data do not follow."""
-    falls = _falls(facts)
-    if falls is None or not _fitted(facts) or falls[0] <= 0 or facts.gap is None or facts.gap < GAP:
+    """Whether training data are learned in a way that test data do not follow, in the classes that are not lost."""
+    falls, lost = _falls(facts), _lost(facts)
+    if falls is None or not _fitted(facts) or falls[0] <= 0:
         return False
-    return falls[1] <= 0 or _better_on_test(facts) is not None
+    gap = facts.gap_without(lost) if lost else facts.gap
+    if gap is None or gap < GAP:
+        return False
+    return (falls[1] <= 0 and not lost) or _peak(facts, lost) is not None
+
+
+def _lost(facts: Facts) -> frozenset[int]:
+    """The classes that are lost, which say nothing of the others' labels."""
+    return frozenset(row.label for row in lost_classes(facts))
 
 
 def _fitted(facts: Facts) -> bool:
@@ -89,36 +98,43 @@ def _unrelated(facts: Facts) -> Finding:
     )
 
 
-def _memorizing(facts: Facts, flat: bool, best: SiteReading | None) -> Finding:
-    first, last = facts.sites[facts.profile.begin()], facts.sites[-1]
+def _memorizing(facts: Facts, fall_test: float) -> Finding:
+    profile, lost = facts.profile, _lost(facts)
+    first, last, peak = facts.sites[profile.begin()], facts.sites[-1], _peak(facts, lost)
+    train, test, n, left = facts.accuracy_train, facts.accuracy_test, facts.n_test, ""
+    if lost:
+        train = facts.mean_without(lost, profile.accuracy_class_train, profile.counts)
+        test = facts.mean_without(lost, profile.accuracy_class_test, profile.counts_test)
+        n = sum(count for k, count in enumerate(profile.counts_test or ()) if k not in lost)
+        left = f", the lost {'class' if len(lost) == 1 else 'classes'} left out"
     parts = [
-        f"The network memorizes: {percent(facts.accuracy_train)} % of its training samples are right and "
-        f"{percent(facts.accuracy_test)} % of {facts.n_test:,} test samples"
+        f"The network memorizes: {percent(train)} % of its training samples are right and {percent(test)} % of {n:,} test "
+        f"samples{left}"
     ]
-    if flat:
+    if fall_test <= 0 and not lost:
         parts.append(
             f"D falls from {number(first.fuzziness, 3)} to {number(last.fuzziness, 3)} on training data and rises from "
             f"{number(first.fuzziness_test, 3)} to {number(last.fuzziness_test, 3)} on test data"
         )
-    if best is not None:
+    if peak is not None:
         parts.append(
-            f"nearest class means get most of the test samples at {facts.at(best)} ({percent(best.ncc_test)} %) and "
-            f"{percent(last.ncc_test)} % at the last {facts.each}"
+            f"nearest class means get most of the test samples at {facts.at(peak.site)} ({percent(peak.best)} %) and "
+            f"{percent(peak.last)} % at the last {facts.each}"
         )
     return new_finding(
         "memorizing",
         "; ".join(parts) + ".",
         rule="memorizing",
         numbers={
-            "accuracy_train": facts.accuracy_train, "accuracy_test": facts.accuracy_test, "gap": facts.gap,
+            "accuracy_train": train, "accuracy_test": test, "gap": facts.gap_without(lost) if lost else facts.gap,
             "fuzziness_first": first.fuzziness, "fuzziness_last": last.fuzziness,
             "fuzziness_test_first": first.fuzziness_test, "fuzziness_test_last": last.fuzziness_test,
-            "best": None if best is None else best.index, "ncc_test_best": None if best is None else best.ncc_test,
-            "ncc_test_last": last.ncc_test,
+            "best": None if peak is None else peak.site.index, "ncc_test_best": None if peak is None else peak.best,
+            "ncc_test_last": _nearest_on_test(facts, last, lost), "left_out": len(lost),
         },
         next="tracker = equisep.Tracker(model, train, test, history='run.jsonl')  # tracker.epoch(n) "
         "after each epoch: when do test data stop gaining?",
-        site=None if best is None else best.name,
+        site=None if peak is None else peak.site.name,
     )  # fmt: skip
 
 
@@ -165,11 +181,28 @@ def _falls(facts: Facts) -> tuple[float, float] | None:
     return logs[0] - logs[1], logs[2] - logs[3]
 
 
-def _better_on_test(facts: Facts) -> SiteReading | None:
-    """The layer whose nearest class means get most of the test samples, where the last one gets 5 points less; else None."""
-    tested = [site for site in facts.sites if finite(site.ncc_test) is not None]
-    last = None if facts.last is None else finite(facts.last.ncc_test)
-    if not tested or last is None:
+@dataclass(frozen=True)
+class _Peak:
+    """The layer whose nearest class means get most of the test samples, what they get there, and what at the last layer."""
+
+    site: SiteReading
+    best: float
+    last: float
+
+
+def _peak(facts: Facts, lost: frozenset[int]) -> _Peak | None:
+    """Where nearest class means do best on test data, lost classes left out; None unless the last layer gets 5 points less."""
+    shares = {site.index: (site, _nearest_on_test(facts, site, lost)) for site in facts.sites}
+    known = [(share, site) for site, share in shares.values() if share is not None]
+    last = None if facts.last is None else shares[facts.last.index][1]
+    if not known or last is None:
         return None
-    best = max(tested, key=lambda site: site.ncc_test or 0.0)
-    return best if (best.ncc_test or 0.0) - last >= DECLINE else None
+    best, site = max(known, key=lambda pair: pair[0])
+    return _Peak(site, best, last) if best - last >= DECLINE else None
+
+
+def _nearest_on_test(facts: Facts, site: SiteReading, lost: frozenset[int]) -> float | None:
+    """The share of test samples, of other classes than the lost ones, that are nearest to their own class mean."""
+    if not lost:
+        return finite(site.ncc_test)
+    return facts.mean_without(lost, site.ncc_class_test, facts.profile.counts_test)
