@@ -7,18 +7,20 @@
 
 Every record is read back and judged again; that its verdicts are those of the store is checked, not hoped. A figure of which
 cells are missing is packed too, and its state says so. A picture carries the fingerprint of what it shows, by which a test
-sees that it is up to date. `scripts/make_figures_page.py` then writes docs/figures/.
+sees that it is up to date. What several figures have run alike is stored once, in the record of the first of them.
+`scripts/make_figures_page.py` then writes docs/figures/.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
+from equisep.errors import StoreError
 from equisep.figures.catalogue import all_figures, figure_of
 from equisep.figures.cell import Cell
 from equisep.figures.evidence import Evidence, gather
@@ -27,8 +29,9 @@ from equisep.figures.judge import Verdict, judge
 from equisep.report.figures.drawing.draw import fingerprint, save_drawn
 from equisep.report.figures.summary import state_of
 from equisep.report.formatting import size
+from equisep.runs.packing import lines_of
 from equisep.runs.plan import RunOptions, cells_to_run
-from equisep.runs.record import recorded_evidence, write_record
+from equisep.runs.record import Record, read_record, record_content, recorded_evidence, write_record
 from equisep.runs.run import evidence_of
 from equisep.runs.store import Store
 
@@ -45,31 +48,34 @@ def main() -> None:
     asked = arguments()
     store = None if asked.redraw else Store.open(asked.store, create=False)
     known = [id for id, scale in store.figures() if scale == SCALE] if store else recorded_ids(asked.results)
+    records = {id: read_record(asked.results / f"{id}.json") for id in recorded_ids(asked.results)}
     for id in asked.only or known:
-        figure = figure_of(id)
-        found = pack_figure(figure, store, asked.results, keep=asked.keep) if store else redraw(figure, asked.results)
+        figure, former = figure_of(id), records.get(id) if asked.keep else None
+        found = pack_figure(figure, store, asked.results, former) if store else redraw(figure, asked.results)
         print(f"{size(bytes_of(asked.results, id)):>10}  {id}: {state_of(found, recorded=True)}", flush=True)
+        if found.done:
+            records[id] = read_record(asked.results / f"{id}.json")
+    store_once(records, asked.results)
     whole = sum(path.stat().st_size for path in asked.results.rglob("*") if path.is_file())
     print(f"{size(whole):>10}  in {asked.results}")
     if whole > MOST_BYTES:
         raise SystemExit(f"The record is larger than {size(MOST_BYTES)}. Draw with fewer dots an inch, or keep less.")
 
 
-def pack_figure(figure: Figure, store: Store, results: Path, *, keep: bool = False) -> Evidence:
+def pack_figure(figure: Figure, store: Store, results: Path, former: Record | None = None) -> Evidence:
     """Write the record of one figure, read it back, check its verdicts, and draw the figure from it alone.
 
-    Where nothing was run, nothing is written. With `keep` series of which the store has nothing stay as the record has them.
+    Where nothing was run, nothing is written. Series of which the store has nothing stay as a `former` record has them.
     """
     entries = [entry for found in evidence_of(figure, store, SCALE).series.values() for entry in found.entries]
     plan = plan_of(figure, store)
     path = results / f"{figure.id}.json"
-    if keep and entries and path.is_file():
-        run = {entry.series for entry in entries}
-        known = [each for found in recorded_evidence(figure, path).series.values() for each in found.entries]
-        kept_on = [entry for entry in known if entry.series not in run]
+    if former is not None and entries:
+        left = {series.name for series in figure.series} - {entry.series for entry in entries}
+        kept_on = [entry for entry in former.entries if entry.series in left]
         entries += kept_on
-        former = {entry.series for entry in kept_on}
-        plan = [each for each in plan if each[0] not in former] + [(entry.series, entry.cell) for entry in kept_on]
+        again = {entry.series for entry in kept_on}
+        plan = [each for each in plan if each[0] not in again] + [(entry.series, entry.cell) for entry in kept_on]
     stored = gather(figure, entries, scale=SCALE, plan=plan)
     if not stored.done:
         return stored
@@ -79,6 +85,27 @@ def pack_figure(figure: Figure, store: Store, results: Path, *, keep: bool = Fal
         raise SystemExit(f"The record of `{figure.id}` does not say what the store says: {difference}.")
     save_small(kept, results / f"{figure.id}.png")
     return kept
+
+
+def store_once(records: Mapping[str, Record], results: Path) -> None:
+    """An entry that several records hold stays in the first of them: the others are written anew, and name it."""
+    held: dict[str, dict[str, str]] = {}
+    for id in recorded_ids(results):
+        path, record = results / f"{id}.json", records[id]
+        if held.keys() & lines_of(record_content(path)).keys() or not _says(path, record):
+            plan = [*((entry.series, entry.cell) for entry in record.entries), *record.missing]
+            write_record(path, record.entries, figure_of(id), record.scale, plan=plan, keep="all", elsewhere=held)
+            if not _says(path, record):
+                raise SystemExit(f"The record of `{id}` does not say any more what it said.")
+        held = {**lines_of(record_content(path)), **held}
+
+
+def _says(path: Path, record: Record) -> bool:
+    """Whether a file still says what was read of it; not where a record that it names was packed anew."""
+    try:
+        return read_record(path) == record
+    except StoreError:
+        return False
 
 
 def redraw(figure: Figure, results: Path) -> Evidence:

@@ -77,7 +77,8 @@ def test_installed_wheel_runs_the_demo(site: Path, tmp_path: Path) -> None:
 
 
 def test_installed_wheel_shows_the_record(site: Path, tmp_path: Path) -> None:
-    shown = json.loads(installed(site, tmp_path, "figures", "show", "he2023/fig1", "--json"))
+    # a figure whose record names cells of another
+    shown = json.loads(installed(site, tmp_path, "figures", "show", "he2023/fig3", "--json"))
     assert shown["state"] == "recorded" and shown["cells"]["run"] > 100
     assert {claim["verdict"] for claim in shown["claims"]} & {"held", "contradicted", "undecided"}
     states = [row["state"] for row in json.loads(installed(site, tmp_path, "figures", "list", "--json"))]

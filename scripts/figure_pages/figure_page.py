@@ -34,9 +34,11 @@ def figure_page(each: Recorded, results: Path) -> str:
     summary = each.summary
     assert summary is not None  # a figure without a record has no page
     figure, title = each.figure, escaped(each.figure.title)
+    beside = " and ".join(f"[`{other}`](../../results/{other}.json)" for other in each.beside)
     parts = [
         f"# {escaped(figure.source)}: {title}",
-        f"[All figures](index.md) · `{figure.id}` · [every number, seed by seed](../../results/{figure.id}.json)",
+        f"[All figures](index.md) · `{figure.id}` · [every number, seed by seed](../../results/{figure.id}.json)"
+        + (f"; some of them stand in the record of {beside}" if beside else ""),
         f"![{title}](../../results/{figure.id}.png)" if (results / f"{figure.id}.png").is_file() else "",
         f"**What {'the paper shows' if of_paper(each) else 'it asks'}.** {said}"
         if (said := paper_sentence(each))

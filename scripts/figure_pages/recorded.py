@@ -14,17 +14,21 @@ from equisep.figures.papers import PAPERS
 from equisep.report.figures.list import ListRow, list_row
 from equisep.report.figures.markdown import markdown_table
 from equisep.report.figures.summary import Summary, summarize
-from equisep.runs.record import REMARKS, recorded_evidence, remarks_in
+from equisep.runs.record import REMARKS, record_content, recorded_evidence, remarks_in
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A figure, how its claims fare in every reading, what the record has of it (None without one), and remarks on it."""
+    """A figure, how its claims fare in every reading, what the record has of it (None without one), and remarks on it.
+
+    `beside` are the figures whose records hold cells that this one has as well.
+    """
 
     figure: Figure
     claims: tuple[ClaimVerdicts, ...]
     summary: Summary | None = None
     remarks: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
 
     @property
     def paper(self) -> str:
@@ -92,4 +96,5 @@ def _recorded(figure: Figure, results: Path, remarks: tuple[str, ...]) -> Record
     evidence = recorded_evidence(figure, path)
     claims = judge_readings(evidence)
     summary = summarize(evidence, [each.main for each in claims], recorded=True, claims=claims)
-    return Recorded(figure, claims, summary, remarks)
+    beside = dict.fromkeys(line["in"] for line in record_content(path)["entries"] if "in" in line)
+    return Recorded(figure, claims, summary, remarks, tuple(beside))

@@ -303,10 +303,27 @@ def test_series_that_the_store_has_not_stay_as_recorded(stored: tuple[Evidence, 
     part.add_manifest(found.figure.id, "paper", [(entry.series, entry.cell) for entry in entries], {})
     for entry in entries:
         part.put(entry.cell, entry.outcome, entry.provenance)
-    kept = pack(found.figure, part, results, keep=True)
+    kept = pack(found.figure, part, results, read_record(results / "test" / "figure.json"))
     assert kept.done == found.done and len(kept.series[second].entries) == len(found.series[second].entries)
     assert [verdict.verdict for verdict in judge(kept)] == [verdict.verdict for verdict in judge(found)]
     assert not pack(found.figure, part, results).series[second].entries
+
+
+def test_a_cell_of_two_figures_is_stored_once_and_again_where_the_first_has_it_no_more(tmp_path: Path) -> None:
+    made = script("pack_record.py")
+    ids = ("he2023/fig7", "he2023/fig10")
+    records = {id: read_record(REPO / "results" / f"{id}.json") for id in ids}
+    for id, record in records.items():
+        plan = [(entry.series, entry.cell) for entry in record.entries]
+        write_record(tmp_path / f"{id}.json", record.entries, figure_of(id), "paper", plan=plan, keep="all")
+    first, second = (tmp_path / f"{id}.json" for id in ids)
+    before, size = first.read_bytes(), second.stat().st_size
+    made["store_once"](records, tmp_path)
+    assert first.read_bytes() == before and second.stat().st_size < 0.7 * size
+    assert second.read_text().count('"in":"he2023/fig7"') == 12 and read_record(second) == records[ids[1]]
+    write_record(first, records[ids[0]].entries[:1], figure_of(ids[0]), "paper", keep="all")
+    made["store_once"]({**records, ids[0]: read_record(first)}, tmp_path)
+    assert read_record(second) == records[ids[1]] and second.stat().st_size > 0.9 * size
 
 
 def test_what_a_record_says_otherwise_is_found(stored: tuple[Evidence, Store]) -> None:

@@ -19,8 +19,8 @@ from equisep.figures.evidence import Entry, gather
 from equisep.figures.figure import Figure, Panel, Series
 from equisep.figures.outcome import Curves, Outcome
 from equisep.figures.quantities import quantity
-from equisep.runs.packing import COLUMNS, pack, rounded, unpack
-from equisep.runs.record import find_results, read_record, recorded_evidence, write_record
+from equisep.runs.packing import COLUMNS, lines_of, pack, rounded, unpack
+from equisep.runs.record import find_results, read_record, record_content, recorded_evidence, write_record
 
 RATES = (0.1, 0.01, 0.001)
 MADE = {"equisep": "0.1.0", "device": "NVIDIA H200", "flags": {"tf32": False}, "data": "sha256:" + "0" * 64}
@@ -134,6 +134,33 @@ def test_what_the_cells_of_a_series_share_is_said_once_and_records_without_that_
     (tmp_path / "former.json").write_text(json.dumps(former))
     assert read_record(tmp_path / "former.json").entries == unpack(content)
     assert [entry.cell for entry in unpack(content)] == [entry.cell for entry in entries]
+
+
+def test_what_another_record_holds_is_named_and_comes_back(tmp_path: Path) -> None:
+    """Two of three cells are those of the first record, under another name of the series; records that hold all are read."""
+    first = write_record(tmp_path / "he2023" / "fig1.json", run(figure(1), seeds=1), figure(1), "paper", keep="all")
+    entries = [replace(entry, series="adam-9") for entry in run(figure(1), seeds=1)]
+    entries[1] = replace(entries[1], outcome=replace(entries[1].outcome, numbers={"final_loss": 2.0}))
+    other = replace(figure(1), id="he2023/fig2", series=(Series("adam-9", {"depth": 4}),))
+    path = tmp_path / "he2023" / "fig2.json"
+    whole = read_record(write_record(path, entries, other, "paper", keep="all"))
+    size, held = path.stat().st_size, lines_of(record_content(first))
+    former = path.read_text().replace('"schema":3', '"schema":2')
+    assert len(held) == 3 and {place["in"] for place in held.values()} == {"he2023/fig1"}
+    write_record(path, entries, other, "paper", keep="all", elsewhere=held)
+    assert path.stat().st_size < 0.6 * size
+    assert read_record(path) == whole and [entry.series for entry in whole.entries] == ["adam-9"] * 3
+    lines = record_content(path)["entries"]
+    assert ["in" in line for line in lines] == [True, False, True]
+    assert len(lines_of(record_content(path))) == 1  # what it names is not its own to be named again
+    (tmp_path / "he2023" / "former.json").write_text(former)
+    assert read_record(tmp_path / "he2023" / "former.json") == whole
+    first.write_text(first.read_text().replace('"final_loss":0', '"final_loss":1'))
+    with pytest.raises(StoreError, match=r"the record of `he2023/fig1` does not hold the cell `[0-9a-f]{16}` any more"):
+        read_record(path)
+    first.unlink()
+    with pytest.raises(StoreError, match=r"fig2.json` is damaged, .*: No record at `.*fig1.json`"):
+        read_record(path)
 
 
 def test_rates_not_chosen_keep_what_choosing_needs() -> None:
@@ -323,9 +350,9 @@ def damaged(tmp_path: Path, old: str, new: str) -> Path:
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ('"schema":2', '"schema":3', r"newer equisep \(schema 3; this version reads up to 2\). Upgrade"),
+        ('"schema":3', '"schema":4', r"newer equisep \(schema 4; this version reads up to 3\). Upgrade"),
         ('"equisep record"', '"equisep profile"', r"is no record of a figure: its field `kind` is 'equisep profile'"),
-        ('"schema":2', '"schema":"2"', r"is no record of a figure"),
+        ('"schema":3', '"schema":"3"', r"is no record of a figure"),
         ('"ways":', '"way":', r"damaged, or written by a newer equisep: it has no 'ways'"),
         ('"depth":5', '"deepth":5', r"A cell has no field `deepth`. Did you mean `depth`"),
         ('"fuzziness":[[', '"fuzziness":[["x",', r"should be a number; found 'x'"),

@@ -1,25 +1,27 @@
 """A record's content: every cell that was run of a figure, compact enough for a repository, and back; no torch.
 
-    {"kind": "equisep record", "schema": 2, "figure": …, "scale": …, "planned": …,
+    {"kind": "equisep record", "schema": 3, "figure": …, "scale": …, "planned": …,
      "base":        fields of most cells that differ from their defaults
      "series":      {name: fields that all its cells share and that differ from the base}; a cell holds the others
      "missing":     [{"series", "cell"}, …]: what runs asked for and did not get to; left out where nothing is missing
      "made":        [provenance, …]; an entry names one by its place, and holds what is its own, as `wall_s`
      "ways":        [[reading, grain, reduction, weighting, sites], …]; `sites` is a place in
      "sites":       [[name, …], …]
-     "entries":     [{"series", "cell", "made", "own", "readings", "numbers", …}, …], one a line}
+     "entries":     [{"series", "cell", "made", "own", "readings", "numbers", …}, …], one a line; one that another record
+                    holds is {"series", "in": its figure, "line": the fingerprint of its line there}}
 
 The readings of an entry are columns: `epoch`, `way`, and of each metric the curves in that order. Numbers of outcomes are
 rounded to 7 digits, points to 4. Entries at rates that were not chosen keep what choosing and tabulating rates needs.
-Schema 1 had no `series`: there every cell holds all that differs from the base.
+Schema 1 had no `series`: there every cell holds all that differs from the base. Schema 2 held every entry itself.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, Literal, get_args
 
@@ -31,7 +33,7 @@ from equisep.figures.outcome import Curves, Outcome
 from equisep.files import json_text, plain
 from equisep.results.readings import former_reading
 
-KIND, SCHEMA = "equisep record", 2
+KIND, SCHEMA = "equisep record", 3
 DIGITS, POINT_DIGITS = 7, 4
 Keep = Literal["chosen", "all"]
 WAY = ("reading", "grain", "reduction", "weighting", "sites")
@@ -47,6 +49,7 @@ def pack(
     *,
     plan: Iterable[tuple[str, Cell]] = (),
     keep: str = "chosen",
+    elsewhere: Mapping[str, Mapping[str, str]] | None = None,
 ) -> dict[str, Any]:
     """A figure's entries as a record, in plain JSON types.
 
@@ -54,17 +57,20 @@ def pack(
     keep        `chosen`: entries at the chosen rate keep everything, their points for the first seed only; so do those that
                 are best for their own seed, without points; the others keep the last epoch's fuzziness, loss and
                 accuracies, read in every way, and their numbers. `all`: every entry keeps everything.
+    elsewhere   what other records hold (`lines_of`): such entries are named, not held.
     """
     if keep not in get_args(Keep):
         raise InputError(f"A record keeps `chosen` entries or `all` of them; found `{keep}`.")
     held = [replace(entry, outcome=rounded(entry.outcome)) for entry in entries]
     if keep == "chosen":
         held = _slimmed(held, figure, scale)
-    base = _most_common([entry.cell.own_fields() for entry in held])
-    owned = _owned([entry.provenance for entry in held])
+    named = [elsewhere.get(_content_of(entry)) for entry in held] if elsewhere else [None] * len(held)
+    own = [entry for entry, place in zip(held, named, strict=True) if place is None]
+    base = _most_common([entry.cell.own_fields() for entry in own])
+    owned = _owned([entry.provenance for entry in own])
     made, sites, ways = _Table(), _Table(), _Table()
     lines = []
-    for entry in held:
+    for entry in own:
         cell, made_by = entry.cell.to_dict(), plain(entry.provenance)
         line = {
             "series": entry.series,
@@ -79,7 +85,11 @@ def pack(
         }
         lines.append({name: _short(value, None) for name, value in line.items() if value not in ({}, [], None)})
     shared = _shared(lines)
-    lines = [_without(line, shared[line["series"]]) for line in lines]
+    written = iter([_without(line, shared[line["series"]]) for line in lines])
+    lines = [
+        next(written) if place is None else {"series": entry.series, **place}
+        for entry, place in zip(held, named, strict=True)
+    ]
     run = {(entry.series, entry.cell) for entry in held}
     missing = [pair for pair in dict.fromkeys(plan) if pair not in run]
     absent = [{"series": series, "cell": _difference(cell.to_dict(), base)} for series, cell in missing]
@@ -99,24 +109,53 @@ def pack(
     }
 
 
-def unpack(content: Mapping[str, Any]) -> list[Entry]:
-    """The entries that `pack` packed."""
-    entries, shared = [], content.get("series", {})
+def unpack(content: Mapping[str, Any], other: Callable[[str], Mapping[str, Any]] | None = None) -> list[Entry]:
+    """The entries that `pack` packed; `other` has the contents of the records that it names."""
+    places: dict[str, tuple[Mapping[str, Any], dict[str, Any]]] = {}
+    entries = []
     for line in content["entries"]:
-        outcome = {name: value for name, value in line.items() if name in ("numbers", "arrays", "diverged", "notes")}
-        points = {
-            site: [list(row) for row in zip(*columns, strict=True)] for site, columns in line.get("points", {}).items()
-        }
-        readings = _rows(line.get("readings", {}), content["ways"], content["sites"])
-        entries.append(
-            Entry(
-                line["series"],
-                Cell.from_dict({**content["base"], **shared.get(line["series"], {}), **line.get("cell", {})}),
-                Outcome.from_dict({**outcome, "points": points, "readings": readings}),
-                {**content["made"][line["made"]], **line.get("own", {})},
-            )
-        )
+        if (figure := line.get("in")) is None:
+            entries.append(_entry(content, line))
+            continue
+        if figure not in places:
+            held = other(figure) if other is not None else {"entries": []}
+            places[figure] = held, {fingerprint(each): each for each in held["entries"] if "in" not in each}
+        held, lines = places[figure]
+        if line["line"] not in lines:
+            raise InputError(f"the record of `{figure}` does not hold the cell `{line['line']}` any more")
+        entries.append(replace(_entry(held, lines[line["line"]]), series=line["series"]))
     return entries
+
+
+def lines_of(content: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """By what an entry says, where it stands: in the record with this content, which holds it itself."""
+    held = [line for line in content["entries"] if "in" not in line]
+    return {_content_of(_entry(content, line)): {"in": content["figure"], "line": fingerprint(line)} for line in held}
+
+
+def fingerprint(line: Mapping[str, Any]) -> str:
+    """Of an entry as its record has it."""
+    return hashlib.sha256(json_text(line).encode()).hexdigest()[:16]
+
+
+def _content_of(entry: Entry) -> str:
+    """All that an entry says, in the digits that a record keeps, but for its series."""
+    return json_text([entry.cell.to_dict(), plain(entry.outcome), _short(plain(entry.provenance), DIGITS)])
+
+
+def _entry(content: Mapping[str, Any], line: Mapping[str, Any]) -> Entry:
+    shared = content.get("series", {}).get(line["series"], {})
+    outcome = {name: value for name, value in line.items() if name in ("numbers", "arrays", "diverged", "notes")}
+    points = {
+        site: [list(row) for row in zip(*columns, strict=True)] for site, columns in line.get("points", {}).items()
+    }
+    readings = _rows(line.get("readings", {}), content["ways"], content["sites"])
+    return Entry(
+        line["series"],
+        Cell.from_dict({**content["base"], **shared, **line.get("cell", {})}),
+        Outcome.from_dict({**outcome, "points": points, "readings": readings}),
+        {**content["made"][line["made"]], **line.get("own", {})},
+    )
 
 
 def rounded(outcome: Outcome) -> Outcome:

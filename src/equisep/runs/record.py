@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from equisep.errors import EquisepError, StoreError
 from equisep.figures.cell import Cell, Training
@@ -39,10 +39,11 @@ def write_record(
     *,
     plan: Iterable[tuple[str, Cell]] = (),
     keep: str = "chosen",
+    elsewhere: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Path:
     """Write a figure's record, one line an entry, so that a difference between two of them can be read."""
     target = Path(path)
-    content = pack(entries, figure, scale, plan=plan, keep=keep)
+    content = pack(entries, figure, scale, plan=plan, keep=keep, elsewhere=elsewhere)
     parts = []
     for name, value in content.items():
         if name in ("missing", "made", "sites", "entries") and value:
@@ -57,8 +58,25 @@ def write_record(
 
 
 def read_record(path: str | Path) -> Record:
-    """What a record holds."""
+    """What a record holds, with the entries that it names in other records of its folder."""
     source = Path(path)
+    content = record_content(source)
+    try:
+        missing = [
+            (line["series"], Cell.from_dict({**content["base"], **line["cell"]})) for line in content.get("missing", ())
+        ]
+        entries = unpack(content, lambda figure: record_content(source.parent.parent / f"{figure}.json"))
+        return Record(entries, str(content["scale"]), int(content["planned"]), missing)
+    except (EquisepError, KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        reason = f"it has no {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
+        raise StoreError(
+            f"The record `{source}` is damaged, or written by a newer equisep: {reason}. Take it from the repository again, "
+            "or upgrade."
+        ) from error
+
+
+def record_content(source: Path) -> dict[str, Any]:
+    """The JSON object of a record, of a schema that this version reads."""
     try:
         content = parse_json(source.read_bytes(), name=source.name)
     except FileNotFoundError:
@@ -79,17 +97,7 @@ def read_record(path: str | Path) -> Record:
             f"The record `{source}` was written by a newer equisep (schema {schema}; this version reads up to {SCHEMA}). "
             "Upgrade equisep to read it."
         )
-    try:
-        missing = [
-            (line["series"], Cell.from_dict({**content["base"], **line["cell"]})) for line in content.get("missing", ())
-        ]
-        return Record(unpack(content), str(content["scale"]), int(content["planned"]), missing)
-    except (EquisepError, KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-        reason = f"it has no {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
-        raise StoreError(
-            f"The record `{source}` is damaged, or written by a newer equisep: {reason}. Take it from the repository again, "
-            "or upgrade."
-        ) from error
+    return content
 
 
 def recorded_evidence(figure: Figure, path: str | Path) -> Evidence:
