@@ -15,7 +15,7 @@ CITE = (
     "imbalanced training. PNAS 118(43), 2021."
 )
 
-AFTER = "in our words, after"  # where no sentence of the paper's is at hand to be quoted
+REVEALS = "our analysis of the Layer-Peeled Model reveals a hitherto-unknown phenomenon that we term Minority Collapse"
 QNORMS = "For any q ∈ (0, 2) ∪ (2, ∞), neural collapse does not emerge"
 ETF = "we prove that any solution to this model forms a simplex equiangular tight frame"
 MITIGATE = "we use the Layer-Peeled Model to gain insights into how to mitigate Minority Collapse"
@@ -191,16 +191,16 @@ MINORITY = Figure(
     ),
     claims=(
         Claim("Without imbalance the cosine between minority classifiers is −1/9", "at most", ("EH*",),
-              "first_cosine_error", EXACT, exact=True, source=f"{AFTER} the figure on minority collapse"),
+              "first_cosine_error", EXACT, exact=True, quote=ETF, source="abstract; of ten classes"),
         Claim("The cosine between minority classifiers rises with R until it is 1",
-              "at least", ("EH*",), "least_rise", 0.0, exact=True,
-              source=f"{AFTER} the figure on minority collapse"),
+              "at least", ("EH*",), "least_rise", 0.0, exact=True, quote=REVEALS,
+              source="abstract; how it goes with R is in our words, after the figure on it"),
         Claim("From a finite R* on the cosine is 1, as long as the classifiers are not zero", "at most", ("EH*",),
               "collapsed_error", EXACT, exact=True, source="ours, after Chen 2023"),
         Claim("From R* on minority classifiers are one vector", "at most", ("EH*",), "collapsed_distance", EXACT,
               exact=True, source="ours, after Chen 2023"),
         Claim("In the limit R → ∞ minority classifiers are one vector", "at most", ("EH*",), "limit_distance", EXACT, exact=True,
-              source=f"{AFTER} the theorem on the limit"),
+              quote=REVEALS, source="abstract; the limit is in our words, after Theorem 5"),
         Claim("Minority class means no longer equal the classifiers", "at least", ("EH*",), "mean_gap", 0.01, exact=True,
               quote="class means no longer collapse to classifiers", source="slides, part I"),
     ),

@@ -69,6 +69,18 @@ LATER = (
     "Finally, we empirically show that the effective depth of a trained neural network monotonically increases when "
     "increasing the number of random labels in data."
 )
+OTHERS = "above 1 for the others"
+SENSITIVE = (
+    "the rate of collapse in the intermediate layers is more sensitive, and is closely intertwined with generalization"
+)
+BEYOND = (
+    "neural collapse extends beyond the penultimate layer and emerges in intermediate layers as well, making the higher layers "
+    "essentially redundant"
+)
+MINIMAL = (
+    "an implicit bias that favors solutions of minimal effective depth. Namely, SGD trains neural networks for which the top "
+    "several layers are redundant"
+)
 AT_THE_TOP = "for networks deeper than a threshold we obtain (near perfect) NCC separability in all of the top layers"
 TWO_WAYS = "Trained with (`augmented`, the paper's way) and without augmentation (`plain`); read on images as they are."
 
@@ -194,19 +206,20 @@ def noise_panels(group: str) -> tuple[Panel, ...]:
     )  # fmt: skip
 
 
-def noise_claims(group: str, place: str) -> tuple[Claim, ...]:
-    """What is claimed of networks trained on random labels, for either way of training."""
+def noise_claims(group: str, place: str, *, printed: str = "") -> tuple[Claim, ...]:
+    """What is claimed of networks trained on random labels, for either way of training; `printed`: CDNV of layer 4."""
     found: list[Claim] = []
     for way in WAYS:
         every, text = (f"{group}-{way}-*",), f" ({way})"
         where = place if way == "augmented" else f"{place} ({PAPERS})"
         noisy = tuple(f"{group}-{way}-{share}" for share in NOISE if share)
         found += [
-            Claim(f"CDNV of layer 4 grows with noise{text}", "rising", every, "cdnv@site=4", source=f"{AFTER} {where}"),
+            Claim(f"CDNV of layer 4 grows with noise{text}", "rising", every, "cdnv@site=4", quote=printed or SENSITIVE,
+                  source=where if printed else f"abstract of the seventh version; layer 4: {where}"),
             Claim(f"The network fits its labels{text}", "at least", every, "accuracy", FITTED, fit=False,
                   quote="the network itself achieved 100% accuracy", source=where),
-            Claim(f"Layer 4 does not separate noisy labels{text}", "at most", noisy, "ncc@site=4", FITTED,
-                  source=f"{AFTER} {where}"),
+            Claim(f"Layer 4 does not separate noisy labels{text}", "at most", noisy, "ncc@site=4", FITTED, quote=LATER,
+                  source=f"abstract of the later versions; layer 4: {where}"),
             Claim(f"Effective depth grows with noise{text}", "rising", every, "effective_depth", quote=LATER,
                   source="abstract of the later versions"),
         ]  # fmt: skip
@@ -256,7 +269,7 @@ FIG3 = Figure(
     series=over_noise("mlp"),
     panels=noise_panels("mlp"),
     claims=(
-        *noise_claims("mlp", "Fig. 3"),
+        *noise_claims("mlp", "Fig. 3", printed=" … ".join([*(f"≈ {value:g}" for _, value in CDNV_PRINTED), OTHERS])),
         *(
             claim
             for way in WAYS
@@ -269,7 +282,7 @@ FIG3 = Figure(
                 *(
                     Claim(f"CDNV of layer 4 is above 1 with {share} % noise ({way})",
                           "at least", (f"mlp-{way}-{share}",), "cdnv@site=4", 1.0,
-                          quote="above 1 for the others", source="Fig. 3" if way == "augmented" else f"Fig. 3 ({PAPERS})")
+                          quote=OTHERS, source="Fig. 3" if way == "augmented" else f"Fig. 3 ({PAPERS})")
                     for share in (50, 75)
                 ),
             )
@@ -327,9 +340,10 @@ FIG5 = Figure(
         for name, (title, _) in SETS.items()
     ),
     claims=(
-        Claim("The top group of blocks collapses", "at least", ("*",), f"ncc@site={ENDS[-1]}", FITTED, source=f"{AFTER} Fig. 5"),
+        Claim("The top group of blocks collapses", "at least", ("*",), f"ncc@site={ENDS[-1]}", FITTED, quote=BEYOND,
+              source="abstract of the fourth version; ResNet-18: Fig. 5"),
         Claim("The collapsed top separates test data as well as the whole network, to 1 %", "at most", ("*",),
-              f"center_gap@site={ENDS[-1]}", 0.01, source=f"{AFTER} Fig. 5"),
+              f"center_gap@site={ENDS[-1]}", 0.01, quote=BEYOND, source="abstract of the fourth version; test data: Fig. 5"),
     ),
     seeds=1,
     smoke=NARROW,
@@ -396,7 +410,7 @@ BOUND = Figure(
               "ncc@site=4", source=PILOT, fit=False),
         Claim("Effective depth does not grow with depth, from 4 layers on", "alike",
               tuple(f"first-{d}" for d in BOUND_DEPTHS if d >= MLP_EFFECTIVE), "effective_depth",
-              source=f"{AFTER} the hypothesis that layers added to a network deep enough are spare"),
+              quote=MINIMAL, source="abstract of the first version, a hypothesis; from 4 layers on: Fig. 1"),
         Claim("Effective depth grows with depth", "rising", ("first-*",), "effective_depth",
               source="ours: found in the record after it was run"),
     ),

@@ -46,7 +46,7 @@ SHALLOW = Figure(
     ),
     claims=(
         Claim(f"Answers are balanced: class shares on S2 within ε = {EPSILON:g} of 1/10", "at most", (f"first-{DEPTH}",),
-              "balance", EPSILON, source="in our words, after Def. 3"),
+              "balance", EPSILON, source="ours: that the condition of Prop. 1 is met, Def. 3"),
         Claim("With labels drawn at random the estimate says something: at p = 0.1, networks that shallow do not separate both "
               "samples, on average", "at most", tuple(f"joined{d}-{SHARES[0]}" for d in TRIED), "ncc", FITTED, fit=False,
               quote=NON_TRIVIAL, source=ABSTRACT),

@@ -10,6 +10,7 @@ CITE = 'Hangfeng He and Weijie J. Su, "A law of data separation in deep learning
 SOURCE = "He & Su (2023)"
 SLIDES = "Su's slides, 2024"
 AFTER = "in our words, after"  # where no sentence of the paper's is at hand to be quoted
+OBSERVED = "its emergence is observed in a collection of network architectures and datasets during training"
 STEPS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 OPTIMIZERS = {"sgd": "SGD", "momentum": "SGD with momentum", "adam": "Adam"}
 RATES = {"sgd": STEPS, "momentum": STEPS, "adam": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)}

@@ -15,6 +15,7 @@ from equisep.figures.papers.he2023.common import (
     FM,
     HE,
     HE_NOTE,
+    OBSERVED,
     OFTEN,
     OPTIMIZERS,
     RATES,
@@ -102,7 +103,8 @@ FIG2 = Figure(
         Panel(f"epoch-{epoch}", f"epoch {epoch}", y=f"fuzziness@{at_epoch(epoch)}", series=("adam-20",)) for epoch in EPOCHS
     ),
     claims=(
-        Claim("No law before training", "no law", ("adam-20",), f"r@{at_epoch(0)}", source=f"{AFTER} the main text on Fig. 2"),
+        Claim("No law before training", "no law", ("adam-20",), f"r@{at_epoch(0)}", quote=OBSERVED,
+              source="abstract; epoch 0: Fig. 2"),
         Claim("The law holds at epoch 100", "law", ("adam-20",), f"r@{at_epoch(100)}",
               quote="manifests at epoch 100 … −0.996", source="main text, on Fig. 2"),
         Claim(f"The law emerges by epoch 400, before neural collapse: r ≤ {LAW_R:g}, and so it stays".replace("-", "−"),
@@ -134,7 +136,8 @@ FIGS1 = Figure(
     claims=(
         Claim(
             "D of the last layer still falls after epoch 100, where the paper has the law", "above", ("adam-20",),
-            f"last@{at_epoch(100)};last@{at_epoch(400)}", source=f"{AFTER} the SI on Fig. S1",
+            f"last@{at_epoch(100)};last@{at_epoch(400)}", quote="manifests at epoch 100 … −0.996”; “not until after 400 epochs",
+            source="main text, on Fig. 2, of the law; SI, on Fig. S1, of neural collapse",
         ),
         Claim(
             "Neural collapse is not there at epoch 400: D of the last layer still falls", "above", ("adam-20",),
@@ -215,7 +218,10 @@ FIGS4 = Figure(
     panels=tuple(
         Panel(f"{name}-{depth}", f"{SET_NAMES[name]}, {depth} layers") for name, _ in SETS for depth in DEPTHS
     ),
-    claims=(Claim("The law holds in all six panels", "law", ("fm-*", "cifar-*"), source=f"{AFTER} the SI on Fig. S4"),),
+    claims=(
+        Claim("The law holds in all six panels", "law", ("fm-*", "cifar-*"), quote=OBSERVED,
+              source="abstract; these images and widths: SI, Fig. S4"),
+    ),
     **BEST,
 )  # fmt: skip
 
@@ -227,7 +233,8 @@ FIGS5 = Figure(
     series=tuple(Series(f"n-{10 * n}", {"per_class": n}, f"n-{10 * n}", x=10.0 * n) for n in (100, 200, 500)),
     panels=tuple(Panel(f"n-{n}", f"{n} samples") for n in (1000, 2000, 5000)),
     claims=(
-        Claim("The law holds in all three panels", "law", ("n-*",), source=f"{AFTER} the SI on Fig. S5"),
+        Claim("The law holds in all three panels", "law", ("n-*",), quote=OBSERVED,
+              source="abstract; these sample sizes: SI, Fig. S5"),
         Claim("The half-life is longer with more data", "rising", ("n-*",), "half_life", source=f"{AFTER} the SI on Fig. S5"),
     ),
     **BEST,
