@@ -141,7 +141,7 @@ CHANGES: tuple[Change, ...] = tuple(
          "Answers are balanced: class shares on S2 within ε = 0.2 of 1/10",
          "Prop. 1 asks for balance and does not say that networks have it: that is asked by us. Rule and verdict are the same."),
         ("*", "claims in our words, of which a sentence or number of the papers was found since", "claims with that quotation",
-         "Abstracts of all versions and printed numbers were compared once more. Rules and verdicts are the same."),
+         "Abstracts of four versions and printed numbers were compared once more. Rules and verdicts are the same."),
         ("*", "claims that began where the one before ended", "claims that can be read alone",
          "Lists of claims break them apart. Rules and verdicts are the same."),
     )
