@@ -55,7 +55,10 @@ def parallel_map(
         with torch.set_grad_enabled(grad):  # a setting of the thread
             return work(item)
 
-    with _threads_kept(), ThreadPoolExecutor(threads, "equisep", torch.set_num_threads, (1,)) as pool:
+    with (
+        torch_threads(torch.get_num_threads()),
+        ThreadPoolExecutor(threads, "equisep", torch.set_num_threads, (1,)) as pool,
+    ):
         futures = [pool.submit(alone, item) for item in items]
         try:
             _watch(futures, done, meanwhile or (lambda: None))
@@ -84,10 +87,12 @@ def _watch(futures: Sequence[Future[Result]], done: Callable[[int], None], meanw
 
 
 @contextmanager
-def _threads_kept() -> Iterator[None]:
-    """Torch's own number of threads, given back."""
+def torch_threads(count: int) -> Iterator[None]:
+    """So many threads of torch's for the calling thread; what there were before are given back."""
     before = torch.get_num_threads()
     try:
+        if count != before:
+            torch.set_num_threads(count)
         yield
     finally:
         torch.set_num_threads(before)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import reduce
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -16,9 +18,15 @@ from equisep.separation.blocks import with_float64
 from equisep.separation.convention import Convention
 from equisep.separation.group_sums import ClassCenters, GroupSums
 from equisep.separation.site import SecondPass, Spread
-from equisep.separation.subspace import AS_GIVEN
+from equisep.separation.subspace import AS_GIVEN, Projections
 from equisep.shapes import Int, Shaped
+from equisep.workers import parallel_map, torch_threads
 
+Result = TypeVar("Result")
+
+PART_NUMBERS = 2**20  # of the features of a part, at least: for fewer, threads take as long to start as to work
+PART_ROWS = 8  # of a class in a part on average, at least: the sums of all parts are not more than the features
+SHARED_PRODUCTS = 2**26  # of a decomposition, from which on torch's threads are worth their waiting for one another
 SQUARED = 1e150, 1e-150  # numbers beyond these have no square in float64
 COMMON = 1e30, 1e-30  # … and between these no common scale is needed
 
@@ -36,18 +44,48 @@ class LabeledRows:
         """K."""
         return self.names.numel()
 
+    def of_parts(self, work: Callable[[LabeledRows], Result]) -> list[Result]:
+        """`work` of consecutive rows, of all parts at the same time; of all rows where they are few."""
+
+        def of_rows(rows: slice) -> Result:
+            return work(LabeledRows(self.features[rows], self.labels[rows], self.names))
+
+        return in_parts(of_rows, self.features, least=PART_ROWS * self.classes)
+
+    @property
+    def _threads(self) -> int:
+        """Of torch's threads, as many as the decomposition of K × d numbers is worth."""
+        return torch.get_num_threads() if self.classes**2 * self.features.shape[1] >= SHARED_PRODUCTS else 1
+
     def centers(self) -> ClassCenters:
         """First pass."""
-        sums = GroupSums(classes=self.classes)
-        sums.add([self.features], Assignments(self.labels))
-        return sums.centers
+
+        def summed(rows: LabeledRows) -> GroupSums:
+            sums = GroupSums(classes=self.classes)
+            sums.add([rows.features], Assignments(rows.labels))
+            return sums
+
+        parts = self.of_parts(summed)
+        with torch_threads(self._threads):
+            return reduce(GroupSums.merge, parts).centers
 
     def spread(self, convention: Convention, *, precision: str = "float64") -> Spread:
         """Both passes; `float32` products where they are seen to keep six digits of D."""
-        second = SecondPass(self.centers(), convention, precision=precision)
-        for _ in second.look([self.features], Assignments(self.labels)):
-            pass
-        return second.spread(steps=AS_GIVEN)
+        centers = self.centers()
+        with torch_threads(self._threads):
+            whole = SecondPass(centers, convention, precision=precision)
+
+        def looked(rows: LabeledRows) -> Projections:
+            second = SecondPass(whole.centers, convention, whole.subspace, precision=precision)
+            for _ in second.look([rows.features], Assignments(rows.labels)):
+                pass
+            assert second.projections is not None
+            return second.projections
+
+        parts = self.of_parts(looked)
+        with torch_threads(self._threads):
+            whole.projections = reduce(Projections.merge, parts)
+            return whole.spread(steps=AS_GIVEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +127,28 @@ def checked_arrays(x: Any, y: Any, *, asked: str) -> CheckedArrays:
     flat = with_float64(features.detach().flatten(1))
     norm = 0.0
     if flat.is_floating_point():  # any NaN or Inf makes the norm one
-        norm = float(torch.linalg.vector_norm(flat, dtype=torch.promote_types(flat.dtype, torch.float32)))
+        kind = torch.promote_types(flat.dtype, torch.float32)
+        norm = math.hypot(*in_parts(lambda rows: float(torch.linalg.vector_norm(flat[rows], dtype=kind)), flat))
     if not math.isfinite(norm):
         bad = int((~torch.isfinite(flat)).sum())
         if bad:
             raise FeatureError(f"{asked} needs finite features; {bad} of {flat.numel()} numbers are NaN or Inf.")
     return CheckedArrays(flat, labels, norm)
+
+
+def in_parts(work: Callable[[slice], Result], features: Shaped[Tensor, "n d"], *, least: int = 1) -> list[Result]:
+    """`work` of consecutive rows, `least` of them at least, in order: each thread of torch's has a part of its own.
+
+    Torch's threads would share every operation instead and wait for one another at its end: blocks that fit a cache are then no
+    quicker on two quiet cores than on one, and far slower on busy ones. Few numbers have one thread.
+    """
+    n, threads, worth = len(features), torch.get_num_threads(), features.numel() // PART_NUMBERS
+    parts = min(threads, worth, n // least)
+    if features.device.type != "cpu" or parts < 2:
+        with torch_threads(threads if worth > 1 else 1):
+            return [work(slice(0, n))]
+    size = -(-n // parts)
+    return parallel_map(work, [slice(start, start + size) for start in range(0, n, size)], threads=parts)
 
 
 def scaled(x: Shaped[Tensor, "n d"], *, like: CheckedArrays) -> Shaped[Tensor, "n d"]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from equisep.shapes import Int, Shaped
+from equisep.shapes import Float64, Int, Shaped
 
 BLOCK_NUMBERS = 2**19  # 4 MiB in float64: what a core's cache holds
 GPU_NUMBERS = 2**25  # a GPU wants few and large pieces: 256 MiB in float64
@@ -56,14 +56,14 @@ class Room:
     """Memory that the pieces of one pass take turns in: to get it anew for each costs as much as what is done there."""
 
     def __init__(self) -> None:
-        self._held: dict[tuple[str, torch.dtype], Tensor] = {}
+        self._held: dict[str, Tensor] = {}
 
     def like(self, x: Tensor, name: str, dtype: torch.dtype = torch.float64) -> Tensor:
-        """Memory of the shape of x, whose numbers are anything; one `name` is one place."""
-        held = self._held.get((name, dtype))
-        if held is None or held.numel() < x.numel() or held.device != x.device:
-            held = self._held[name, dtype] = torch.empty(x.numel(), dtype=dtype, device=x.device)
-        return held[: x.numel()].view(x.shape)
+        """Memory of the shape of x, whose numbers are anything; one `name` is one place, whatever is kept there."""
+        held, size = self._held.get(name), x.numel() * dtype.itemsize
+        if held is None or held.numel() < size or held.device != x.device:
+            held = self._held[name] = torch.empty(size, dtype=torch.uint8, device=x.device)
+        return held[:size].view(dtype).view(x.shape)
 
 
 def blocks_of(
@@ -86,6 +86,12 @@ def blocks_of(
         group.append(part)
         rows += len(part)
     yield slice(begin, begin + rows), Block(group)
+
+
+def squared_norms(rows: Shaped[Tensor, "n d"]) -> Float64[Tensor, " n"]:
+    """‖r_i‖², read once: squares are never written down, which takes as long as to add them up."""
+    norms: Tensor = torch.linalg.vector_norm(rows, dim=1)
+    return norms.to(torch.float64).square_()
 
 
 def _joined(parts: Sequence[Tensor]) -> Tensor:

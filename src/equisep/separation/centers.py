@@ -9,7 +9,7 @@ from torch import Tensor
 
 from equisep.errors import InputError, NumericalError
 from equisep.separation.arrays import LabeledRows, checked_arrays, labeled, labeled_rows, scaled
-from equisep.separation.blocks import Room, blocks_of
+from equisep.separation.blocks import Room, blocks_of, squared_norms
 from equisep.separation.group_sums import ClassCenters, class_sums
 from equisep.separation.nearest import Points
 from equisep.separation.pairs.means import squared_distances, squared_rounding
@@ -57,16 +57,17 @@ def cdnv(x: Any, y: Any) -> float:
 
 def _variances(rows: LabeledRows, centers: ClassCenters) -> Float64[Tensor, " k"]:
     """Var_k of every class: no direction is needed for it, so none is looked for."""
-    traces = torch.zeros(rows.classes, dtype=torch.float64, device=rows.features.device)
-    room = Room()
-    for span, block in blocks_of([rows.features]):
-        y = rows.labels[span]
-        norms = traces.new_zeros(block.rows)
-        for columns, x in block.columns():
-            residuals = centers.residuals(x, y, columns, room)
-            norms += torch.mul(residuals, residuals, out=room.like(x, "chosen")).sum(dim=1)
-        traces += class_sums(norms.unsqueeze(1), y, classes=rows.classes).squeeze(1)
-    return traces / centers.counts.clamp(min=1)
+
+    def traces(part: LabeledRows) -> Float64[Tensor, " k"]:
+        summed, room = centers.shift.new_zeros(rows.classes), Room()
+        for span, block in blocks_of([part.features]):
+            y = part.labels[span]
+            for columns, x in block.columns():
+                norms = squared_norms(centers.residuals(x, y, columns, room))
+                summed += class_sums(norms.unsqueeze(1), y, classes=rows.classes).squeeze(1)
+        return summed
+
+    return torch.stack(rows.of_parts(traces)).sum(dim=0) / centers.counts.clamp(min=1)
 
 
 def ncc_accuracy(x: Any, y: Any, *, train: tuple[Any, Any] | None = None) -> float:

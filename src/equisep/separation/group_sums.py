@@ -359,8 +359,8 @@ def class_adder(y: Int[Tensor, " n"], classes: int) -> Callable[[Float64[Tensor,
 
 def class_sums(x: Float64[Tensor, "n d"], y: Int[Tensor, " n"], *, classes: int) -> Float64[Tensor, "k d"]:
     """Σ_{i: y_i = k} x_i for every class k."""
-    few = classes <= MATMUL_GROUPS and (x.device.type != "cpu" or FEW_ROWS * classes <= len(x))
-    if few:
+    many_rows = FEW_ROWS * classes <= len(x) and torch.get_num_threads() > SERIAL_THREADS
+    if classes <= MATMUL_GROUPS and (x.device.type != "cpu" or many_rows):
         return one_hot(y, classes).to(x.dtype).T @ x
     return x.new_zeros(classes, x.shape[1]).index_add_(0, y, x)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from equisep.separation.blocks import Block, Room
+from equisep.separation.blocks import Block, Room, squared_norms
 from equisep.separation.gpu import FEW_DIRECTIONS, kernels_fit, residual_products, residuals_of
 from equisep.separation.group_sums import ClassCenters
 from equisep.shapes import Float64, Int, Shaped
@@ -38,7 +38,7 @@ def projected(
     other = None if others is None else others.new_zeros(others.shape[0], block.rows)
     for columns, x in block.columns():
         r = centers.residuals(x, y, columns, room)
-        norms += torch.mul(r, r, out=room.like(r, "chosen")).sum(dim=1)
+        norms += squared_norms(r)
         if wide:
             along.addmm_(r, directions[columns])
         else:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from equisep.separation.blocks import QUICK_NUMBERS, Block, Room, exact_products
+from equisep.separation.blocks import QUICK_NUMBERS, Block, Room, exact_products, squared_norms
 from equisep.separation.group_sums import ClassCenters
 from equisep.separation.site.products import ALIGNED, WIDE, Projected, projected
 from equisep.shapes import Float, Float64, Int, Shaped
@@ -84,15 +84,14 @@ class QuickProducts:
         exact = all(part.dtype == torch.float32 or part.dtype.itemsize <= 2 for part in block.parts)
         quickly = self.gaps if exact and others is None else None  # others have no gaps to be taken off
         for columns, x in block.columns(0 if quickly is None else QUICK_NUMBERS):
-            r = room.like(x, "residuals", torch.float32)
             if quickly is not None:
-                chosen = room.like(x, "chosen", torch.float32)
-                torch.sub(x.float(), torch.index_select(quickly[0][:, columns], 0, y, out=chosen), out=r)
-                norms += torch.mul(r, r, out=chosen).sum(dim=1)
+                r = room.like(x, "residuals", torch.float32)
+                torch.sub(x.float(), torch.index_select(quickly[0][:, columns], 0, y, out=r), out=r)
+                norms += squared_norms(r)
             else:
                 whole = self.centers.residuals(x, y, columns, room)
-                norms += torch.mul(whole, whole, out=room.like(x, "chosen")).sum(dim=1)
-                r.copy_(whole)
+                norms += squared_norms(whole)
+                r = room.like(x, "chosen", torch.float32).copy_(whole)
                 if other is not None and others is not None:
                     other.addmm_(others[:, columns], whole.to(others.dtype).T)
             along += (r @ self.short[columns])[:, :q] if self.wide else self.short[columns].T @ r.T
