@@ -27,7 +27,7 @@ def test_the_terminal(folder: Path) -> None:
     done = equisep("history", "h.jsonl", "--draw", "h.png", folder=folder)
     assert done.returncode == 0, done.stderr
     assert "Net: 46 readings of 20 samples at 3 sites" in done.stdout
-    assert "The law: emerged at epoch 1. Rule: r ≤ -0.996" in done.stdout
+    assert "The law: emerged at epoch 1. Rule: there at r ≤ -0.996" in done.stdout
     assert "Neural collapse: emerged at epoch 8." in done.stdout
     flat = " ".join(done.stdout.split())
     assert "Minority collapse: cannot be said: no class is a minority (at most half of the largest size)." in flat

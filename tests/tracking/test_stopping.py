@@ -34,6 +34,11 @@ def test_any_one_that_still_gets_better_goes_on(name: str, values: list[float | 
     assert not answer and answer.reason.startswith("Still better in the last 3 readings: ")
 
 
+def test_nearest_centers_are_told_in_percent_and_of_which_data() -> None:
+    watched = [Watched(n, 0.5, 0.1, ncc, tested=True) for n, ncc in enumerate([0.9, 0.9, 0.9, 0.91], start=1)]
+    assert RULE.settled(watched).reason.endswith("nearest-center accuracy on test data from 90 to 91 %.")
+
+
 def test_noise_below_the_tolerance_and_what_gets_worse_settle() -> None:
     assert RULE.settled(readings([0.5, 0.52, 0.499, 0.6], [0.1, 0.2, 0.097, 0.3], [0.9, 0.8, 0.901, 0.7]))
 

@@ -41,6 +41,8 @@ def test_the_numbers_are_those_of_measure() -> None:
     assert profile.law.rho == pytest.approx(whole.law.rho, rel=1e-12)
     assert profile.effective_depth == whole.effective_depth
     assert (profile.accuracy_train, profile.accuracy_test) == (whole.accuracy_train, whole.accuracy_test)
+    # of 12 per class it does not say that they are all there are
+    assert profile.whole is None and whole.whole and Tracker(model, (X, Y), TEST, per_class=len(Y)).epoch().whole
     assert profile.sites[0].null is None and profile.sites[0].fuzziness_interval is None
     assert profile.sites[0].ncc_class_train is None and profile.sites[-1].ncc_class_train is not None
 

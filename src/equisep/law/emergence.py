@@ -23,10 +23,10 @@ CONFIRM = 2  # readings after it that must not contradict
 ONE_VECTOR, SEVERAL_VECTORS = 0.95, 0.9  # ours, of the mean cosine; Fang et al. 2021 have minority collapse at 1
 
 RULES = {
-    "law": f"Rule: r ≤ {LAW_R:g} and ρ < 1; no longer from r > {NO_LAW_R:g} on (He & Su 2023)",
-    "collapse": f"Rule: NC1 of the last layer ≤ {COLLAPSED:g}; no longer above {NOT_COLLAPSED:g}",
+    "law": f"Rule: there at r ≤ {LAW_R:g} and ρ < 1, gone at r > {NO_LAW_R:g} (He & Su 2023)",
+    "collapse": f"Rule: there at NC1 of the last layer ≤ {COLLAPSED:g}, gone above {NOT_COLLAPSED:g}",
     "minority": (
-        f"Rule: mean cosine between the minority's classifier rows ≥ {ONE_VECTOR:g}; no longer below "
+        f"Rule: there at a mean cosine between the minority's classifier rows ≥ {ONE_VECTOR:g}, gone below "
         f"{SEVERAL_VECTORS:g}"
     ),
 }

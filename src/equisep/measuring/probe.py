@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -112,12 +112,10 @@ def probe(
 
     `raw` says whether the raw input is a site.
     """
-    if len(labels) <= SAMPLES:
-        return _probe(model, inputs, sites, reduction, options, raw)
-    try:
-        return _probe(model, inputs.head(SAMPLES), sites, reduction, options, raw)
-    except ModelError:
-        return _probe(model, inputs, sites, reduction, options, raw)
+    if len(labels) > SAMPLES:
+        with suppress(ModelError):  # so that the traceback of a second failure does not hold the first
+            return _probe(model, inputs.head(SAMPLES), sites, reduction, options, raw)
+    return _probe(model, inputs, sites, reduction, options, raw)
 
 
 def _probe(model: nn.Module, inputs: Inputs, sites: Sites, reduction: Reduction, options: Options, raw: bool) -> Probe:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from rich.box import Box
 from rich.console import Console, ConsoleOptions, Group, RenderableType
@@ -50,31 +50,37 @@ class PlainTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterable[RenderableType]:
         """Columns, or lists."""
-        if self._least() <= options.max_width:
-            yield self._columns()
-        else:
-            yield Group(Text(""), *self._lists(), Text(""))
+        widths = self._widths(options.max_width)
+        yield self._columns(widths) if widths else Group(Text(""), *self._lists(), Text(""))
 
-    def _least(self) -> int:
-        """The least width at which every number stands whole and every word can be guessed."""
-        used = 0 if self.edges else -GAP
-        for position, title in enumerate(self.titles):
-            cells = (row[position].cell_len for row in self.rows)
-            natural = max(*map(len, title.split("\n")), *cells, 0)
-            used += GAP + (min(natural, _WORD) if title in self.left or title in self.fold else natural)
-        return used
+    def _widths(self, room: int) -> list[int]:
+        """Columns in which every number stands whole, and every word can be known again; none where there is no room for them."""
+        widths = [
+            max(*map(len, title.split("\n")), *(row[position].cell_len for row in self.rows), 0)
+            for position, title in enumerate(self.titles)
+        ]
+        excess = sum(widths) + GAP * (len(widths) - (not self.edges)) - room
+        words = [position for position, title in enumerate(self.titles) if title in self.left | self.fold]
+        while excess > 0:  # rich would take from numbers as well
+            widest = max(words, key=lambda position: widths[position], default=None)
+            if widest is None or widths[widest] <= _WORD:
+                return []
+            widths[widest] -= 1
+            excess -= 1
+        return widths
 
-    def _columns(self) -> Table:
+    def _columns(self, widths: Sequence[int]) -> Table:
         # The box has a column of its own between two cells, so the padding is one less than the gap.
         box = _PLAIN_BOX if self.glyphs is ASCII else _FINE_BOX
         table = Table(box=box, padding=(0, GAP - 1, 0, 0), pad_edge=False, show_edge=self.edges)
         styles = {"site": "dim", "layer": "dim", "block": "dim", "D": "bold"}
-        for title in self.titles:
+        for title, width in zip(self.titles, widths, strict=True):
             justify: Literal["left", "right"] = "left" if title in self.left else "right"
+            look: dict[str, Any] = {"justify": justify, "vertical": "bottom", "max_width": width}
             if title in self.fold:
-                table.add_column(Text(title), justify=justify, overflow="fold", vertical="bottom")
+                table.add_column(Text(title), overflow="fold", **look)
             else:
-                table.add_column(Text(title), justify=justify, style=styles.get(title), no_wrap=True, vertical="bottom")
+                table.add_column(Text(title), style=styles.get(title), no_wrap=True, **look)
         for row in self.rows:
             table.add_row(*row)
         return table

@@ -117,7 +117,10 @@ class LightReader:
             else:
                 profile = self._profile()
         sites = tuple(replace(site, ncc_class_train=None, ncc_class_test=None) for site in profile.sites[:-1])
-        return replace(profile, sites=(*sites, *profile.sites[-1:]))
+        every = (
+            self.subset.class_sizes == self.subset.counts
+        )  # else D of these samples is not that of the training data
+        return replace(profile, sites=(*sites, *profile.sites[-1:]), whole=profile.whole if every else None)
 
     def _profile(self, together: Together = ALONE, shard: Shard | None = None) -> Profile:
         where, dtype = home_of(self.model)

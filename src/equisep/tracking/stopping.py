@@ -18,13 +18,14 @@ class Watched:
     rho: float | None
     fuzziness: float | None
     ncc: float | None
+    tested: bool = False  # whether nearest centers were asked of test data
 
     @staticmethod
     def of(number: int, profile: Profile) -> Watched:
         """Of the training data; nearest centers of the test data, where there are any."""
         last = profile.sites[-1]
         ncc = last.ncc_train if last.ncc_test is None else last.ncc_test
-        return Watched(number, profile.law.rho, last.fuzziness, ncc)
+        return Watched(number, profile.law.rho, last.fuzziness, ncc, last.ncc_test is not None)
 
 
 @brief
@@ -90,7 +91,8 @@ class Stopping:
             return Settled(False, None, f"{len(readings)} of the {least} readings that it takes.")
         before, late = readings[: -self.window], readings[-self.window :]
         better = []
-        for name, words in (("rho", "ρ"), ("fuzziness", "D of the last layer"), ("ncc", "nearest-center accuracy")):
+        centers = f"nearest-center accuracy{' on test data' if late[-1].tested else ''}"
+        for name, words in (("rho", "ρ"), ("fuzziness", "D of the last layer"), ("ncc", centers)):
             sign = -1.0 if name == "ncc" else 1.0
             old, new = (
                 [sign * value for each in part if (value := getattr(each, name)) is not None] for part in (before, late)
@@ -98,13 +100,14 @@ class Stopping:
             if not old or len(new) < len(late):
                 return Settled(False, None, f"{words} does not exist in all of the last {self.window} readings.")
             if min(new) < self._bar(name, min(old)):
-                better.append(f"{words} from {abs(min(old)):.4g} to {abs(min(new)):.4g}")
+                unit_of, scale = (" %", 100.0) if name == "ncc" else ("", 1.0)
+                better.append(f"{words} from {scale * abs(min(old)):.4g} to {scale * abs(min(new)):.4g}{unit_of}")
         if better:
             return Settled(False, None, f"Still better in the last {self.window} readings: {'; '.join(better)}.")
         now = late[-1]
         reason = (
             f"Since {unit} {before[-1].number} neither ρ ({now.rho:.4g}) got lower by more than {self.rho:g}, nor D of the "
-            f"last layer ({now.fuzziness:.4g}) by more than {100 * self.fuzziness:g} %, nor nearest-center accuracy "
+            f"last layer ({now.fuzziness:.4g}) by more than {100 * self.fuzziness:g} %, nor {centers} "
             f"({100 * (now.ncc or 0):.4g} %) higher by more than {100 * self.ncc:g} points, in {self.window} readings."
         )
         return Settled(True, before[-1].number, reason)
