@@ -8,12 +8,6 @@ from typing import NamedTuple
 
 from _page import Row, markdown, percent, rows_of
 
-EARLIER = "°"  # drawn before the rule changed
-REMARK = (
-    "° Drawn by former rules, which counted noise along the class means as noise off them, the upper end on one scale: they "
-    "tell less,\nand smaller."
-)
-
 
 def trust() -> str:
     """What a reader may believe, in a few lines: the conclusions of all tables."""
@@ -70,7 +64,7 @@ def least_error(row: Row) -> float:
 
 
 def population_summary() -> str:
-    """The tables in three lines: how often there is no value, where medians lie, which intervals cover."""
+    """The tables in a few lines: how often there is no value, where medians lie, which intervals cover."""
     rows = rows_of("population", "values")
     table = []
     for title, low, high in (
@@ -80,18 +74,20 @@ def population_summary() -> str:
     ):
         for spectrum in ("flat", "decaying"):
             mine = [row for row in rows if low < row["share"] <= high and row["spectrum"] == spectrum]
-            told = [row for row in mine if row["no_value"] <= 0.5]
-            refused = sum(row["no_value"] for row in mine) / len(mine)
-            medians = [row["corrected"] for row in told]
-            covers = [row["covers"] for row in told]
+            refused = [row["no_value"] for row in mine]
+            medians = [row["median_of_all"] for row in mine if row.get("median_of_all") is not None]
+            covers = [row["covers"] for row in mine if row["no_value"] <= 0.8]
             table.append(
                 [
-                    f"{title}, {spectrum}", f"{len(mine)}", percent(refused), f"{len(told)}",
-                    f"{min(medians):.2f} to {max(medians):.2f}" if told else "–",
-                    f"{100 * min(covers):.1f} to {percent(max(covers))}" if told else "–",
+                    f"{title}, {spectrum}", f"{len(mine)}", percent(sum(refused) / len(refused)), percent(max(refused)),
+                    f"{min(medians):.2f} to {max(medians):.2f} ({len(medians)})" if medians else "–",
+                    f"{100 * min(covers):.1f} to {percent(max(covers))} ({len(covers)})" if covers else "–",
                 ]
             )  # fmt: skip
-    titles = ["D", "populations", "no value, mean", "told in half or more", "their medians", "they cover"]
+    titles = [
+        "D", "populations", "no value, mean", "no value, most", "medians of all draws (where half are told)",
+        "intervals cover (where a fifth are told)",
+    ]  # fmt: skip
     return markdown(titles, table)
 
 
@@ -166,7 +162,7 @@ def _population(rows: Sequence[Row], *, least: bool = False) -> str:
         words += [f"{row['odds']:g} : 1"] if row["odds"] != 1 else []
         words += [row["kind"]] if row["kind"] else []
         value = "–" if row.get("corrected") is None or row["no_value"] > 0.98 else f"{row['corrected']:.2f}"
-        covers = "–" if value == "–" else _covers(row, "covers")
+        covers = "–" if value == "–" else percent(row["covers"])
         table.append(
             [
                 ", ".join(words), f"{row['share']:g}", f"{row['plain']:.2f}", value, covers, percent(row["no_value"]),
@@ -184,16 +180,7 @@ def _population(rows: Sequence[Row], *, least: bool = False) -> str:
         "draws",
         *(["least error"] if least else []),
     ]
-    return _remarked(markdown(titles, table), rows)
-
-
-def _covers(row: Row, name: str) -> str:
-    """How often an interval covers, marked where it was drawn by former rules."""
-    return percent(row[name]) + (EARLIER if row.get("before") else "")
-
-
-def _remarked(made: str, rows: Sequence[Row]) -> str:
-    return f"{made}\n\n{REMARK}" if any(row.get("before") for row in rows) else made
+    return markdown(titles, table)
 
 
 def population_laws() -> str:
@@ -202,8 +189,8 @@ def population_laws() -> str:
     table = [
         [
             f"{row['classes']} classes, d {row['dim']}, n {row['n']}, {row['spectrum']}", f"{row['share']:g}",
-            f"{row['plain_rho']:.3f}", percent(row["plain_rho_covers_truth"]), f"{row['rho']:.3f}", _covers(row, "rho_covers"),
-            _covers(row, "half_life_covers"), percent(row["all_sites"]), str(row["draws"]),
+            f"{row['plain_rho']:.3f}", percent(row["plain_rho_covers_truth"]), f"{row['rho']:.3f}", percent(row["rho_covers"]),
+            percent(row["half_life_covers"]), percent(row["all_sites"]), str(row["draws"]),
         ]
         for row in rows
     ]  # fmt: skip
@@ -211,7 +198,7 @@ def population_laws() -> str:
         "population", "first D / chance", "plain ρ", "its interval covers 0.5", "corrected ρ", "covers 0.5", "half-life covers",
         "all 8 sites told", "draws",
     ]  # fmt: skip
-    return _remarked(markdown(titles, table), rows)
+    return markdown(titles, table)
 
 
 PARTS: Mapping[str, Callable[[], str]] = {

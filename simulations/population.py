@@ -3,7 +3,8 @@
 *Values.* K classes in d dimensions, n samples in all; the spectrum within classes is flat (`flat`) or λ_j ∝ j^−½ (`decaying`) or
 j^−1 (`steep`), the directions of the class means are random, their singular values spread over a random part of a decade. The
 means are scaled so that D is a given multiple of the chance level (K−1) n Tr Σ²/(Tr Σ)². Of `corrected_fuzziness`: how often it
-gives no value, the median of value over truth, how often the interval covers the truth. Of plain `fuzziness`: the median over
+gives no value, the median of value over truth (of what is told, and of all draws, a refusal standing for the largest), how
+often the interval covers the truth. Of plain `fuzziness`: the median over
 truth, and how often the interval by jackknife covers the mean of ln D over other samples of the same size, and the truth. Beside
 them what lost: 1/D = 1/plain − 1/chance.
 
@@ -145,14 +146,10 @@ def measured(x: Tensor, y: Tensor, classes: int) -> dict[str, Any]:
     plain = fuzziness_of(found.spread, task.convention)
     assert plain is not None
     record = corrected(
-        found.population.value,
-        found.population.left_out,
+        found.population,
         plain=plain,
         chance=found.chance,
         counts=torch.bincount(y, minlength=classes).tolist(),
-        excess=found.population.excess,
-        chance_error=found.population.chance_error,
-        least_error=found.population.least_error,
     )
     folds = steadied(found.replicates, found.population.excess)
     return {"plain": plain, "folds": folds, "record": record, "chance": found.chance or math.inf}
@@ -196,6 +193,9 @@ def summary(case: Case, share: float, truth: float, parts: Sequence[Sequence[Map
         row["corrected"] = round(float(np.median(values)), 4)
         row["quartiles"] = [round(float(each), 4) for each in np.quantile(values, (0.25, 0.75))]
         row["covers"] = rate([each.low <= truth <= each.high for each in given])
+        # of all draws, those without a value taken for the largest
+        middle_value = float(np.median([*values, *[math.inf] * (len(found) - len(given))]))
+        row["median_of_all"] = round(middle_value, 4) if math.isfinite(middle_value) else None
     return row
 
 

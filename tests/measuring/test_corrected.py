@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import equisep
 from equisep import measure
 from equisep.errors import InputError
 from equisep.law.population import corrected, corrected_law
-from equisep.results import Corrected
+from equisep.results import Corrected, PopulationEstimate
 
 
 def population(
@@ -123,7 +124,7 @@ def network() -> nn.Sequential:
 
 
 def test_a_sample_of_more_data_says_so_and_its_law_is_told_beside() -> None:
-    x, y, _ = population(0.3)
+    x, y, _ = population(0.15)
     whole, part = (measure(network(), (x.float(), y), whole=whole, coordinates=0) for whole in (True, False))
     assert whole.whole is True and part.whole is False
     assert whole.curve() == part.curve()
@@ -165,37 +166,74 @@ def test_rows_of_one_sample_are_no_further_samples() -> None:
     assert all(site.corrected is None for site in profile.sites)
 
 
-def test_estimates_without_an_upper_end_or_not_positive_give_no_value() -> None:
-    asked = {"plain": 1.0, "chance": 10.0, "counts": [50, 50]}
-    steady = corrected(1.1, [1.1] * 10, **asked)  # type: ignore[arg-type]
-    assert steady.value == pytest.approx(1.1) == steady.low
-    assert corrected(1.1, [0.2, 5.0] * 5, **asked).reason == "D has no upper limit by these samples"  # type: ignore[arg-type]
-    wide = corrected(1.1, [1.0, 1.2] * 5, **asked)  # type: ignore[arg-type]
-    assert wide.high / wide.value > wide.value / wide.low > 1  # type: ignore[operator]
-    steadier = corrected(1.1, [1.0, 1.2] * 5, excess=1.0, **asked)  # type: ignore[arg-type]
+def estimate(
+    value: float | None,
+    left_out: list[float],
+    *,
+    signal: float = 9.0,
+    signals: list[float] | None = None,
+    **others: float,
+) -> PopulationEstimate:
+    """Class means of nine times their noise in squared length, unless told."""
+    kept = [signal] * len(left_out) if signals is None else signals
+    return PopulationEstimate(value, tuple(left_out), signal, tuple(kept), **others)
+
+
+ASKED: dict[str, Any] = {"plain": 1.0, "chance": 10.0, "counts": [50, 50]}
+HALVES = [1.0, 1.2] * 5
+
+
+def test_folds_that_agree_leave_little_doubt_and_others_more() -> None:
+    steady = corrected(estimate(1.1, [1.1] * 10), **ASKED)
+    assert (steady.value, steady.low, steady.high) == pytest.approx((1.1, 1.1, 1.1))
+    wide = corrected(estimate(1.1, HALVES), **ASKED)
+    assert wide.low < 1.1 < wide.value < wide.high  # type: ignore[operator]
+    steadier = corrected(estimate(1.1, HALVES, excess=1.0), **ASKED)
     assert wide.low < steadier.low and steadier.high < wide.high  # type: ignore[operator]
-    # with few directions plain D may be the chance level by accident, whatever the folds say
-    assert corrected(1.1, [1.0, 1.2] * 5, chance_error=1.1, **asked).value is None  # type: ignore[arg-type]
-    # … and where noise makes up most of D, those samples are told whose noise made it large
-    doubted = corrected(1.1, [1.0, 1.2] * 5, least_error=0.3, **asked)  # type: ignore[arg-type]
+    # noise that may have made D larger
+    doubted = corrected(estimate(1.1, HALVES, least_error=0.4), **ASKED)
     assert doubted.low < wide.low and (doubted.value, doubted.high) == (wide.value, wide.high)  # type: ignore[operator]
-    assert corrected(1.1, [1.0, 1.2] * 5, least_error=1.0, **asked).low == 0  # type: ignore[arg-type]
-    assert corrected(-0.1, [1.0] * 10, **asked).value is None  # type: ignore[arg-type]
-    assert corrected(1.1, [1.1] * 9 + [-1.0], **asked).value is None  # type: ignore[arg-type]
-    assert corrected(None, [], **asked).value is None  # type: ignore[arg-type]
+    assert corrected(estimate(1.1, HALVES, least_error=1.0), **ASKED).low == 0
+    assert corrected(estimate(None, []), **ASKED).value is None
+
+
+def test_class_means_that_do_not_stand_out_of_noise_give_no_upper_end() -> None:
+    signals = [0.1, 0.9] * 5
+    refused = corrected(estimate(-1.1, [-1.1] * 10, signal=0.5, signals=signals), **ASKED)
+    assert refused.reason == "D has no upper limit by these samples"
+    # with few directions plain D may be the chance level by accident, whatever the folds say …
+    near = {"plain": 5.0, "chance": 10.0, "counts": [50, 50]}
+    folds, known = [9.0, 11.0] * 5, {"signal": 1.0, "signals": [0.95, 1.05] * 5}
+    assert corrected(estimate(10.0, folds, null_error=0.5, **known), **near).value is None  # type: ignore[arg-type]
+    # … and the less it varies by accident, the less far up D may lie
+    far = [corrected(estimate(10.0, folds, null_error=error, **known), **near).high for error in (0.25, 0.15, 0.05)]  # type: ignore[arg-type]
+    assert far[0] > far[1] > far[2] > 10  # type: ignore[operator]
+    # plain D above three quarters of its chance level says nothing, unless class means have a length that noise has not
+    beyond = {"plain": 8.0, "chance": 10.0, "counts": [50, 50]}
+    assert corrected(estimate(10.0, folds, signal=0.4), **beyond).reason == "plain D stands at 80 % of its chance level"
+    assert corrected(estimate(10.0, folds, signal=0.5, null_error=0.05), **beyond).value is not None
+
+
+def test_a_spread_that_noise_may_be_all_of_is_told_from_zero_on() -> None:
+    folds = [-2.0, 1.5] * 5
+    found = corrected(estimate(-0.2, folds, signal=1.0, null_error=0.05), plain=4.0, chance=10.0, counts=[50, 50])
+    error = 3 * np.std(folds)  # of a jackknife, √(m − 1) times the deviation
+    assert found.value == pytest.approx(error / 3) and found.low == 0
+    assert found.high is not None and found.high > error
+    assert all(point > 0 and math.isfinite(point) for point in found.folds) and found.folds[0] < found.folds[1]
 
 
 def test_where_plain_d_is_far_from_chance_the_folds_themselves_give_the_upper_end() -> None:
     folds = [5.0, 10.5] * 5
-    found = corrected(8.0, folds, plain=2.0, chance=10.0, counts=[50, 50])
+    signals = [-0.5, 4.5] * 5  # by themselves they tell nothing
+    found = corrected(estimate(8.0, folds, signal=2.0, signals=signals), plain=2.0, chance=10.0, counts=[50, 50])
     assert found.value is not None and found.high is not None
-    error = 3 * np.std(np.log(folds))  # of a jackknife, √(m − 1) times the deviation
-    assert found.high == pytest.approx(
-        found.value * math.exp(2.2622 * error), rel=1e-3
-    )  # Student's, 9 degrees of freedom
+    error = 3 * np.std(np.log(folds))
+    least = found.value * math.exp(2.2622 * error)  # Student's, 9 degrees of freedom
+    assert found.high == pytest.approx(least, rel=1e-3)
     assert all(map(math.isfinite, found.folds)) and found.folds[1] / found.folds[0] == pytest.approx(2.1)
     near = corrected(
-        8.0, folds, plain=5.0, chance=10.0, counts=[50, 50]
+        estimate(8.0, folds, signal=0.5, signals=signals, null_error=0.3), plain=5.0, chance=10.0, counts=[50, 50]
     )  # by the same error plain D may be the chance level
     assert near.reason == "D has no upper limit by these samples"
 

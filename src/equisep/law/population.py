@@ -3,49 +3,57 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from equisep.law.fit import fit_law
 from equisep.law.intervals import law_intervals, standard_error
 from equisep.law.quantiles import normal_quantile, student_quantile, two_sided
-from equisep.results import Corrected, LawFit, Note
+from equisep.results import Corrected, LawFit, Note, PopulationEstimate
 
-NEAR_CHANCE = 0.75  # share of the chance level from which on what D says is mostly noise
+NEAR_CHANCE = 0.75  # share of the chance level from which on what plain D says is mostly noise …
+BARE_SIGNAL = 0.45  # … unless class means have that share of the noise in length, which is then known by itself
 BY_CHANCE = 0.6  # … and which plain D may reach, by its error, where it says as well how large D may be
 HALF_BELIEVED = 0.05  # standard error, on the scale of ln plain D, at which half of the folds' bias is taken off …
 TOO_MUCH = 0.1  # … and the bias itself at which that is halved
+STANDS_OUT = 2.2  # deviations that noise alone would have, by which class means must exceed it
+MEDIAN = 0.15  # standard errors that the median of a sum of squares lacks to its mean, where that is one error or less
+LEAST = 1 / 3  # … and the least that is told of a D that is not negative
+LABELINGS_ADD = 1.31  # variance of one labeling with that of the median of five
 FARTHEST = 1000  # times D: an upper end beyond is none
 ROOM = 1.25  # samples are asked for until D is the chance level, and some more
+BISECTIONS = 45
+NO_LIMIT = "D has no upper limit by these samples"
 
 
 def corrected(
-    value: float | None,
-    left_out: Sequence[float],
+    estimate: PopulationEstimate,
     *,
     plain: float | None,
     chance: float | None,
     counts: Sequence[int],
-    excess: float = 0.0,
-    chance_error: float = 0.0,
-    least_error: float = 0.0,
     level: float = 0.95,
 ) -> Corrected:
     """D of the population behind the samples, from its estimate and those without each fold.
 
-    Errors are nearly normal, and of one size, on the scale of what samples of this number would show as plain D,
-    h = −ln(1/D + 1/chance): the closer to its chance level, the further up D may lie. The folds show a bias
-    (m − 1)(mean h_f − h) of what the estimate leaves (Quenouille 1956); the share 1/(1 + (se/0.05)² + (bias/0.1)²) is taken off:
-    all of it where the folds agree, little where they do not or where it is large, since then it grows faster than 1/n. The
-    standard error is the jackknife's, less its `excess`. Near the chance level that scale has no upper end where D varies by
-    its own part, and not by how near plain D is to chance: there it is that of ln D. Where plain D, as
-    much larger as its error and that of random labels (`chance_error`) allow, is above 0.6 of its chance level, the upper end is
-    at least what follows from that alone. The lower end is at most D less what the noise of the means may have added to it, 1.96
-    times the `least_error`: samples whose noise makes D small are refused, so that those which are told have D too large. There
-    is no value where plain D reaches 0.75 of its chance level, where an estimate is not positive, or where the interval has no
-    upper end (docs/intervals.md).
+    D = N/G: N is the spread along the class means, G their squared length, both over what noise adds, each with its error by a
+    jackknife over the folds, less its `excess`. Upwards D reaches to where ln(1 + G) − ln(1 + N/D) is as large as its error
+    allows: on that scale, of what samples of this number show, errors are of one size, and the less class means stand out of
+    noise the further up D may lie. Downwards N − D G says so (Fieller 1954), to 0 where noise may be all of the spread.
+
+    Where all estimates are positive, the folds' bias is taken off on the scale of what samples would show as plain D,
+    h = −ln(1/D + 1/chance): (m − 1)(mean h_f − h) (Quenouille 1956) by the share 1/(1 + (se/0.05)² + (bias/0.1)²), all where
+    folds agree, little where they do not or where it is large, since then it grows faster than 1/n. The interval is no
+    narrower than by the error of h, where plain D is far from chance, and its lower end at most D less 1.96 times the
+    `least_error`. N is a sum of squares, whose median lies below its mean: 0.15 se²/(D + se) is added.
+
+    Near the chance level samples whose noise makes D small are told and others refused, so that upper ends must be careful:
+    where plain D, as much larger as its error and that of random labels allow, is above 0.6 of its chance level, the upper
+    end is at least what follows from that alone; where that has no end, what follows from G less 2.2 of the deviations
+    that noise alone has, and N larger by 2.2 of its errors. There is no value where plain D is above 0.75 of its chance level and
+    G below 0.45, or where the interval has no upper end (docs/intervals.md).
     """
     present = [count for count in counts if count]
     needed = _needed(plain, chance, present)
@@ -55,39 +63,145 @@ def corrected(
         return Corrected(chance=chance, reason="D does not exist: the class means coincide")
     if chance is None:
         return Corrected(reason="the chance level is not known")
-    if value is None:
+    if estimate.value is None:
         return Corrected(chance=chance, reason="class means are dependent, or classes have no spread")
-    if plain > NEAR_CHANCE * chance:
+    if plain > NEAR_CHANCE * chance and estimate.signal < BARE_SIGNAL:
         share = f"plain D stands at {100 * plain / chance:.0f} % of its chance level"
         return Corrected(chance=chance, needed_per_class=needed, reason=share)
-    if value <= 0 or min(left_out) <= 0:
-        return Corrected(
-            chance=chance, needed_per_class=needed, reason="noise of the class means is all that is left of D"
-        )
-    shown = -np.log(1 / np.asarray(left_out, dtype=np.float64) + 1 / chance)  # h of every fold
-    m = len(shown)
-    error = standard_error(shown, "jackknife") / math.sqrt(1 + excess)
-    bias = (m - 1) * (float(shown.mean()) + math.log(1 / value + 1 / chance))
-    center = -math.log(1 / value + 1 / chance) - bias / (1 + (error / HALF_BELIEVED) ** 2 + (bias / TOO_MUCH) ** 2)
-    reach = student_quantile(two_sided(level), m - 1)
-    low, found, high = (_behind(center + step * reach * error, chance) for step in (-1, 0, 1))
-    logs = np.log(left_out) / math.sqrt(1 + excess)
-    if not high <= FARTHEST * found:
-        high = found * float(np.exp(reach * standard_error(logs, "jackknife")))
-    largest = math.log(plain) + reach * max(error, chance_error)  # what plain D may be
-    if largest > math.log(BY_CHANCE * chance):
-        high = max(high, _behind(largest, chance))
-    if not (math.isfinite(found) and high <= FARTHEST * found):
-        needed = max(needed or 0, 2 * math.ceil(sum(present) / len(present)))
-        return Corrected(chance=chance, needed_per_class=needed, reason="D has no upper limit by these samples")
-    return Corrected(
-        value=found,
-        low=min(low, found * max(0.0, 1 - normal_quantile(two_sided(level)) * least_error)),
-        high=high,
-        level=level,
-        chance=chance,
-        folds=tuple(float(point) for point in found * np.exp(logs - logs.mean())),
+    reach = student_quantile(two_sided(level), len(estimate.left_out) - 1)
+    shown = _shown(estimate, chance)
+    unbiased = estimate.value if shown is None else _behind(shown.center, chance)
+    if not math.isfinite(unbiased):
+        return Corrected(chance=chance, needed_per_class=_more(needed, present), reason=NO_LIMIT)
+    ratio = _Ratio.of(estimate, unbiased / estimate.value)
+    spread = math.sqrt(ratio.spread_variance) / ratio.signal  # the standard error of N as one of D
+    value = (
+        max(ratio.value + MEDIAN * spread * spread / (abs(ratio.value) + spread), LEAST * spread)
+        if spread
+        else ratio.value
     )
+    error = math.inf if shown is None else shown.error
+    noise = math.sqrt(LABELINGS_ADD * (estimate.null_error**2 + 2 / (sum(present) * max(1, len(present) - 1))))
+    largest = math.log(plain) + reach * max(error, noise)  # what plain D may be
+    high, farthest = ratio.upper(value, reach), FARTHEST * value
+    if high > farthest and shown is not None:
+        steady = standard_error(np.log(estimate.left_out), "jackknife") / math.sqrt(1 + estimate.excess)
+        high = value * math.exp(reach * steady)
+    if largest > math.log(BY_CHANCE * chance):
+        least = _behind(largest, chance)
+        if least > farthest:
+            left = _standing_out(ratio.signal, estimate.null_error)
+            least = (value + STANDS_OUT * spread) * ratio.signal / left if left > 0 else math.inf
+        high = max(high, least)
+    elif shown is not None:
+        high = max(high, _behind(shown.center + reach * error, chance))
+    if high > farthest:
+        return Corrected(chance=chance, needed_per_class=_more(needed, present), reason=NO_LIMIT)
+    low = min(ratio.lower(reach), ratio.value * (1 - normal_quantile(two_sided(level)) * estimate.least_error))
+    if shown is not None:
+        low = min(low, _behind(shown.center - reach * error, chance))
+    low = max(0.0, low)
+    return Corrected(value, low=low, high=high, level=level, chance=chance, folds=_folds(value, estimate))
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What samples of this number would show as plain D, h = −ln(1/D + 1/chance), less its bias, and its standard error."""
+
+    center: float
+    error: float
+
+
+def _shown(estimate: PopulationEstimate, chance: float) -> _Shown | None:
+    """None where an estimate is not positive."""
+    assert estimate.value is not None
+    if min(estimate.value, *estimate.left_out) <= 0:
+        return None
+    left_out = -np.log(1 / np.asarray(estimate.left_out, dtype=np.float64) + 1 / chance)
+    error = standard_error(left_out, "jackknife") / math.sqrt(1 + estimate.excess)
+    whole = -math.log(1 / estimate.value + 1 / chance)
+    bias = (len(left_out) - 1) * (float(left_out.mean()) - whole)
+    return _Shown(whole - bias / (1 + (error / HALF_BELIEVED) ** 2 + (bias / TOO_MUCH) ** 2), error)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ratio:
+    """D = N/G with the jackknife's variances of both and their covariance."""
+
+    spread: float
+    signal: float
+    spread_variance: float
+    signal_variance: float
+    covariance: float
+
+    @classmethod
+    def of(cls, estimate: PopulationEstimate, factor: float) -> _Ratio:
+        """`factor` takes a bias off every D."""
+        assert estimate.value is not None
+        signals = np.asarray(estimate.signals_left_out, dtype=np.float64)
+        spreads = factor * np.asarray(estimate.left_out, dtype=np.float64) * signals
+        m = len(signals)
+        signals, spreads = signals - signals.mean(), spreads - spreads.mean()
+        share = (m - 1) / m / (1 + estimate.excess)
+        products = (float(each) * share for each in (spreads @ spreads, signals @ signals, spreads @ signals))
+        return cls(factor * estimate.value * estimate.signal, estimate.signal, *products)
+
+    @property
+    def value(self) -> float:
+        return self.spread / self.signal
+
+    def upper(self, start: float, reach: float) -> float:
+        """The least D above `start` that ln(1 + G) − ln(1 + N/D) excludes; infinite beyond FARTHEST times that."""
+
+        def excluded(d: float) -> bool:
+            if d + self.spread <= 0:
+                return False
+            by_signal, by_spread = 1 / (1 + self.signal), 1 / (d + self.spread)
+            variance = (
+                by_signal**2 * self.signal_variance
+                - 2 * by_signal * by_spread * self.covariance
+                + by_spread**2 * self.spread_variance
+            )
+            apart = math.log1p(self.signal) - math.log1p(self.spread / d)
+            return apart > reach * math.sqrt(max(variance, 0.0))
+
+        if not excluded(FARTHEST * start):
+            return math.inf
+        return math.exp(_turn(lambda t: excluded(math.exp(t)), math.log(start), math.log(FARTHEST * start)))
+
+    def lower(self, reach: float) -> float:
+        """The largest D below N/G that N − D G excludes; 0 where there is none."""
+
+        def excluded(d: float) -> bool:
+            variance = self.spread_variance - 2 * d * self.covariance + d * d * self.signal_variance
+            return self.spread - d * self.signal > reach * math.sqrt(max(variance, 0.0))
+
+        return -_turn(lambda d: excluded(-d), -self.value, 0.0) if self.value > 0 and excluded(0.0) else 0.0
+
+
+def _turn(true: Callable[[float], bool], low: float, high: float) -> float:
+    """Where a condition that holds at the upper end of a range begins to."""
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if true(middle) else (middle, high)
+    return high
+
+
+def _standing_out(signal: float, null_error: float) -> float:
+    """G less 2.2 of the deviations that ln(1 + G) would have by noise alone, and not less than 0."""
+
+    def near(rest: float) -> bool:
+        return math.log((1 + signal) / (1 + rest)) <= STANDS_OUT * null_error / (1 + rest)
+
+    return 0.0 if near(0.0) else _turn(near, 0.0, signal)
+
+
+def _folds(value: float, estimate: PopulationEstimate) -> tuple[float, ...]:
+    """The value without each fold, about itself; of estimates that are not positive in first order."""
+    left_out = np.asarray(estimate.left_out, dtype=np.float64)
+    logs = np.log(left_out) if left_out.min() > 0 else left_out / value
+    logs = (logs - logs.mean()) / math.sqrt(1 + estimate.excess)
+    return tuple(float(point) for point in value * np.exp(logs))
 
 
 def _behind(shown: float, chance: float) -> float:
@@ -109,6 +223,11 @@ def _needed(plain: float | None, chance: float | None, present: Sequence[int]) -
     each = sum(present) / len(present)
     share = min(plain / chance, 0.95)
     return _two_digits(max(2.0 * (plain > NEAR_CHANCE * chance), ROOM * share / (1 - share)) * each)
+
+
+def _more(needed: int | None, present: Sequence[int]) -> int:
+    """What is needed, and twice as many samples as there are at least."""
+    return max(needed or 0, 2 * math.ceil(sum(present) / len(present)))
 
 
 def _two_digits(number: float) -> int:

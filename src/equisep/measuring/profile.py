@@ -150,14 +150,10 @@ def _corrected(
         if data is None or data.population is None:
             return None
         return corrected(
-            data.population.value,
-            data.population.left_out,
+            data.population,
             plain=plain,
             chance=data.chance,
             counts=data.spread.centers.counts.tolist(),
-            excess=data.population.excess,
-            chance_error=data.population.chance_error,
-            least_error=data.population.least_error,
             level=options.level,
         )
 

@@ -52,7 +52,7 @@ def corrected_fuzziness(
     >>> y = numpy.arange(300) % 3
     >>> x = 3 * numpy.eye(3, 20)[y] + numpy.random.default_rng(0).normal(size=(300, 20))
     >>> print(round(equisep.fuzziness(x, y), 4), equisep.corrected_fuzziness(x, y))  # of the samples, of the population
-    0.6746 0.696 [0.5877, 0.8247]
+    0.6746 0.6963 [0.5877, 0.8247]
     """
     convention = Convention(weighting=weighting, center=center, normalization=normalization, tol=tol)
     rows = labeled_rows(x, y, asked="`corrected_fuzziness`")
@@ -75,14 +75,10 @@ def corrected_fuzziness(
     (found,) = estimated([site.statistics()])
     assert found.population is not None
     return corrected(
-        found.population.value,
-        found.population.left_out,
+        found.population,
         plain=fuzziness_of(found.spread, convention),
         chance=found.chance,
         counts=counts.tolist(),
-        excess=found.population.excess,
-        chance_error=found.population.chance_error,
-        least_error=found.population.least_error,
         level=level,
     )
 

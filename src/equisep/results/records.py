@@ -195,6 +195,25 @@ class ClassCosines:
         return self.rows[max(one, other) - 1][min(one, other)]
 
 
+@dataclass(frozen=True, slots=True)
+class PopulationEstimate:
+    """D of the population from all samples and without each fold, as matrices give it, before it is known how far to trust it.
+
+    `value` is None where the estimate does not exist; it and the replicates may be negative, where noise is all there is. The
+    `signal` is the squared length of the class means without noise (a harmonic mean over directions), over what noise adds.
+    `excess` is by what share a jackknife exceeds the variance, `null_error` by how much plain D varies as a share under random
+    labels by noise of the means, `least_error` the part of the standard error, as a share of D, that no estimator can take away.
+    """
+
+    value: float | None
+    left_out: tuple[float, ...] = ()
+    signal: float = 0.0
+    signals_left_out: tuple[float, ...] = ()
+    excess: float = 0.0
+    null_error: float = 0.0
+    least_error: float = 0.0
+
+
 @brief
 @dataclass(frozen=True, slots=True)
 class Corrected:

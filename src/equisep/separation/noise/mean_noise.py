@@ -9,12 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from equisep.results import PopulationEstimate
 from equisep.separation.convention import Convention
 from equisep.separation.group_sums import GroupSums
 from equisep.separation.noise.population import (
+    Estimates,
     NoisyMeans,
-    chance_error,
     noisy_means,
+    null_error,
     population_fuzziness,
     side_by_side,
 )
@@ -27,22 +29,6 @@ MOST_CONTRASTS = 300  # differences of fold means kept to know the noise by
 
 
 @dataclass(frozen=True, slots=True)
-class PopulationEstimate:
-    """D of the population from all samples and without each fold.
-
-    `value` is None where the estimate does not exist; it and the replicates may be negative, where noise is all there is.
-    `excess` is by what share a jackknife exceeds the variance, `chance_error` by how much ln D over its chance level varies
-    under random labels, `least_error` the part of the standard error, as a share of D, that no estimator can take away.
-    """
-
-    value: float | None
-    left_out: tuple[float, ...] = ()
-    excess: float = 0.0
-    chance_error: float = 0.0
-    least_error: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class FoldNoise:
     """What all samples and those without each fold say of the class means at one site, and what noise alone looks like.
 
@@ -52,7 +38,7 @@ class FoldNoise:
 
     means: NoisyMeans | None
     noise: Float64[np.ndarray, " q"]
-    chance_error: float
+    null_error: float
     classes: int
     convention: Convention
 
@@ -82,21 +68,14 @@ def _estimates(sites: Sequence[FoldNoise]) -> list[PopulationEstimate]:
     found = population_fuzziness(side_by_side(means), np.repeat([site.noise for site in sites], each, axis=0))
     if found is None:
         return [PopulationEstimate(None)] if len(sites) == 1 else [_estimates([site])[0] for site in sites]
-    return [
-        PopulationEstimate(
-            *_first_and_others([site.convention.normalized(float(v), classes=site.classes) for v in values]),
-            float(excess[0]),
-            site.chance_error,
-            float(least[0]),
-        )
-        for site, values, excess, least in zip(
-            sites, *(of.reshape(-1, each) for of in (found.values, found.excess, found.least_error)), strict=True
-        )
-    ]
+    return [_of_site(site, found, slice(i * each, (i + 1) * each)) for i, site in enumerate(sites)]
 
 
-def _first_and_others(values: Sequence[float]) -> tuple[float, tuple[float, ...]]:
-    return values[0], tuple(values[1:])
+def _of_site(site: FoldNoise, found: Estimates, rows: slice) -> PopulationEstimate:
+    value, *left_out = (site.convention.normalized(v, classes=site.classes) for v in found.values[rows].tolist())
+    signal, *signals = found.signals[rows].tolist()
+    excess, least = (float(of[rows][0]) for of in (found.excess, found.least_error))
+    return PopulationEstimate(value, tuple(left_out), signal, tuple(signals), excess, site.null_error, least)
 
 
 class MeanNoise:
@@ -128,7 +107,7 @@ class MeanNoise:
         rows, along = scale * self.products * scale.T, scale * self.along
         # by torch, whose threads are counted: numpy's own would stand in the way of other sites
         off = torch.linalg.eigvalsh((rows - along @ along.T).cpu()).clamp(min=0).numpy()
-        varies = chance_error(float(rows.trace()), float(rows.square().sum()), rows=self.rank, rank=present - 1)
+        varies = null_error(float(rows.trace()), float(rows.square().sum()), rows=self.rank, rank=present - 1)
         return FoldNoise(own.beside(left), off[len(off) - self.rank :], varies, present, self.convention)
 
     @property

@@ -73,13 +73,15 @@ def noisy_means(singular_values: Tensor, scatter: Tensor, noise: Tensor, totals:
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """D of the population, by what share of its variance a jackknife exceeds it, and its least error, of each data set.
+    """Of each data set: D of the population, its signal, the share by which a jackknife exceeds its variance, its least error.
 
+    The signal is r/Tr Q, the harmonic mean of the squared lengths of B's directions, over Tr S, what noise adds to each.
     A jackknife counts the variance of second-order terms twice, of third-order ones three times (Efron & Stein 1981). The least
     error is the part of the standard error of D, as a share of D, that no estimator can take away.
     """
 
     values: Values
+    signals: Values
     excess: Values
     least_error: Values
 
@@ -109,17 +111,16 @@ def population_fuzziness(means: NoisyMeans, noise: Float64[np.ndarray, "l q"]) -
     noise_alone = (n * square)[:, None, None] * (q @ unit @ q)  # the part of QAQ that noise has put there
     values = n * (x - _trace(noise_alone)) / (n + pull)
     own = p - noise_alone
-    return Estimates(values, _jackknife_excess(own, noise_alone), _least_error(own, noise_alone, noise, n))
+    signals = s.shape[1] * n / (delta * means.totals)
+    return Estimates(values, signals, _jackknife_excess(own, noise_alone), _least_error(own, noise_alone, noise, n))
 
 
-def chance_error(first: float, second: float, *, rows: int, rank: int) -> float:
-    """By how much ln D varies about its chance level under random labels, as a standard deviation, of `rank` rows of noise.
+def null_error(first: float, second: float, *, rows: int, rank: int) -> float:
+    """By how much ln D varies under random labels by noise of the means, as a standard deviation, of `rank` rows of noise.
 
     Of rows that are normal and alike in e directions Tr(W⁻¹), W Wishart, has the relative variance
     2(e − 1)/(r (e − r)(e − r − 3)); e = (Tr Σ)²/Tr Σ², without bias from the trace of the Gram matrix of some `rows` of noise
-    and that of its square. Where e is hardly above r the variance does not exist: e − r − 3 is held at 1. Downwards, which
-    is where D is taken for smaller than chance, it is about 2/(r (e − r − 3)), and the chance level, a median over few
-    labelings, varies too: at least twice that.
+    and that of its square. Where e is hardly above r the variance does not exist: e − r − 3 is held at 1.
     """
     # E (Tr W)² = q² (Tr Σ)² + 2q Tr Σ² and E Tr W² = q (Tr Σ)² + q(q + 1) Tr Σ²
     q = rows
@@ -128,7 +129,7 @@ def chance_error(first: float, second: float, *, rows: int, rank: int) -> float:
     if even == np.inf:
         return 0.0
     apart = max(even - rank, 1.0)
-    return float(np.sqrt(2 * max(max(even - 1, 1.0) / apart, 2.0) / (rank * max(apart - 3, 1.0))))
+    return float(np.sqrt(2 * max((even - 1) / apart, 1.0) / (rank * max(apart - 3, 1.0))))
 
 
 def _resolvent(means: NoisyMeans, unit: Matrices) -> tuple[Values, Matrices] | None:

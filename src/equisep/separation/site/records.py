@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
-from equisep.results import Coordinates
+from equisep.results import Coordinates, PopulationEstimate
 from equisep.separation.convention import PAPER, Convention
 from equisep.separation.group_sums import ClassCenters
 from equisep.separation.nearest import CenterCounts
-from equisep.separation.noise.mean_noise import FoldNoise, PopulationEstimate
+from equisep.separation.noise.mean_noise import FoldNoise
 from equisep.separation.pairs.directional import AxisSums
 from equisep.separation.subspace import COMPUTED, ClassSubspace, Projections
 
