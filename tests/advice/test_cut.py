@@ -201,6 +201,41 @@ def test_a_network_without_scores_is_compared_with_its_last_layer() -> None:
     assert [note.code for note in cut.answer.notes] == ["no-scores", "baseline"]
 
 
+class Tokens(nn.Module):
+    """A class token in front of the others, for as many samples as `len` counts: a number, once it is traced."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.token = nn.Parameter(torch.zeros(1, 1, 3))
+        self.blocks = nn.Sequential(*(nn.Sequential(nn.Linear(3, 3), nn.ReLU()) for _ in range(3)))
+        self.head = nn.Linear(3, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        tokens = x.reshape(-1, 2, 3)
+        return self.head(self.blocks(torch.cat([self.token.expand(len(tokens), -1, -1), tokens], dim=1)).mean(dim=1))
+
+
+def test_a_graph_that_takes_one_size_of_batch_only_is_said_to_be_none() -> None:
+    """Its timing raised torch's own error about sizes of tensors."""
+    cut = cut_model(Tokens(), vectors(60, seed=0), vectors(60, seed=1), reduction="mean")
+    assert cut.answer.mode == "eager" and cut.answer.stopped is not None
+    assert "batches of 4 samples only, as where it asks for `len(x)`: take `x.shape[0]`" in cut.answer.stopped
+
+
+def test_the_class_means_of_a_wide_layer_may_be_more_than_the_network() -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 40), nn.ReLU(), nn.Linear(40, 2), nn.ReLU(), nn.Linear(2, 3))
+    sentence = cut_model(model, vectors(60, seed=0), vectors(60, seed=1), after="1").answer.sentence
+    assert "403 parameters instead of 371" in sentence
+
+
+def test_one_layer_has_nothing_to_cut() -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 3))
+    assert cut_model(model, vectors(60, seed=0), vectors(60, seed=1)).answer.sentence.startswith("Nothing to cut: ")
+
+
 def test_a_linear_head_is_the_ridge_regression_of_the_features() -> None:
     model, train, test = made("sequential")
     cut = cut_model(model, train, test, head="linear")

@@ -172,6 +172,8 @@ class CutAnswer:
 
     def _no_redundancy(self) -> str:
         shorter = [option for option in self.options if option.index != self.layers]
+        if self.layers == 1:
+            return "Nothing to cut: the network has one layer that can be read, and no cut leaves it shorter."
         few = "; ".join(f"after {self._where(o)} {self._percent(o.accuracy)}" for o in reversed(shorter[-NAMED:]))
         tried = "" if self.first == 1 else f" from layer {self.first} on"
         words = (
@@ -215,7 +217,11 @@ class CutAnswer:
     def _saved(self, option: CutOption) -> str:
         words = []
         if option.parameters is not None:
-            words.append(f"{option.parameters:,} of {self.whole.parameters:,} parameters are left")
+            more = option.parameters > self.whole.parameters  # class means of a wide layer may be
+            left = "parameters instead of" if more else "of"
+            words.append(
+                f"{option.parameters:,} {left} {self.whole.parameters:,}{'' if more else ' parameters are left'}"
+            )
         if option.time_share is not None and option.milliseconds is not None:
             times = f"{option.milliseconds:.3g} of {self.whole.milliseconds:.3g} ms"
             words.append(f"a batch of {self.batch} takes {100 * option.time_share:.0f} % of the time ({times})")

@@ -15,7 +15,15 @@ from torch import nn
 from equisep.advice.cut.answer import NAMED, CutAnswer, CutOption, Head, Whole, judged
 from equisep.advice.cut.heads import EarlyExit, one_site
 from equisep.advice.cut.layers import JudgedHeads, Layers, Question
-from equisep.advice.cut.shorten import WHOLE, Example, median_ratio, save_program, shortened, timed_in_turns
+from equisep.advice.cut.shorten import (
+    WHOLE,
+    Example,
+    check_other_size,
+    median_ratio,
+    save_program,
+    shortened,
+    timed_in_turns,
+)
 from equisep.advice.paired_hits import PairedLoss
 from equisep.data.feed import Feed, Unpack
 from equisep.devices import usable_device
@@ -278,8 +286,9 @@ class _Shorter:
         with random_state_kept():
             try:
                 graphs = shortened(model, readouts, few)
+                check_other_size(graphs, model, few, more)
             except ModelError as error:
-                stopped = str(error)
+                graphs, stopped = {}, str(error)
             if WHOLE in graphs:
                 runs = {site: _bound(graph, more.tensors, {}) for site, graph in graphs.items()}
             else:

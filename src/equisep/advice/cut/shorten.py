@@ -30,6 +30,9 @@ _PLACED = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 WARM_UPS = 1
 LEAST_ROUNDS, MOST_ROUNDS = 5, 51
 SECONDS = 10.0  # after which no further round begins, once there are enough
+_ENDED_EAGERLY = (
+    "`equisep.advice.cut.early_exit(model, LAYER)` ends its forward pass all the same, and cannot be saved."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +165,20 @@ def _check_equal(graph: fx.GraphModule, eager_model: EarlyExit, example: Example
         )
 
 
+def check_other_size(graphs: Mapping[str, fx.GraphModule], model: nn.Module, example: Example, other: Example) -> None:
+    """Raise where a graph takes as many samples as the example has and no others: `len(x)` is a number to torch.export."""
+    with torch.no_grad(), eager():
+        for graph in graphs.values():
+            try:
+                graph(*(x.clone() for x in other.tensors))
+            except Exception as error:  # whatever an operation says of sizes that do not fit
+                raise ModelError(
+                    f"`{type(inner(model)).__name__}` cannot be shortened: made a graph by torch.export, its forward pass takes "
+                    f"batches of {len(example.tensors[0])} samples only, as where it asks for `len(x)`: take `x.shape[0]`. "
+                    f"{_ENDED_EAGERLY}"
+                ) from error
+
+
 def save_program(graph: fx.GraphModule, example: Example, path: Path) -> tuple[str, ...]:
     """Write a shortened model with `torch.export.save`, and say which of its inputs are fixed in size.
 
@@ -205,7 +222,7 @@ def _exported(
             reason = (str(error).strip() or type(error).__name__).partition("\n")[0]
             raise ModelError(
                 f"`{name}` cannot be shortened: {where} could not be made a graph by torch.export ({reason}). "
-                "`equisep.advice.cut.early_exit(model, LAYER)` ends its forward pass all the same, and cannot be saved."
+                f"{_ENDED_EAGERLY}"
             ) from error
 
 
