@@ -265,7 +265,6 @@ def one_rank() -> dict[str, Any]:
     alone = answered(request_for(model, (x, y)), group=False)
     with processes(model, dealt=True) as ranks:
         request = request_for(model, (x, y))
-        ranks.begin(request.readings, tested=False)
         found, failure = measured(request, shard=Shard(0, 1), together=ranks)
         profile = ranks.one(found)
     assert failure is None

@@ -211,3 +211,26 @@ def test_a_model_may_declare_one_grain() -> None:
     found = grains_of(model)
     assert found.blocks == ("layer1", "layer2")
     assert "layer1.0.bn1" in found.layers
+
+
+def test_blocks_are_of_one_class_whether_or_not_fully_shard_was_called_on_them() -> None:
+    """It puts a class of its own over theirs."""
+
+    class FSDPModule:
+        pass
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.one, self.two = nn.Linear(4, 4), nn.Linear(4, 4)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x + self.two(self.one(x).relu())
+
+    class FSDPBlock(FSDPModule, Block):
+        pass
+
+    plain = nn.Sequential(Block(), Block(), Block(), nn.Linear(4, 2))
+    some = nn.Sequential(Block(), FSDPBlock(), Block(), nn.Linear(4, 2))
+    assert grains(some, torch.randn(3, 4)) == grains(plain, torch.randn(3, 4))
+    assert grains(some, torch.randn(3, 4)).blocks == ("0", "1", "2")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from tracked import everything, loader, network, samples
 
 import equisep
 from equisep import History, Tracker
-from equisep.errors import DataError, InputError
+from equisep.errors import DataError, InputError, ModelError
+from measuring.distributed.processes import in_processes
 
 lightning = pytest.importorskip("lightning.pytorch")
 from lightning.pytorch.callbacks import EarlyStopping  # noqa: E402
@@ -202,6 +204,54 @@ def test_two_processes_train_and_the_first_one_or_all_of_them_read(tmp_path: Pat
     for number in (1, 2):
         assert both.profile(number).provenance["ranks"] == 2
         assert both.profile(number).curve() == pytest.approx(first.profile(number).curve(), rel=1e-6)
+
+
+class Sharded(Classifier):
+    """Divided by `fully_shard` where Lightning asks for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 4))
+
+    def configure_model(self) -> None:
+        from torch.distributed.fsdp import fully_shard
+
+        fully_shard(self.net, mesh=self.device_mesh["data_parallel"])
+
+
+def sharded(rank: int, folder: Path) -> Any:
+    """What Lightning, started by torchrun, trains: without a callback, with one of all ranks, with one of the first."""
+    from lightning.pytorch.strategies import ModelParallelStrategy
+
+    os.environ.update(
+        TORCHELASTIC_RUN_ID="test", RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE="2", LOCAL_WORLD_SIZE="2"
+    )
+    os.environ.update(GROUP_RANK="0", MASTER_ADDR="127.0.0.1", MASTER_PORT="0")
+    found: list[Any] = []
+    for options in (None, {"ranks": "all"}, {}):
+        callback = None if options is None else EquisepCallback(per_class=6, history=folder / "run.jsonl", **options)
+        watch = EarlyStopping("equisep/law/rho", patience=9, check_on_train_epoch_end=True)
+        torch.manual_seed(5)
+        strategy = ModelParallelStrategy(data_parallel_size=2, tensor_parallel_size=1, process_group_backend="gloo")
+        run = trainer(folder, *([callback, watch] if callback else []), epochs=2, devices=2, strategy=strategy)
+        module = Sharded()
+        try:
+            run.fit(module, loader())
+        except ModelError as error:
+            return *found, str(error)
+        local = [value.to_local() for value in module.parameters()]  # type: ignore[attr-defined]
+        found.append(
+            ([value.tolist() for value in local], None if callback is None else callback.tracker.history.numbers)
+        )  # type: ignore[union-attr]
+    return found
+
+
+def test_a_module_that_lightning_divides_is_read_by_all(tmp_path: Path) -> None:
+    """Every rank has the numbers, for other callbacks to monitor; a callback of the first alone is refused in all."""
+    for plain, tracked, refused in in_processes(2, lambda rank: sharded(rank, tmp_path)):
+        assert tracked == (plain[0], (1, 2))
+        assert "Make the tracker in all of them with `ranks='all'`" in refused
+    assert History.load(tmp_path / "run.jsonl").numbers == (1, 2)
 
 
 def test_the_recipe_runs(tmp_path: Path) -> None:

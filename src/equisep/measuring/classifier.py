@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from equisep.errors import InputError, SiteError, did_you_mean
 from equisep.measuring.request import Options
 from equisep.results import Note
-from equisep.taps import INPUT, Call, Grains, Reduction, inner, scores_of, site_modules
+from equisep.taps import INPUT, Call, Grains, Reduction, kind_name, scores_of, site_modules
 
 if TYPE_CHECKING:
     from equisep.measuring.probe import Probe
@@ -42,7 +42,7 @@ def number_of_classes(model: nn.Module, output: Any, options: Options) -> tuple[
     """K, and who says so: the caller, or the width of the model's output."""
     if options.classes is not None:
         return options.classes, f"`classes={options.classes}`"
-    kind, scores = type(inner(model)).__name__, scores_of(output)
+    kind, scores = kind_name(model), scores_of(output)
     if scores is not None:
         return scores.shape[1], f"`{kind}` has {scores.shape[1]} outputs"
     raise InputError(
@@ -58,7 +58,7 @@ def note_scores(model: nn.Module, output: Any, classes: int) -> tuple[Note, ...]
         return ()
     one = _is_one_score(output) and classes == 2
     cure = "as `torch.stack((-z, z), dim=1)`" if one else "alone or as its entry `logits`"
-    kind = type(inner(model)).__name__
+    kind = kind_name(model)
     text = (
         f"`{kind}` returns {_returned(output)}, in which no scores b × {classes} of the classes stand out: "
         f"its accuracy is not known. If it has any, let it return them {cure}."

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from equisep.data.inputs import Inputs
 from equisep.errors import EquisepError, ModelError
 from equisep.results import Note
-from equisep.taps import inner, signature_of, with_whole_scores
+from equisep.taps import kind_name, signature_of, with_whole_scores
 
 _PLACED = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
@@ -68,7 +68,7 @@ def run_model(model: nn.Module, inputs: Inputs, calling: Calling, *, what: str) 
     except EquisepError:
         raise
     except Exception as error:  # whatever a user's model raises
-        name = type(inner(model)).__name__
+        name = kind_name(model)
         if calling.whole:
             first_line = (
                 str(error).strip().partition(", but expected one of:\n")[0]

@@ -155,8 +155,9 @@ def answered(request: Request, *, dealt: bool = False, group: bool = True) -> Pr
         if not (group and in_group()):
             profile, failure = measured(request)
         else:
-            with processes(request.model, dealt=dealt) as ranks:
-                ranks.begin(request.readings, tested=request.test is not None)
+            tested = "none" if request.test is None else "given"
+            facts = {"readings": list(request.readings), "test data": tested}
+            with processes(request.model, dealt=dealt, facts=facts) as ranks:
                 profile, failure = measured(request, shard=ranks.shard if dealt else None, together=ranks)
                 profile = ranks.one(profile)
     if failure is not None:

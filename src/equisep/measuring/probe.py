@@ -40,6 +40,8 @@ from equisep.taps import (
     grains_of,
     inner,
     is_among,
+    kind_name,
+    kind_of,
     listening,
     reading_mode,
     recorded_calls,
@@ -180,7 +182,7 @@ def _with_grain(seen: Probe, model: nn.Module) -> Probe:
     modules, longest, run, last = site_modules(model), ("", 0), 0, None
     for site in seen.grains["blocks"]:
         block = modules.get(site)
-        kind = type(inner(block)) if block is not None and any(True for _ in block.children()) else None
+        kind = kind_of(block) if block is not None and any(True for _ in block.children()) else None
         run = run + 1 if kind is not None and kind is last else int(kind is not None)
         last = kind
         if kind is not None and run > longest[1]:
@@ -250,7 +252,7 @@ class _Scout:
     """What the hooks of the probe gather."""
 
     def __init__(self, model: nn.Module, choice: Choice, samples: int) -> None:
-        self.kind, self.choice, self.samples = type(inner(model)).__name__, choice, samples
+        self.kind, self.choice, self.samples = kind_name(model), choice, samples
         self.dims: dict[str, int] = {}
         self.numbers: dict[str, float] = {}
         self.sizes: dict[str, int] = {}  # bytes a number

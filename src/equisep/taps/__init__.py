@@ -16,12 +16,13 @@ from equisep.taps.sites import (
     resolve_sites,
     site_record,
 )
-from equisep.taps.spread import full_tensor, is_spread, whole
+from equisep.taps.spread import full_tensor, is_divided, is_spread, sharded_by, whole
 from equisep.taps.tap import Activation, Calls, check_calls, listening, signature_of, tap
 from equisep.taps.wrappers import (
     eager,
     inner,
     kind_name,
+    kind_of,
     refuse_scripted,
     refuse_uninitialized,
     site_modules,
@@ -54,8 +55,10 @@ __all__ = [
     "grains_of",
     "inner",
     "is_among",
+    "is_divided",
     "is_spread",
     "kind_name",
+    "kind_of",
     "listening",
     "random_state_kept",
     "reading_mode",
@@ -64,6 +67,7 @@ __all__ = [
     "refuse_uninitialized",
     "resolve_sites",
     "scores_of",
+    "sharded_by",
     "signature_of",
     "site_modules",
     "site_record",

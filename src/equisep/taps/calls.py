@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from equisep.display import brief
 from equisep.taps.names import GIVEN, call_site
 from equisep.taps.spread import SCORES_CURE, is_handed_on, layouts_followed, whole
-from equisep.taps.wrappers import site_modules
+from equisep.taps.wrappers import kind_name, site_modules
 
 FEATURES = "last_hidden_state"  # what Hugging Face calls the features of a model
 SCORES = "logits"  # … and its class scores
@@ -116,7 +116,7 @@ def recorded_calls(model: nn.Module) -> Iterator[list[Call]]:
         def hook(module: nn.Module, args: Any, output: Any) -> None:
             made = first_tensor(output)
             numbers[name] += 1
-            calls.append(Call(name, numbers[name], type(module).__name__, _shape(made), *begun.get(name, (None, None))))
+            calls.append(Call(name, numbers[name], kind_name(module), _shape(made), *begun.get(name, (None, None))))
             latest[0] = name, made
 
         return hook

@@ -14,6 +14,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from equisep.results import Reading, reading_named
 from equisep.results.readings import BY_BATCH
+from equisep.taps.spread import sharded_as_before
 
 
 @contextmanager
@@ -37,7 +38,7 @@ def reading_mode(model: nn.Module, reading: Reading) -> Iterator[None]:
             for norm, _ in tracking:
                 # torch passes no buffers to the kernel then: nothing is updated, not even by 0·NaN
                 norm.training, norm.track_running_stats = True, False
-        with torch.no_grad():
+        with torch.no_grad(), sharded_as_before(model):
             yield
     finally:
         for module, flag in training:

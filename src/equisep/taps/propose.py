@@ -10,7 +10,7 @@ from torch.nn.modules.conv import _ConvNd
 
 from equisep.results import Note
 from equisep.taps.calls import Call
-from equisep.taps.wrappers import PARAMETRIZATIONS, inner
+from equisep.taps.wrappers import PARAMETRIZATIONS, inner, kind_name, kind_of
 
 _ACTIVATIONS = (
     nn.ReLU, nn.ReLU6, nn.LeakyReLU, nn.PReLU, nn.RReLU, nn.ELU, nn.SELU, nn.CELU, nn.GELU, nn.SiLU, nn.Mish,
@@ -61,7 +61,7 @@ def _activations(leaves: Mapping[str, nn.Module]) -> list[str]:
     activations = [
         name
         for name, module in leaves.items()
-        if isinstance(module, _ACTIVATIONS) or _ACTIVATION_NAME.search(type(module).__name__)
+        if isinstance(module, _ACTIVATIONS) or _ACTIVATION_NAME.search(kind_name(module))
     ]
     plain = [name for name in activations if not isinstance(leaves[name], _GATES)]
     return plain or activations
@@ -98,13 +98,13 @@ def propose_blocks(model: nn.Module, prefix: str = "") -> tuple[str, ...]:
     """
     children = {name: inner(child) for name, child in model.named_children()}
     composite = {f"{prefix}{name}": child for name, child in children.items() if any(True for _ in child.children())}
-    groups: dict[type[nn.Module], list[str]] = {}
+    groups: dict[type, list[str]] = {}
     for name, child in composite.items():
-        groups.setdefault(type(child), []).append(name)
+        groups.setdefault(kind_of(child), []).append(name)
     repeated = [names for names in groups.values() if len(names) > 1]
     if repeated:
         names = max(repeated, key=lambda group: sum(_size(composite[name]) for name in group))
-        if type(composite[names[0]]) not in _CONTAINERS:
+        if kind_of(composite[names[0]]) not in _CONTAINERS:
             return tuple(names)
         inside = _inside(composite, names)
         if inside:

@@ -15,7 +15,7 @@ from equisep.results import Note
 from equisep.taps.calls import Call
 from equisep.taps.names import GIVEN, INPUT, INPUT_MODULE, call_site, parts
 from equisep.taps.propose import propose_blocks, propose_layers
-from equisep.taps.wrappers import aliases, inner, scripted_at, site_modules
+from equisep.taps.wrappers import aliases, inner, kind_name, scripted_at, site_modules
 
 if TYPE_CHECKING:
     Site = str | type[nn.Module] | Callable[[str, nn.Module], bool]
@@ -88,7 +88,7 @@ def choose(model: nn.Module, sites: Sites = "auto") -> Choice:
         if isinstance(entry, str) and not _is_glob(entry):
             named.update(names)
     if len(chosen) == 1:
-        raise SiteError(f"No site was asked for. Name modules of `{type(inner(model)).__name__}`, or use `auto`.")
+        raise SiteError(f"No site was asked for. Name modules of `{kind_name(model)}`, or use `auto`.")
     return Choice(tuple(chosen), frozenset(named) - {INPUT})
 
 
@@ -102,11 +102,11 @@ def grains_of(model: nn.Module, calls: Sequence[Call] | None = None) -> Grains:
     blocks = declared.get("blocks", ()) or propose_blocks(core)
     layers = declared.get("layers", ())
     if not layers:
-        layers, remarks = propose_layers(modules, blocks=blocks, calls=calls, model=type(core).__name__)
+        layers, remarks = propose_layers(modules, blocks=blocks, calls=calls, model=kind_name(core))
         notes += remarks
     if not layers and not blocks:
         raise SiteError(
-            f"`{type(core).__name__}` has no module inside whose output could be read: there is no layer between its inputs "
+            f"`{kind_name(core)}` has no module inside whose output could be read: there is no layer between its inputs "
             "and its class scores. `equisep.fuzziness(x, y)` gives D of the inputs themselves."
         )
     return Grains(layers=layers or blocks, blocks=blocks or layers, notes=tuple(notes))
@@ -125,7 +125,7 @@ def _declared(
             or not all(isinstance(e, str) for e in entries)
         ):
             raise SiteError(
-                f"`sites[{grain!r}]` of `{type(inner(model)).__name__}` should list names of its modules; found {entries!r}."
+                f"`sites[{grain!r}]` of `{kind_name(model)}` should list names of its modules; found {entries!r}."
             )
         names = [name for entry in entries if entry not in GRAINS for name in _matches(model, entry, known)]
         grains[grain] = tuple(dict.fromkeys(names))
@@ -144,7 +144,7 @@ def blocks_note(model: nn.Module, grains: Grains) -> tuple[Note, ...]:
     declared = getattr(core, "sites", None)
     if grains.blocks != grains.layers or (isinstance(declared, Mapping) and declared.get("blocks")):
         return ()
-    text = f"`{type(core).__name__}` has no repeated blocks: its layers were read instead. Name the sites to choose others."
+    text = f"`{kind_name(core)}` has no repeated blocks: its layers were read instead. Name the sites to choose others."
     return (Note("no-blocks", text),)
 
 
@@ -171,7 +171,7 @@ def _selected(model: nn.Module, site: Any, known: Mapping[str, nn.Module]) -> li
         selected = [name for name, module in known.items() if site(name, module)]
     if not selected:
         raise SiteError(
-            f"The {_words(site)} selects none of the {len(known)} modules of `{type(inner(model)).__name__}`. "
+            f"The {_words(site)} selects none of the {len(known)} modules of `{kind_name(model)}`. "
             "`equisep sites` lists them."
         )
     return selected
@@ -203,7 +203,7 @@ def _modules(model: nn.Module, pattern: str, known: Mapping[str, nn.Module]) -> 
         return [second[pattern]]
     if pattern in GRAINS:
         return list(grains_of(model).at(pattern))
-    kind = type(inner(model)).__name__
+    kind = kind_name(model)
     if _is_glob(pattern):
         expression = _glob(pattern)
         matching = [name for name in known if expression.fullmatch(name)]

@@ -33,6 +33,53 @@ def is_spread(tensor: Tensor) -> bool:
     return type(tensor.data if isinstance(tensor, nn.Parameter) else tensor).__name__ == "DTensor"
 
 
+def is_divided(model: nn.Module) -> bool:
+    """Whether ranks hold a model together, so that it runs in all of them or in none: `fully_shard` or tensor parallelism.
+
+    What `fully_shard` has gathered for a while is plain, and yet divided.
+    """
+    return any(map(is_spread, model.parameters())) or any(map(_shards, model.modules()))
+
+
+def _shards(module: nn.Module) -> bool:
+    return any(kind.__name__ == "FSDPModule" for kind in type(module).__mro__)
+
+
+def sharded_by(model: nn.Module) -> dict[nn.Module, Any]:
+    """The modules whose parameters `fully_shard` divides, and for each the module that it was called on."""
+    found: dict[nn.Module, Any] = {}
+
+    def walk(module: nn.Module, owner: Any) -> None:
+        owner = module if _shards(module) else owner
+        if owner is not None:
+            found[module] = owner
+        for child in module.children():
+            walk(child, owner)
+
+    walk(model, None)
+    return found
+
+
+@contextmanager
+def sharded_as_before(model: nn.Module) -> Iterator[None]:
+    """Parameters that `fully_shard` gathers for forward passes inside the `with` are divided again after it.
+
+    The outermost module keeps what it has gathered until a backward pass. An optimizer that is made then would have no part of
+    it, and one that steps then would change the parts, while the next forward pass still runs the former whole.
+    """
+    before = [(module, owner, dict(module._parameters)) for module, owner in sharded_by(model).items()]
+    try:
+        yield
+    finally:
+        changed = [
+            owner
+            for module, owner, own in before
+            if any(module._parameters.get(name) is not value for name, value in own.items())
+        ]
+        for owner in dict.fromkeys(changed):
+            owner.reshard()
+
+
 def full_tensor(tensor: Tensor) -> Tensor:
     """A tensor that says itself that ranks hold parts of it, as a whole; all of these ranks ask for it together."""
     return tensor.full_tensor() if is_spread(tensor) else tensor  # type: ignore[attr-defined]

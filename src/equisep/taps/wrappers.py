@@ -36,11 +36,16 @@ def _is_scripted(module: nn.Module) -> bool:
     return torch.jit.ScriptModule in type(module).__mro__
 
 
-def kind_name(model: nn.Module) -> str:
-    """The class of the model inside, as its author called it: `fully_shard` puts a class of its own over it."""
+def kind_of(model: nn.Module) -> type:
+    """The class of the model inside, as its author wrote it: `fully_shard` puts a class of its own over it."""
     kind = type(inner(model))
     over = len(kind.__bases__) > 1 and kind.__bases__[0].__name__ == "FSDPModule"
-    return kind.__bases__[1].__name__ if over else kind.__name__
+    return kind.__bases__[1] if over else kind
+
+
+def kind_name(model: nn.Module) -> str:
+    """What its author called the class of the model inside."""
+    return kind_of(model).__name__
 
 
 def named_modules(model: nn.Module) -> dict[str, nn.Module]:

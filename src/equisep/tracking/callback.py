@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from equisep.errors import InputError, MissingExtraError, did_you_mean
 from equisep.tracking.history import Unit
+from equisep.tracking.light import checked_model
 from equisep.tracking.processes import first_process_decides, read_by_all
 from equisep.tracking.tracker import Tracker
 
@@ -81,8 +82,16 @@ class CallbackTracker:
 
     def reads(self, first: bool) -> bool:
         """Whether this process takes part: the first one does, the others where all read."""
-        ranks = self._options.get("ranks", "first")
-        return first or (read_by_all(ranks) if self.tracker is None else self.tracker.by_all)
+        return first or self.by_all
+
+    @property
+    def by_all(self) -> bool:
+        """Whether all processes of the training read."""
+        return read_by_all(self._options.get("ranks", "first")) if self.tracker is None else self.tracker.by_all
+
+    def check(self, model: nn.Module) -> None:
+        """Refuse a model in all processes that the reading ones would refuse: the others would wait for these."""
+        checked_model(model, by_all=self.by_all)
 
     @property
     def stop(self) -> bool:

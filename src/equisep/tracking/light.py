@@ -18,7 +18,9 @@ from equisep.data.shard import Shard
 from equisep.errors import InputError, ModelError
 from equisep.files import encode
 from equisep.labels import ClassNames
+from equisep.measuring.distributed.control import in_group
 from equisep.measuring.distributed.together import ALONE, Together
+from equisep.measuring.fingerprint import Fingerprint
 from equisep.measuring.measure import home_of, known_class_names, plan_for, run_plan
 from equisep.measuring.notes import Notes
 from equisep.measuring.plan import Plan
@@ -30,7 +32,10 @@ from equisep.taps import (
     Reduction,
     Sites,
     choose,
+    full_tensor,
     inner,
+    is_divided,
+    kind_name,
     random_state_kept,
     reading_mode,
     refuse_scripted,
@@ -40,7 +45,7 @@ from equisep.taps import (
 )
 from equisep.tracking.history import Header
 from equisep.tracking.metric import distributed
-from equisep.tracking.processes import all_processes
+from equisep.tracking.processes import all_processes, refuse_other_samples
 from equisep.tracking.sources import source_of
 from equisep.tracking.subset import Subset, batch_size_for, draw_subset, first_samples, samples_per_class
 
@@ -61,9 +66,9 @@ class LightReader:
         class_names: ClassNames | None,
         unpack: Unpack | None,
         name: str | None,
-        by_all: bool = False,
+        together: Together = ALONE,
     ) -> None:
-        self.model, self.by_all = checked_model(model), by_all
+        self.model, self.by_all = model, together is not ALONE
         self._options, self._sites, self._how, self._per_class = options, sites, reduction, per_class
         if not (isinstance(sites, str) and sites in GRAINS):
             choose(model, sites)
@@ -75,13 +80,16 @@ class LightReader:
         feed = check(batches)
         source = source_of(feed)
         tried = first_samples(source, seed=options.seed)
-        self._planned(check(tried))
+        first, labels = check(tried).first()
+        refuse_other_samples(together.gather(Fingerprint().after(first, labels.cpu())))  # before any runs them
+        self._planned(check(tried), together)
         if sites == "auto":  # one grain is enough for a light reading: the one that `measure` reports
             self._sites = self._plan.probe.grain or sites
             self._options = replace(options, sites=site_record(self._sites))
-            self._planned(check(tried))
+            self._planned(check(tried), together)
+        if together.lockstep:
+            together.agree(self._plan, dtype)
         seen = self._plan.probe
-        first, labels = check(tried).first()
         drawn: dict[str, Any] = {
             "classes": seen.classes,
             "owner": seen.owner,
@@ -95,7 +103,7 @@ class LightReader:
         self.subset_test: Subset | None = None
         if test is not None:
             self.subset_test = draw_subset(source_of(check(test, "test")), lambda raw: check(raw, "test"), **drawn)
-        self.name = name or type(inner(model)).__name__
+        self.name = name or kind_name(model)
         self._class_names = known_class_names(class_names, feed, seen.classes)
 
     def _batch_size(self, first: Inputs, samples: int) -> int:
@@ -107,12 +115,12 @@ class LightReader:
         drawn = classes * (samples_per_class(classes) if self._per_class is None else self._per_class)
         return min(size, -(-drawn // torch.distributed.get_world_size()))
 
-    def profile(self) -> Profile:
-        """The light profile of the model as it is: numbers per class at the last layer only."""
-        _check_alone(self.model, self._options.reading)
+    def profile(self, about: str) -> Profile:
+        """The light profile of the model as it is: numbers per class at the last layer only; `about` says of when."""
+        check_processes(self.model, self._options.reading, by_all=self.by_all)
         with random_state_kept(), _without_strictness():
             if self.by_all:
-                with all_processes(self.model) as ranks:
+                with all_processes(self.model, about=about) as ranks:
                     profile = ranks.one(self._profile(ranks, ranks.shard))
             else:
                 profile = self._profile()
@@ -129,7 +137,9 @@ class LightReader:
         if self.subset_test is not None:
             feed_test = Feed(self.subset_test.on(where), what="test", device=where, dtype=dtype, shard=shard)
         if _shape_of(self.model) != self._shape:
-            self._planned_anew(feed)
+            self._planned_anew(feed, together)
+        elif together.lockstep:
+            together.sample(feed)  # for processes that have fewer batches than others, and run with them all the same
         notes = Notes(self._plan_notes.ranked())
         for subset in (self.subset, self.subset_test):
             notes.extend(() if subset is None else subset.notes)
@@ -145,17 +155,18 @@ class LightReader:
             raise failure
         return profile
 
-    def _planned(self, feed: Feed) -> None:
+    def _planned(self, feed: Feed, together: Together) -> None:
         """Plan what is measured, from a few samples."""
         notes = Notes()
         with random_state_kept():
-            self._plan: Plan = plan_for(self.model, feed, None, self._sites, self._how, self._options, notes)
+            plan = plan_for(self.model, feed, None, self._sites, self._how, self._options, notes, together=together)
+        self._plan: Plan = replace(plan, together=ALONE)
         self._plan_notes, self._shape = notes, _shape_of(self.model)
 
-    def _planned_anew(self, feed: Feed) -> None:
+    def _planned_anew(self, feed: Feed, together: Together) -> None:
         """Plan for a model that was changed: its sites and classes must be what they were."""
         before, kept = self._plan.probe, (self._plan, self._plan_notes, self._shape)
-        self._planned(feed)
+        self._planned(feed, together)
         feed.restart()
         now = self._plan.probe
         if (before.sites, before.dims, before.classes) != (now.sites, now.dims, now.classes):
@@ -171,7 +182,7 @@ class LightReader:
         if layer is None:
             return None
         with reading_mode(layer, "eval"):  # to look at a parametrized weight computes it, and in training changes it
-            rows = layer.weight.detach().to("cpu", torch.float64).numpy()
+            rows = full_tensor(layer.weight.detach()).to("cpu", torch.float64).numpy()
         small = torch.zeros(len(rows), dtype=torch.bool, device="cpu")
         small[list(minority)] = True
         return measured_cosines(rows, small.numpy()).minority
@@ -206,13 +217,13 @@ class LightReader:
         )
 
 
-def checked_model(model: nn.Module) -> nn.Module:
-    """The model, if it can be read by hooks, and by one process alone."""
+def checked_model(model: nn.Module, *, by_all: bool) -> nn.Module:
+    """The model, if it can be read by hooks, and by the processes that are to read it."""
     if not isinstance(model, nn.Module):
         raise InputError(f"`Tracker` needs a torch.nn.Module; found {type(model).__name__}.")
     refuse_scripted(model, asked="Tracker")
     refuse_uninitialized(model, asked="Tracker")
-    _check_alone(model, "eval")
+    check_processes(model, "eval", by_all=by_all)
     return model
 
 
@@ -235,16 +246,17 @@ def _without_strictness() -> Iterator[None]:
         torch.use_deterministic_algorithms(True)
 
 
-def _check_alone(model: nn.Module, reading: str) -> None:
-    """Raise where one process cannot run the model: the others would be waited for, and they train."""
-    if any(
-        type(module).__name__ == "FullyShardedDataParallel"
-        or any(type(value).__name__ == "DTensor" for value in module._parameters.values())
-        for module in model.modules()
-    ):
+def check_processes(model: nn.Module, reading: str, *, by_all: bool) -> None:
+    """Raise where the processes that are to read a model cannot run it: others would be waited for, and they train."""
+    if any(type(module).__name__ == "FullyShardedDataParallel" for module in model.modules()):
         raise ModelError(
-            "`Tracker` reads a model that one process can run; this one is divided over several (FSDP or tensor parallelism), "
-            "and none of them holds its weights. Call `equisep.measure` in all of them after an epoch, or measure a checkpoint."
+            "`Tracker` cannot read inside `FullyShardedDataParallel` (FSDP1), which keeps all weights of a module in one flat "
+            "vector. Wrap the model by `fully_shard` (FSDP2) and track with `ranks='all'`, or measure a checkpoint."
+        )
+    if not by_all and is_divided(model) and in_group():
+        raise ModelError(
+            "The processes of this training hold the model together (`fully_shard` or tensor parallelism), and none of them can "
+            "run it alone. Make the tracker in all of them with `ranks='all'`, and call the same methods of it in all."
         )
     if reading != "eval" and distributed() and any(isinstance(each, nn.SyncBatchNorm) for each in model.modules()):
         raise ModelError(
@@ -258,7 +270,7 @@ def identity_of(model: nn.Module) -> dict[str, Any]:
     shapes = [(name.replace("_orig_mod.", ""), tuple(value.shape)) for name, value in core.named_parameters()]
     mark = zlib.crc32(repr(shapes).encode())
     return {
-        "module": type(core).__name__,
+        "module": kind_name(core),
         "parameters": sum(value.numel() for value in core.parameters()),
         "weights": f"{mark:08x}",
     }

@@ -26,10 +26,10 @@ class EquisepCallback(Callback):  # type: ignore[misc]
 
     They are in `trainer.callback_metrics`, for checkpoints and early stopping to monitor, and go to every logger; at the end
     TensorBoard has the law as a figure. Of several processes the first one reads, the others wait; with `ranks="all"` each
-    reads its part. `network` says which part
-    of the LightningModule is the network, as a function of it, where that is not the module itself. The other arguments are
-    those of `equisep.Tracker` and of `equisep.tracking.callback.CallbackTracker`; the training data are the trainer's unless
-    `batches` are given.
+    reads its part and has the numbers, which checkpoints and early stopping of several processes need. `network` says which
+    part of the LightningModule is the network, as a function of it, where that is not the module itself. The other arguments
+    are those of `equisep.Tracker` and of `equisep.tracking.callback.CallbackTracker`; the training data are the trainer's
+    unless `batches` are given.
     """
 
     def __init__(
@@ -49,14 +49,16 @@ class EquisepCallback(Callback):  # type: ignore[misc]
 
     @property
     def tracker(self) -> Tracker | None:
-        """The tracker, once the training has begun; on the first process only."""
+        """The tracker, once the training has begun; on the first process only, unless all read."""
         return self._tracked.tracker
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """The trainer has its loaders."""
+        network = self._network_of(pl_module)
+        self._tracked.check(network)
         if self._tracked.reads(trainer.is_global_zero):
             behind = self._tracked.behind(epochs=trainer.current_epoch, steps=trainer.global_step)
-            self._tracked.begin(self._network_of(pl_module), trainer.train_dataloader, done=behind)
+            self._tracked.begin(network, trainer.train_dataloader, done=behind)
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, *_: Any) -> None:
         """A step of the optimizer, where this batch ended one."""
@@ -82,8 +84,8 @@ class EquisepCallback(Callback):  # type: ignore[misc]
                 self._tracked.draw(logger.experiment, trainer.global_step)
 
     def _send(self, trainer: Any, module: Any, numbers: dict[str, float]) -> None:
-        if numbers and trainer.is_global_zero:
-            module.log_dict(numbers, rank_zero_only=True)
+        if numbers:  # the same in every process that has them: none waits for another, and Lightning need not warn
+            module.log_dict(numbers, rank_zero_only=True, sync_dist=True)
 
     def _network_of(self, module: Any) -> nn.Module:
         if self._network is not None:

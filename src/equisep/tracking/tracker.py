@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -16,12 +17,13 @@ from equisep.data.feed import Unpack
 from equisep.errors import EquisepError, InputError, ModelError
 from equisep.labels import ClassNames
 from equisep.law.effective_depth import PERFECT
+from equisep.measuring.distributed.together import ALONE, Together
 from equisep.measuring.request import MEMORY, Options
 from equisep.results import Note, Profile, Reading, reading_named
 from equisep.taps import Reduction, ReductionLike, Sites, site_record
 from equisep.tracking.history import Entry, History, Unit
 from equisep.tracking.light import LightReader, checked_model, identity_of
-from equisep.tracking.processes import Readers, agreed, is_first_process, read_by_all
+from equisep.tracking.processes import Readers, all_processes, is_first_process, read_by_all, refuse_other_samples
 from equisep.tracking.stopping import Settled, Stopping
 from equisep.tracking.subset import Subset
 
@@ -43,7 +45,8 @@ class Tracker:
     sites       as in `measure`; of `auto` the one grain is read that `measure` would report
     metrics     of the reading: `fuzziness`, `collapse`, `cdnv` and `ncc` by default; others as in `measure`
     ranks       of a training in several processes the `first` reads (the others wait where they meet it again), or `all` do: each
-                reads its part of the subset, and the sums are added up. Then all call the same methods, and have the history
+                reads its part of the subset, and the sums are added up. Then all call the same methods, and have the history.
+                A model that they hold together (`fully_shard`, tensor parallelism) is read by `all`
     coordinates  how many samples to keep on two principal components of every layer, for `history.report`: 0 keeps none
     reduction, reading, classes, class_names, classifier, epsilon, memory, seed, unpack, name     as in `measure`
 
@@ -117,20 +120,23 @@ class Tracker:
             coordinates=coordinates,
             seed=seed,
         )
-        self._reader = LightReader(
-            model,
-            batches,
-            test,
-            options=options,
-            sites=sites,
-            reduction=how,
-            per_class=per_class,
-            class_names=class_names,
-            unpack=unpack,
-            name=name,
-            by_all=read_by_all(ranks),
-        )
-        self.history = self._opened(history)
+        by_all = read_by_all(ranks)
+        checked_model(model, by_all=by_all)
+        with all_processes(model, about="first samples") if by_all else nullcontext(ALONE) as together:
+            self._reader = LightReader(
+                model,
+                batches,
+                test,
+                options=options,
+                sites=sites,
+                reduction=how,
+                per_class=per_class,
+                class_names=class_names,
+                unpack=unpack,
+                name=name,
+                together=together,
+            )
+            self.history = self._opened(history, together)
         last = self.history.last
         self._unit: Unit | None = None if last is None else last.unit
         self._number = 0 if last is None else last.number
@@ -138,20 +144,13 @@ class Tracker:
         self._due: int | None = None  # a call that `every` passed over, for the end of a `with`
         self._warned: set[str] = set()
 
-    def _opened(self, path: str | Path | None) -> History:
+    def _opened(self, path: str | Path | None, together: Together) -> History:
         """The history, where it was left; of several processes one writes, since a second would replace what it has written."""
-        header, opened, failure = self._reader.header(), None, None
-        if path is not None and is_first_process():
-            try:
-                opened = History.open(path, header)
-            except EquisepError as error:
-                failure = error
-        if self._reader.by_all:
-            entries = agreed(header, opened, failure)
-            return History(header, entries) if opened is None else opened
-        if failure is not None:
-            raise failure
-        return History(header) if opened is None else opened
+        header = self._reader.header()
+        refuse_other_samples(together.gather(header))
+        opened = History.open(path, header) if path is not None and is_first_process() else None
+        entries = together.gather(() if opened is None else opened.entries)[0]
+        return History(header, entries) if opened is None else opened
 
     @property
     def by_all(self) -> bool:
@@ -165,7 +164,7 @@ class Tracker:
 
     @model.setter
     def model(self, model: nn.Module) -> None:
-        other = replace(self.history.header, **identity_of(checked_model(model)))
+        other = replace(self.history.header, **identity_of(checked_model(model, by_all=self.by_all)))
         why = self.history.header.why_other(other)
         if why is not None:
             raise ModelError(f"The tracker cannot go on with this model: {why}. Track it with a history of its own.")
@@ -274,7 +273,7 @@ class Tracker:
         begun = time.perf_counter()
         profile, failure, cosine = None, None, None
         try:
-            profile = self._checked_change(self._reader.profile())
+            profile = self._checked_change(self._reader.profile(f"{self._unit or 'epoch'} {number}"))
             cosine = self._reader.minority_cosine(self.history.header.minority or ())
         except EquisepError as error:
             failure = str(error)

@@ -38,11 +38,12 @@ class EquisepCallback(TrainerCallback):  # type: ignore[misc]
 
     @property
     def tracker(self) -> Tracker | None:
-        """The tracker, once the training has begun; on the first process only."""
+        """The tracker, once the training has begun; on the first process only, unless all read."""
         return self._tracked.tracker
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **known: Any) -> None:
         """The trainer has its model and its loader."""
+        self._tracked.check(known["model"])
         if self._tracked.reads(state.is_world_process_zero):
             behind = self._tracked.behind(epochs=round(state.epoch or 0), steps=state.global_step)
             self._tracked.begin(known["model"], known["train_dataloader"], done=behind)

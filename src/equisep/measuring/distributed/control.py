@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -14,13 +16,31 @@ import torch.distributed as dist
 from torch import Tensor
 
 from equisep.errors import EquisepError, InputError, NumericalError
+from equisep.files import encode
 
 BEAT = 2.0  # seconds between two signs of life
 DEAD = 40.0  # seconds without one, after which a process counts as gone
 BARRIER = timedelta(seconds=15)  # once all have arrived, they pass it at once
 LONGEST = timedelta(minutes=30)  # of one exchange of numbers
 BEGIN = 300.0  # seconds in which all processes must have called
+SHORT = 60  # characters of what ranks disagree on that are shown
 _calls = [0]  # all processes measure equally often, so that each call has a name of its own
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What all processes of a group call together, as users write it; `alike` says how, to those who did not."""
+
+    asked: str
+    alone: str
+    alike: str
+
+
+MEASURE = Call(
+    "measure",
+    "In a process group all ranks call it, each with its part of the data; `group=False` measures in one process alone.",
+    "All ranks measure one model with the same options.",
+)
 
 
 class Control:
@@ -30,9 +50,10 @@ class Control:
     gives none for 40 seconds, or whose connection breaks, ends the others.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, call: Call = MEASURE) -> None:
         self.rank, self.world = dist.get_rank(), dist.get_world_size()
-        prefix = f"equisep/{_calls[0]}"
+        self.call = call
+        prefix = f"equisep/{call.asked}/{_calls[0]}"
         store = dist.distributed_c10d._get_default_store()
         named: Any = dist.PrefixStore  # type: ignore[attr-defined]
         self._store = named(prefix, store)
@@ -52,15 +73,14 @@ class Control:
         self._store.add(f"begin/{self.rank}", 1)
         since, waited = time.monotonic(), 0.001
         while missing := [rank for rank in range(self.world) if not self._store.add(f"begin/{rank}", 0)]:
-            time.sleep(waited)
-            waited = min(2 * waited, 0.5)
             if time.monotonic() - since > BEGIN:
                 self._store.delete_key(f"begin/{self.rank}")
                 raise InputError(
-                    f"`measure` was called on {self.world - len(missing)} of {self.world} ranks within {BEGIN:.0f} seconds, not "
-                    f"on rank {missing[0]}. In a process group all ranks call it, each with its part of the data; `group=False` "
-                    "measures in one process alone."
+                    f"`{self.call.asked}` was called on {self.world - len(missing)} of {self.world} ranks within {BEGIN:.0f} "
+                    f"seconds, not on rank {missing[0]}. {self.call.alone}"
                 )
+            time.sleep(waited)
+            waited = min(2 * waited, 0.5)
 
     def _beat(self) -> None:
         while not self._ended.is_set():
@@ -90,6 +110,15 @@ class Control:
             self._heard = InputError(f"Rank {rank} stopped, and the others with it: {text}")
             raise self._heard
         return [each for each, _ in heard]
+
+    def same(self, facts: Mapping[str, Any]) -> None:
+        """Raise where processes differ in what must be one, by name."""
+        heard = self.meet({name: json.dumps(encode(fact), sort_keys=True) for name, fact in facts.items()})
+        for rank, other in enumerate(heard):
+            for name, fact in heard[0].items():
+                if other[name] != fact:
+                    shown = "" if len(fact) > SHORT or len(other[name]) > SHORT else f": {fact} and {other[name]}"
+                    raise InputError(f"Ranks 0 and {rank} disagree on the {name}{shown}. {self.call.alike}")
 
     def fail(self, error: BaseException) -> None:
         """Tell the others why this process stops, unless it is because of one of them."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from torch import nn
 
 from equisep.errors import InputError
 from equisep.measuring.distributed.control import Control
-from equisep.taps import is_spread
+from equisep.taps import is_spread, sharded_by
 
 if TYPE_CHECKING:
     from torch.distributed.device_mesh import DeviceMesh
@@ -62,6 +61,12 @@ class Division:
         """The ranks that hold one model with this one."""
         return self.teams[self.part]
 
+    @property
+    def first(self) -> int:
+        """The rank of the first team that holds the part of the model that this one holds of its own."""
+        head = self.teams[0]
+        return head[self.team.index(self.rank) % len(head)]
+
     def counts(self, number: int) -> bool:
         """Whether it is this rank's turn to add up a batch."""
         return self.team[number % len(self.team)] == self.rank
@@ -106,7 +111,7 @@ def tensor_meshes(model: nn.Module) -> list[DeviceMesh]:
     `fully_shard` over tensor parallelism makes parameters of several mesh dimensions; only a layer whose parameters are
     gathered tells which of them are its own. All ranks ask together.
     """
-    gathered = _gathered_before_use(model)
+    gathered = {module: owner for module, owner in sharded_by(model).items() if _own(module)}
     found: dict[DeviceMesh, None] = {}
     for owner in dict.fromkeys(gathered.values()):
         owned = [module for module, other in gathered.items() if other is owner]
@@ -124,20 +129,3 @@ def tensor_meshes(model: nn.Module) -> list[DeviceMesh]:
 
 def _own(module: nn.Module) -> list[Any]:
     return [each for each in module.parameters(recurse=False) if is_spread(each)]
-
-
-def _gathered_before_use(model: nn.Module) -> Mapping[nn.Module, Any]:
-    """The modules whose parameters `fully_shard` gathers, and for each the module that it was called on."""
-    from torch.distributed.fsdp import FSDPModule
-
-    found: dict[nn.Module, Any] = {}
-
-    def walk(module: nn.Module, owner: Any) -> None:
-        owner = module if isinstance(module, FSDPModule) else owner
-        if owner is not None and _own(module):
-            found[module] = owner
-        for child in module.children():
-            walk(child, owner)
-
-    walk(model, None)
-    return found

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from equisep.errors import InputError
 from equisep.measuring.request import Options
-from equisep.taps import Reduction, inner, is_spread, kind_name
+from equisep.taps import Reduction, inner, is_divided, is_spread, kind_name
 
 
 def model_mark(model: nn.Module) -> str:
@@ -24,6 +24,12 @@ def model_mark(model: nn.Module) -> str:
             plain = value.detach().cpu().contiguous()
             digest.update(plain.view(torch.uint8).numpy().tobytes() if plain.ndim else str(plain.item()).encode())
     return digest.hexdigest()[:16]
+
+
+def layout_mark(model: nn.Module) -> str:
+    """A digest of the class of a model and of its parameters' names and shapes, and whether ranks hold parts of them."""
+    shapes = [(name, tuple(value.shape)) for name, value in inner(model).named_parameters()]
+    return hashlib.sha256(repr((kind_name(model), is_divided(model), shapes)).encode()).hexdigest()[:16]
 
 
 def refuse_whole_features(reduction: Reduction, options: Options, *, asked: str) -> None:

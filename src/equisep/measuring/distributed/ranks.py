@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import reduce
@@ -19,11 +18,10 @@ from equisep.data.feed import Feed
 from equisep.data.inputs import Inputs
 from equisep.data.shard import Numbering, Shard
 from equisep.errors import DataError, InputError
-from equisep.files import encode
-from equisep.measuring.distributed.control import Control
+from equisep.measuring.distributed.control import MEASURE, Call, Control
 from equisep.measuring.distributed.division import Division
 from equisep.measuring.distributed.lockstep import batches_in_step
-from equisep.measuring.distributed.marks import model_mark, refuse_whole_features
+from equisep.measuring.distributed.marks import layout_mark, model_mark, refuse_whole_features
 from equisep.measuring.distributed.together import ALONE, Batches, Check
 from equisep.measuring.fingerprint import Fingerprint
 from equisep.results import Profile
@@ -32,9 +30,8 @@ from equisep.separation.group_sums import GroupSums, SumFrame
 from equisep.separation.pairs.confusion import Confusion
 from equisep.separation.site.second_sums import SecondSums, put_second_sums, second_sums
 from equisep.shapes import Int
-from equisep.taps import is_spread
+from equisep.taps import is_divided
 
-SHORT = 60  # characters of what ranks disagree on that are shown
 SHOWN = 4  # samples that a process without any borrows from another, to know the model by
 ALIKE = 8  # samples of a first batch that are no coincidence, where two processes have the same
 CURE = (
@@ -54,7 +51,7 @@ class Ranks:
 
     def __init__(self, control: Control, model: nn.Module, *, dealt: bool) -> None:
         self.control, self.dealt = control, dealt
-        self.lockstep = any(is_spread(each) for each in model.parameters())
+        self.lockstep = is_divided(model)
         self.division = Division.of(model, control)
         self._device = next((each.device for each in model.parameters()), torch.device("cpu"))
         self._spare: Inputs | None = None
@@ -132,10 +129,6 @@ class Ranks:
         else:  # not known before they are read: in turns
             feed.numbering = Numbering(part, parts)
 
-    def begin(self, readings: Sequence[str], *, tested: bool) -> None:
-        """Raise where processes do not read the same data sets as often."""
-        self._same({"readings": list(readings), "test data": "given" if tested else "none"})
-
     def agree(self, plan: Any, dtype: Any) -> None:
         """Raise where processes differ in what must be one: the model, its sites, classes, types or the options."""
         refuse_whole_features(plan.reduction, plan.options, asked="A process group")
@@ -147,19 +140,9 @@ class Ranks:
             "model": model_mark(plan.model),
             "options": {**asdict(plan.options), "memory": None},
         }
-        self._same(facts)
+        self.control.same(facts)
         slack = ROUNDING * torch.finfo(dtype or torch.float64).eps ** 0.5
         self.division.refuse_unlike(plan.probe.sites, self.control.meet(plan.probe.sums), slack)
-
-    def _same(self, facts: Mapping[str, Any]) -> None:
-        heard = self.control.meet({name: json.dumps(encode(fact), sort_keys=True) for name, fact in facts.items()})
-        for rank, other in enumerate(heard):
-            for name, fact in heard[0].items():
-                if other[name] != fact:
-                    shown = "" if len(fact) > SHORT or len(other[name]) > SHORT else f": {fact} and {other[name]}"
-                    raise InputError(
-                        f"Ranks 0 and {rank} disagree on the {name}{shown}. All ranks measure one model with the same options."
-                    )
 
     # --- a reading
 
@@ -275,10 +258,17 @@ def _sparse(confusion: Confusion | None) -> Confusion | None:
 
 
 @contextmanager
-def processes(model: nn.Module, *, dealt: bool) -> Iterator[Ranks]:
-    """All processes of the default group, which end together: where one fails, the others hear of it."""
-    control = Control()
+def processes(
+    model: nn.Module, *, dealt: bool, call: Call = MEASURE, facts: Mapping[str, Any] | None = None
+) -> Iterator[Ranks]:
+    """All processes of the default group, which end together: where one fails, the others hear of it.
+
+    `facts` must be the same in all of them, by name, and so must the model: this is seen before it is run, since processes that
+    run one together wait for each other inside it.
+    """
+    control = Control(call)
     try:
+        control.same({**(facts or {}), "model": layout_mark(model)})
         yield Ranks(control, model, dealt=dealt)
     except BaseException as error:
         control.fail(error)
