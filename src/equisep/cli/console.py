@@ -10,8 +10,9 @@ import shlex
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, TypeVar, get_type_hints
 
@@ -23,6 +24,7 @@ from typer.models import OptionInfo
 from equisep.errors import EquisepError, InputError
 from equisep.progress import Progress, plain_lines, silent, terminal_bars
 from equisep.report.formatting import ASCII, UNICODE, Glyphs
+from equisep.results import Note
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -87,6 +89,11 @@ def in_options(text: str, options: Mapping[str, str]) -> str:
     text = re.sub(rf"(?<![\w-])({names})=('[^']*'|\"[^\"]*\"|[^\s`,;)]*[^\s`,;.)]|)", given, text)
     named = rf"(^|[.:] |\b(?:larger|smaller|[Pp]ass|Set|[Ww]ith|[Ww]ithout|to) )`({names})`"
     return re.sub(named, lambda match: f"{match[1]}`{options[match[2]]}`", text)
+
+
+def notes_in_options(notes: Iterable[Note], options: Mapping[str, str]) -> tuple[Note, ...]:
+    """Notes of the library, as the command line says them."""
+    return tuple(replace(note, text=in_options(note.text, options)) for note in notes)
 
 
 def fail(message: str, *, code: int) -> NoReturn:

@@ -13,7 +13,7 @@ import typer
 
 from equisep.cli.console import (
     command_record,
-    in_options,
+    notes_in_options,
     options_of,
     out,
     print_json,
@@ -46,6 +46,7 @@ from equisep.cli.options import (
     Reduced,
     Sites,
     option,
+    parse_memory,
     parse_numbers,
     parse_readings,
     parse_sites,
@@ -183,7 +184,7 @@ def measure(
         "epsilon": epsilon,
         "intervals": intervals,
         "whole": whole,
-        "memory": None if memory is None else int(memory * 2**30),
+        "memory": parse_memory(memory),
         "seed": seed,
         "coordinates": coordinates,
         "precision": precision,
@@ -310,7 +311,7 @@ def _of_parts(given: dict[str, Any]) -> dict[str, Any]:
 def with_flags(profile: Profile) -> Profile:
     """The profile as this command shows it: its Notes speak of options."""
     flags = {**options_of(measure), "readings": "--reading"}
-    return replace(profile, notes=tuple(replace(note, text=in_options(note.text, flags)) for note in profile.notes))
+    return replace(profile, notes=notes_in_options(profile.notes, flags))
 
 
 @contextmanager

@@ -149,6 +149,11 @@ def parse_numbers(words: str, *, flag: str) -> list[int]:
     return [int(part) for part in parts]
 
 
+def parse_memory(gibibytes: float | None) -> int | None:
+    """`--memory` in bytes, as the library takes it."""
+    return None if gibibytes is None else int(gibibytes * 2**30)
+
+
 def parse_size(text: str | None) -> int | tuple[int, int] | None:
     """`10` or `10x12` (height × width)."""
     if text is None:

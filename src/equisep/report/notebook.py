@@ -13,6 +13,7 @@ from equisep.report.columns import READING_COLUMNS, Column, columns_named
 from equisep.report.curve_svg import curve_svg
 from equisep.report.formatting import (
     UNICODE,
+    accuracy_words,
     classifier_rows,
     correlation,
     data_words,
@@ -24,7 +25,6 @@ from equisep.report.formatting import (
     number,
     one_line,
     passed_words,
-    percent,
     reading_words,
     verdict_words,
 )
@@ -170,9 +170,7 @@ def _beside(profile: Profile) -> Iterable[str]:
 
 def _summary(profile: Profile) -> Iterable[str]:
     yield from (f"{label}: {words}" for label, words in depth_words(profile))
-    shares = {"train": profile.accuracy_train, "test": profile.accuracy_test}
-    parts = [f"{percent(share)} % {name}" for name, share in shares.items() if share is not None]
-    if parts:
+    if parts := accuracy_words(profile):
         yield f"Accuracy: {', '.join(parts)}"
     if profile.classifier is not None:
         rows = " · ".join(f"{label} {words}" for label, words in classifier_rows(profile.classifier))

@@ -16,6 +16,7 @@ from equisep.report.formatting import (
     ASCII,
     UNICODE,
     Glyphs,
+    accuracy_words,
     ascii_signs,
     ascii_text,
     class_labels,
@@ -30,7 +31,6 @@ from equisep.report.formatting import (
     number,
     one_line,
     passed_words,
-    percent,
     reading_words,
     shortened_names,
     verdict_words,
@@ -240,9 +240,7 @@ def _other_laws(profile: Profile, glyphs: Glyphs) -> Iterable[tuple[str, str]]:
 def _depth_and_accuracy(profile: Profile, glyphs: Glyphs) -> Iterable[Text]:
     for label, words in depth_words(profile):
         yield Text.assemble((f"{label}  ", "bold"), words)
-    shares = {"train": profile.accuracy_train, "test": profile.accuracy_test}
-    parts = [f"{percent(share)} % {name}" for name, share in shares.items() if share is not None]
-    if parts:
+    if parts := accuracy_words(profile):
         yield Text.assemble(("Accuracy  ", "bold"), f" {glyphs.dot} ".join(parts))
 
 

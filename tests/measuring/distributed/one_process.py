@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from equisep.errors import EquisepError
 from equisep.results import Profile
 
 Pair = tuple[Tensor, Tensor]
 EXACT = 1e-12  # relative
+LIGHT: dict[str, Any] = {"metrics": ("fuzziness", "null", "ncc", "cdnv")}
+QUICK: dict[str, Any] = {"metrics": ("ncc", "cdnv"), "coordinates": 0}
 
 
 def data(
@@ -22,6 +25,10 @@ def data(
     centers = 2 * torch.randn(len(sizes), d, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     x = centers[y] + torch.randn(len(y), d, generator=draw, dtype=torch.float64)
     return x.to(kind), y
+
+
+def batches(pair: Pair, size: int = 50) -> list[Pair]:
+    return list(zip(pair[0].split(size), pair[1].split(size), strict=True)) if len(pair[1]) else []
 
 
 def network(classes: int = 4, *, d: int = 8, norm: bool = True, kind: torch.dtype = torch.float64) -> nn.Sequential:
@@ -43,6 +50,21 @@ def images(n: int = 50) -> tuple[nn.Sequential, Pair]:
 def differences(one: Profile, two: Profile, *, besides: tuple[str, ...] = ("provenance",)) -> list[str]:
     """Where two profiles differ: numbers by more than `EXACT`, all else at all."""
     return list(_differing(one.to_dict(), two.to_dict(), "", besides))
+
+
+def all_have(expected: Profile, found: Sequence[Any], *, besides: tuple[str, ...] = ()) -> None:
+    """Every rank has the profile of one process, and says how many ranks there were."""
+    for profile in found:
+        assert isinstance(profile, Profile), profile
+        assert profile.provenance["ranks"] == len(found)
+        assert not differences(profile, expected, besides=("provenance", *besides))
+
+
+def all_refuse(sentence: str, found: Sequence[Any]) -> None:
+    """Every rank has ended with this sentence."""
+    for error in found:
+        assert isinstance(error, EquisepError), error
+        assert sentence in str(error)
 
 
 def _differing(a: Any, b: Any, where: str, besides: tuple[str, ...]) -> Iterator[str]:

@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import socket
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,17 @@ def in_processes(world: int, work: Callable[[int], Any], *, seconds: float = SEC
             child.kill()
         assert not alive, f"{len(alive)} of {world} processes hang"
         return [_result(Path(folder) / str(rank)) for rank in range(world)]
+
+
+def outcomes(runs: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
+    """What each run gives in this process, or the exception that it raised: one group of processes serves many cases."""
+    found: dict[str, Any] = {}
+    for name, run in runs.items():
+        try:
+            found[name] = run()
+        except Exception as error:
+            found[name] = error
+    return found
 
 
 def _port() -> int:

@@ -8,7 +8,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
-from one_process import Pair, data, differences, images, network
-from processes import in_processes
+from one_process import LIGHT, QUICK, Pair, all_have, all_refuse, batches, data, differences, images, network
+from processes import in_processes, outcomes
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
@@ -28,7 +28,7 @@ from typer.testing import CliRunner
 import equisep
 from equisep.cli.app import app
 from equisep.data.stores.arrays import ArrayReader
-from equisep.errors import EquisepError, InputError, NumericalError
+from equisep.errors import InputError, NumericalError
 from equisep.measuring.measure import answered, request_for
 from equisep.results import Profile
 
@@ -39,12 +39,6 @@ UNEVEN = {
     4: (0, 100, 100, 260, N),
 }  # of four ranks one has nothing; the last class is on the last rank alone
 TESTED = {2: (0, 0, 101), 4: (0, 50, 51, 101, 101)}
-LIGHT: dict[str, Any] = {"metrics": ("fuzziness", "null", "ncc", "cdnv")}
-QUICK: dict[str, Any] = {"metrics": ("ncc", "cdnv"), "coordinates": 0}
-
-
-def batches(pair: Pair, size: int = 50) -> list[Pair]:
-    return list(zip(pair[0].split(size), pair[1].split(size), strict=True)) if len(pair[1]) else []
 
 
 def parts(pair: Pair, edges: tuple[int, ...], size: int = 50) -> list[list[Pair]]:
@@ -186,19 +180,10 @@ REFUSED = {
 
 
 def _all_cases(rank: int) -> dict[str, Any]:
-    found: dict[str, Any] = {}
     world = dist.get_world_size()
-    for name in FEW[world]:
-        try:
-            found[name] = CASES[name][0](rank, world)
-        except Exception as error:
-            found[name] = error
-    for name in REFUSED if world == 2 else ():
-        try:
-            found[name] = _wrong(rank, name)
-        except Exception as error:
-            found[name] = error
-    return found
+    runs = {name: partial(CASES[name][0], rank, world) for name in FEW[world]}
+    refused = REFUSED if world == 2 else ()
+    return outcomes(runs | {name: partial(_wrong, rank, name) for name in refused})
 
 
 @cache
@@ -208,20 +193,12 @@ def ranks(world: int) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(("world", "name"), [(world, name) for world in FEW for name in FEW[world]])
 def test_every_rank_has_the_profile_of_one_process(world: int, name: str) -> None:
-    expected = CASES[name][1](world)
-    for found in ranks(world):
-        profile = found[name]
-        assert isinstance(profile, Profile), profile
-        assert profile.provenance["ranks"] == world
-        assert not differences(profile, expected, besides=("provenance", *BESIDES.get(name, ())))
+    all_have(CASES[name][1](world), [found[name] for found in ranks(world)], besides=BESIDES.get(name, ()))
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_ranks_that_disagree_end_together_with_one_sentence(name: str) -> None:
-    for found in ranks(2):
-        error = found[name]
-        assert isinstance(error, EquisepError), error
-        assert REFUSED[name] in str(error)
+    all_refuse(REFUSED[name], [found[name] for found in ranks(2)])
 
 
 def test_an_error_in_the_test_data_leaves_the_training_data() -> None:
@@ -312,9 +289,7 @@ def test_ranks_read_their_own_rows_of_a_store(tmp_path: Path, monkeypatch: pytes
     probe = 2 * 64 * 1  # both layers of the first batch, to plan by
     assert rows == probe + 2 * 2 * (N + 101)  # two layers, two readings
     found = in_processes(2, _stored)
-    for profile, _ in found:
-        assert profile.provenance["ranks"] == 2
-        assert not differences(profile, expected, besides=("provenance",))
+    all_have(expected, [profile for profile, _ in found])
     assert sum(rows for _, rows in found) == 2 * probe + 2 * 2 * (N + 101)
     assert max(rows for _, rows in found) < 0.7 * rows
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from one_process import data, differences, images, network
+from one_process import LIGHT, data, differences, images, network
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -26,7 +26,6 @@ from equisep.results import Profile
 
 TRAIN, TEST = data(), data((40, 30, 20, 11), seed=2)
 ONE: dict[str, Any] = {"metrics": "cdnv", "coordinates": 0}
-LIGHT: dict[str, Any] = {"metrics": ("fuzziness", "null", "ncc", "cdnv")}
 
 
 def first_round(folder: Path, model: nn.Module, *sets: Any, count: int, **options: Any) -> list[Path]:

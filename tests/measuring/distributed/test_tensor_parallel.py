@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import pytest
 import torch
 import torch.distributed as dist
-from one_process import Pair, data, differences, network
-from processes import in_processes
+from one_process import LIGHT, QUICK, Pair, all_have, all_refuse, batches, data, network
+from processes import in_processes, outcomes
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import fully_shard
@@ -26,17 +26,10 @@ from torch.distributed.tensor.parallel import (
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 import equisep
-from equisep.errors import EquisepError
 from equisep.results import Profile
 
 TRAIN, TEST = data(), data((40, 30, 20, 11), seed=2)
-LIGHT: dict[str, Any] = {"metrics": ("fuzziness", "null", "ncc", "cdnv")}
-QUICK: dict[str, Any] = {"metrics": ("ncc", "cdnv"), "coordinates": 0}
 PAIRED: dict[str, ParallelStyle] = {"0": ColwiseParallel(), "2": RowwiseParallel(), "4": ColwiseParallel()}
-
-
-def batches(pair: Pair, size: int = 50) -> list[Pair]:
-    return list(zip(pair[0].split(size), pair[1].split(size), strict=True))
 
 
 class Gated(nn.Module):
@@ -247,19 +240,11 @@ REFUSED = {
 
 
 def _all_cases(rank: int) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    world = dist.get_world_size()
+    world, plain = dist.get_world_size(), DTensor.to_local
     runs: dict[str, Callable[[], Profile]] = {name: case[0] for name, case in CASES[world].items()}
-    if world == 2:
-        runs |= {name: lambda name=name: _wrong(name) for name in REFUSED}  # type: ignore[misc]
-    plain = DTensor.to_local
-    for name, run in runs.items():
-        try:
-            found[name] = run()
-        except Exception as error:
-            found[name] = error
-    found["left as it was"] = DTensor.to_local is plain
-    return found
+    refused = REFUSED if world == 2 else ()
+    found = outcomes(runs | {name: partial(_wrong, name) for name in refused})
+    return found | {"left as it was": DTensor.to_local is plain}
 
 
 @cache
@@ -269,20 +254,12 @@ def ranks(world: int) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(("world", "name"), [(world, name) for world in CASES for name in CASES[world]])
 def test_every_rank_has_the_profile_of_the_whole_model(world: int, name: str) -> None:
-    expected = CASES[world][name][1]()
-    for found in ranks(world):
-        profile = found[name]
-        assert isinstance(profile, Profile), profile
-        assert profile.provenance["ranks"] == world
-        assert not differences(profile, expected, besides=("provenance", *BESIDES.get(name, ())))
+    all_have(CASES[world][name][1](), [found[name] for found in ranks(world)], besides=BESIDES.get(name, ()))
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_ranks_of_one_model_end_together_with_one_sentence(name: str) -> None:
-    for found in ranks(2):
-        error = found[name]
-        assert isinstance(error, EquisepError), error
-        assert REFUSED[name] in str(error)
+    all_refuse(REFUSED[name], [found[name] for found in ranks(2)])
 
 
 def test_torch_is_left_as_it_was() -> None:

@@ -30,6 +30,7 @@ from equisep.cli.options import (
     Quiet,
     Sites,
     option,
+    parse_memory,
     parse_sites,
 )
 from equisep.errors import DataError, ModelError
@@ -80,7 +81,7 @@ def cut(
 
     usable_file(out_file, flag="--out", endings=(".pt2",))
     given: dict[str, Any] = {"reduction": reduction, "classes": classes, "sites": parse_sites(sites) if sites else None}
-    given["memory"] = None if memory is None else int(memory * 2**30)
+    given["memory"] = parse_memory(memory)
     named = model_and_data(model, flags, checkpoint=checkpoint, device=device, quiet=quiet)
     with named as (loaded, source, progress):
         held_out = source.test if test is None else _test_data(flags, test, model, progress)

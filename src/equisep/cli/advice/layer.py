@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from equisep.cli.console import (
-    in_options,
+    notes_in_options,
     options_of,
     out,
     print_json,
@@ -38,6 +38,7 @@ from equisep.cli.options import (
     Seed,
     Sites,
     option,
+    parse_memory,
     parse_numbers,
     parse_sites,
 )
@@ -49,6 +50,7 @@ from equisep.results import reading_named
 Shots = Annotated[str, option("--shots", STATISTICS, "Samples per class of few-shot nearest centers.")]
 Draws = Annotated[int, option("--draws", STATISTICS, "How often few samples are drawn.", min=2)]
 Draw = Annotated[Path | None, option("--draw", OUTPUT, "Draw it into this file (.png, .svg, .pdf).")]
+SHOTS = "1,5,10,50,100"
 NONE = "none"  # stands for the checkpoint of a model that has its own weights
 
 
@@ -62,7 +64,7 @@ def layer(
     sites: Sites = None,
     reduction: Reduced = None,
     reading: Reading = None,
-    shots: Shots = "1,5,10,50,100",
+    shots: Shots = SHOTS,
     draws: Draws = 20,
     memory: Memory = None,
     seed: Seed = 0,
@@ -82,11 +84,10 @@ def layer(
             loaded.model if device is None else loaded.model.to(device), source.train, source.test,
             sites=parse_sites(sites) if sites else "auto", reduction=reduction or "auto",
             reading=reading_named(reading or "eval"), shots=wanted, draws=draws,
-            memory=None if memory is None else int(memory * 2**30), seed=seed, progress=progress,
+            memory=parse_memory(memory), seed=seed, progress=progress,
         )  # fmt: skip
-    options = options_of(layer)
     notes = (*loaded.notes, *source.notes, *advice.notes)
-    advice = replace(advice, notes=tuple(replace(note, text=in_options(note.text, options)) for note in notes))
+    advice = replace(advice, notes=notes_in_options(notes, options_of(layer)))
     if draw is not None:
         say_saved(plot_layers(advice, draw), "plot", quiet=quiet)
     if json:
@@ -113,7 +114,7 @@ def rank(
     ] = None,
     reduction: Reduced = None,
     reading: Reading = None,
-    shots: Shots = "1,5,10,50,100",
+    shots: Shots = SHOTS,
     draws: Draws = 20,
     memory: Memory = None,
     seed: Seed = 0,
@@ -137,12 +138,10 @@ def rank(
             candidates.append(Candidate(_name(model, checkpoint, models), network, source.train, source.test))
         with redirect_stdout(sys.stderr):
             ranking = rank_models(
-                candidates, shots=wanted, draws=draws, memory=None if memory is None else int(memory * 2**30), seed=seed,
+                candidates, shots=wanted, draws=draws, memory=parse_memory(memory), seed=seed,
                 options={"reduction": reduction or "auto", "reading": reading_named(reading or "eval")}, progress=progress,
             )  # fmt: skip
-    options = options_of(rank)
-    notes = tuple(replace(note, text=in_options(note.text, options)) for note in ranking.notes)
-    ranking = replace(ranking, notes=notes)
+    ranking = replace(ranking, notes=notes_in_options(ranking.notes, options_of(rank)))
     if json:
         print_json({**encode(ranking), "sentence": ranking.sentence})
     else:
