@@ -35,6 +35,17 @@ def test_examples_parse_and_stand_below_the_help(name: str, tmp_path: Path) -> N
     assert not re.search("[\U0001f000-\U0001ffff]", shown)  # rich made a picture of `:factory:`
 
 
+@pytest.mark.parametrize("words", [["--model", "fnn"], ["--model=fnn"], ["fnn"]])
+@pytest.mark.parametrize(
+    ("name", "models"), [("layer", "fnn"), ("rank", ["fnn"]), ("features", "fnn"), ("rare", "fnn")]
+)
+def test_a_model_in_its_place_can_be_given_as_an_option(name: str, models: str | list[str], words: list[str]) -> None:
+    """It is one in `measure` and `cut`."""
+    more = ["--out", "new"] if name == "features" else []
+    params = _loaded(name).make_context(name, ["--data", "d.npz", *words, *more]).params
+    assert (params.get("model") or params.get("models")) == models
+
+
 def test_commands_stand_in_panels(tmp_path: Path) -> None:
     shown = equisep("--help", folder=tmp_path).stdout
     assert get_command(app).name == "equisep"

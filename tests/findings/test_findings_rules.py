@@ -317,6 +317,8 @@ def test_too_few_samples() -> None:
     assert "From 4 samples per class D cannot be told at 2 of 4 layers" in first.text
     assert "about 9 per class, or more, would be needed" in first.text
     assert "too-few-samples" not in codes(sampled(1))
+    assert replace(sampled(2), whole=False).findings[0].next is not None
+    assert replace(sampled(2), whole=True).findings[0].next is None  # there are no more to be had by measuring again
 
 
 def test_the_law_and_how_sure_it_is() -> None:

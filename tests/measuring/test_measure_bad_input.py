@@ -390,6 +390,12 @@ def test_an_error_in_the_test_data_keeps_the_profile_of_the_training_data(memory
     assert kept.counts_test is None
 
 
+def test_tensors_inside_other_things_are_not_looked_for() -> None:
+    nested = [({"graph": {"nodes": X}}, Y)]
+    words = "Batch 0 of the training data holds labels, and no tensor for the model but `graph`, a dict. Let it hold tensors"
+    assert sentence(DataError, nested).startswith(words)
+
+
 def test_a_forward_pass_without_modules_says_so() -> None:
     """Its sentence spoke of a site that nobody had asked for."""
 

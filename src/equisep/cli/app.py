@@ -94,10 +94,19 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 
 
 class _Command(TyperCommand):
-    """A command whose flags are shown as flags; newer versions of typer show `--json <bool>`."""
+    """A command whose flags are shown as flags; newer versions of typer show `--json <bool>`.
+
+    Where it takes a MODEL in its place, `--model MODEL`, which other commands have, is the same.
+    """
 
     def get_params(self, ctx: Any) -> Any:
         return _as_flags(super().get_params(ctx))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        options = {name for param in self.params for name in param.opts}
+        if options & {"model", "models"} and "--model" not in options:
+            args = [part.removeprefix("--model=") for part in args if part != "--model"]
+        return super().parse_args(ctx, args)
 
 
 class _Group(TyperGroup):

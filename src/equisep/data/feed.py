@@ -223,7 +223,11 @@ class Feed:
                 self.notes[note.code] = note
             main = x.main
             if main is None:
-                raise DataError(f"{whose} holds labels, and no tensor for the model.")
+                held = ", ".join(f"`{name}`, a {type(value).__name__}" for name, value in x.kwargs.items())
+                raise DataError(
+                    f"{whose} holds labels, and no tensor for the model{f' but {held}' if held else ''}. Let it hold tensors, by "
+                    "themselves or by argument name; `unpack=` takes a function that makes such a pair (x, y) of a batch."
+                )
             if main.ndim == 0 or len(main) != len(labels):
                 held = f"{len(main) if main.ndim else 1} samples and {len(labels)} labels"
                 raise DataError(f"{whose} holds {held}. Each sample needs one label.")

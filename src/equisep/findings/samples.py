@@ -85,7 +85,8 @@ def samples(facts: Facts) -> Iterator[Finding]:
         rule="samples",
         confidence="cannot be said",
         numbers={"per_class": facts.per_class, "sites": len(sites), "needed_per_class": needed if enough else None},
-        next=facts.measured_again(f"--per-class {needed}", "test") if enough else None,
+        # all samples that there are cannot be made more by measuring again
+        next=facts.measured_again(f"--per-class {needed}", "test") if enough and facts.profile.whole is False else None,
         site=sites[0].name,
     )
 

@@ -78,7 +78,7 @@ def render_ranking(ranking: RankAdvice) -> RenderableType:
 
     def build(glyphs: Glyphs, width: int) -> RenderableType:
         top = ranking.models[0]
-        titles = ["model", "layer", "site", "ridge", "95 %", "ahead of it by, points", "told apart"]
+        titles = ["model", "layer", "site", "ridge", "95 %", "ahead of it\nby, points", "told apart"]
         rows = []
         for each in ranking.models:
             one = each.chosen
