@@ -351,6 +351,8 @@ def test_a_law_by_block_only() -> None:
     profile = network(laws={"layers": fit_law(layers), "blocks": fit_law(blocks)}, settings={"grain": "blocks"})
     assert codes(profile)[0] == "law-by-block" and "law" not in codes(profile)
     assert "every block leaves 50 % of D" in profile.findings[0].text
+    assert profile.findings[0].next is None  # it is read by blocks
+    assert replace(profile, settings={"grain": "layers"}).findings[0].next.endswith("sites='blocks')")
     short = network(laws={"layers": fit_law(layers), "blocks": fit_law(blocks[:4])})
     assert "law-by-block" not in codes(short)  # four points lie near a line anyway
 

@@ -58,6 +58,5 @@ def fit(facts: Facts) -> Iterator[Finding]:
         f"{got}: {why}.",
         rule="fit",
         numbers={"accuracy_train": facts.accuracy_train, "ncc_train": nearest, "fit": facts.fit},
-        next="tracker = equisep.Tracker(model, train, test, history='run.jsonl')  # train on, with "
-        "tracker.epoch(n) after each epoch; `equisep history run.jsonl` shows it",
+        next="tracker = equisep.Tracker(model, train, test, history='run.jsonl')  # train on: tracker.epoch(n) after each epoch",
     )

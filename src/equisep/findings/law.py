@@ -110,7 +110,7 @@ def _by_block(facts: Facts) -> Finding | None:
         rule="law",
         confidence="sure" if sure else "likely",
         numbers={"r_blocks": two, "r_layers": one, "rho_blocks": blocks.rho, "blocks": len(blocks.curve)},
-        next=facts.measured_again("--sites blocks", "test, sites='blocks'"),
+        next=None if facts.each == "block" else facts.measured_again("--sites blocks", "test, sites='blocks'"),
     )
 
 

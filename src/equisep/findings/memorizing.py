@@ -132,8 +132,8 @@ def _memorizing(facts: Facts, fall_test: float) -> Finding:
             "best": None if peak is None else peak.site.index, "ncc_test_best": None if peak is None else peak.best,
             "ncc_test_last": _nearest_on_test(facts, last, lost), "left_out": len(lost),
         },
-        next="tracker = equisep.Tracker(model, train, test, history='run.jsonl')  # tracker.epoch(n) "
-        "after each epoch: when do test data stop gaining?",
+        next="tracker = equisep.Tracker(model, train, test, history='run.jsonl')  # tracker.epoch(n) after each epoch: when do "
+        "test data stop gaining?",
         site=None if peak is None else peak.site.name,
     )  # fmt: skip
 

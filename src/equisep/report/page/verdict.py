@@ -140,7 +140,8 @@ def _findings(findings: Sequence[Finding], sections: Sequence[str]) -> str:
 
 def _next(text: str) -> str:
     """What to do: a command or call to copy, or a sentence."""
-    return command(text) if text.startswith(("equisep ", "equisep.")) else paragraph(f"Next: {text}.", "next")
+    code = text.startswith(("equisep ", "equisep.", "tracker = equisep."))
+    return command(text) if code else paragraph(f"Next: {text}.", "next")
 
 
 def _limits(interval: Interval | None, digits: int = 3) -> str:
