@@ -8,7 +8,6 @@ import math
 import runpy
 import sys
 from pathlib import Path
-from statistics import mean
 from typing import Any
 
 import pytest
@@ -103,38 +102,36 @@ def test_a_search_for_a_depth_is_wrong_in_at_most_5_percent(made: Any) -> None:
 
 
 def test_d_of_the_population_is_told_and_covered_as_the_page_says() -> None:
-    """Where d ≥ 5 K: medians and coverage of what is told in half of the draws or more, and how often that is."""
-    rows = committed("population")["tables"]["values"]
+    """Where d ≥ 5 K: refusals, medians and coverage up to the chance level, beyond it, and at ten times that."""
+    tables = committed("population")["tables"]
+    rows = tables["values"]
     assert min(row["draws"] for row in rows) >= 1000
-    near = [row for row in rows if row["share"] <= 1]
-    told = [row for row in near if row["no_value"] <= 0.5]
-    assert len(told) >= len(near) - 2  # two classes, decaying spectra, at the chance level: not to be had
-    assert all(abs(row["corrected"] - 1) < 0.15 and 0.93 <= row["covers"] <= 0.99 for row in told)
-    assert mean(row["no_value"] for row in near) < 0.06
-    assert mean(row["no_value"] for row in near if row["spectrum"] == "flat") < 0.02
     for row in rows:
-        if 1 < row["share"] <= 3:
-            # the worst that is told in half of the draws: 5 classes, 50 directions, 3 times the chance level
-            assert row["no_value"] > 0.5 or abs(row["corrected"] - 1) < 0.36
-        # the one that the page names: most are refused, the rest come out too large, and 91 % of their intervals hold
-        wide = (row["classes"], row["dim"], row["spectrum"], row["share"]) == (10, 1000, "decaying", 2.0)
-        if row["no_value"] <= 0.8:
-            assert row["covers"] >= (0.91 if wide else 0.92)
-        assert row["share"] < 10 or row["no_value"] >= 0.9
+        named = (row["classes"], row["dim"], row["spectrum"], row["share"])
+        if row["share"] <= 1:
+            # two classes whose means stand out of noise by three deviations only
+            assert row["no_value"] <= (0.2 if named == (2, 100, "decaying", 1.0) else 0.05), named
+            assert abs(row["corrected"] - 1) < 0.15 and 0.93 <= row["covers"] <= 0.99, named
+        elif row["share"] <= 3:
+            # the median draw is told within 30 %, or refused; of two classes with 1,000 decaying directions too often refused
+            middle = row["median_of_all"]
+            assert middle is None or abs(middle - 1) < (0.75 if named == (2, 1000, "decaying", 2.0) else 0.3), named
+        else:
+            assert row["no_value"] >= 0.9, named
         assert 0.92 <= row["plain_covers_this_size"] <= 0.995
-    for row in committed("population")["tables"]["beyond"]:
-        if row["no_value"] <= 0.5:  # elsewhere: cover or refuse
-            assert row["covers"] >= 0.92
+    for row in tables["beyond"]:  # elsewhere: cover or refuse
         assert row["share"] < 10 or row["no_value"] >= 0.9
-    for row in [*rows, *committed("population")["tables"]["beyond"]]:
-        told_draws = (1 - row["no_value"]) * row["draws"]
-        if told_draws >= 10 and not row.get(
-            "before"
-        ):  # what is told seldom is covered too, as far as so few draws can show
-            assert row["covers"] >= 0.92 - 2 * (0.92 * 0.08 / told_draws) ** 0.5
-    for row in committed("population")["tables"]["laws"]:
+    for row in [*rows, *tables["beyond"]]:
+        told = (1 - row["no_value"]) * row["draws"]
+        if row["no_value"] <= 0.8:
+            assert row["covers"] >= 0.92
+        elif told >= 10 and row["share"] <= 1:
+            assert row["covers"] >= 0.92 - 2 * (0.92 * 0.08 / told) ** 0.5
+        elif told >= 50:  # of those few that are told at ten times the chance level, eight of ten
+            assert row["covers"] >= 0.8
+    for row in tables["laws"]:
         assert 0.92 <= row["rho_covers"] <= 0.99 and row["draws"] >= 1000
-    for row in committed("population")["tables"]["bootstrap"]:
+    for row in tables["bootstrap"]:
         assert 0.91 <= row["covers_this_size"] <= 0.98
 
 
