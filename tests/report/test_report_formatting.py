@@ -132,7 +132,7 @@ def test_the_data_in_words() -> None:
     assert reading_words(bare_profile()) == "reading `?`"
     profile = full_profile()
     profile = replace(profile, settings={**profile.settings, "grain": "blocks", "reduction": "mean"})
-    assert reading_words(profile) == "reading `mixed`, weighting `sample`, by `blocks`, features as `mean`"
+    assert reading_words(profile) == "reading `mixed`, weighting `sample`, by `blocks`, reduction `mean`"
 
 
 def test_names_are_one_visible_line() -> None:

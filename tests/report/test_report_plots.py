@@ -174,7 +174,7 @@ def test_blocks_and_reductions_are_named() -> None:
     blocks = replace(profile, settings={**profile.settings, "grain": "blocks", "reduction": "mean"})
     axes = plot_law(blocks)
     assert axes.get_xlabel() == "block (0 = input)"
-    assert axes.get_title().endswith("mixed reading, features as mean")
+    assert axes.get_title().endswith("mixed reading, reduction mean")
 
 
 def without_input(profile: Profile) -> Profile:
@@ -250,6 +250,7 @@ def test_d_class_by_class() -> None:
     profile = without_input(replace(profile, sites=tuple(sites)))
     ax = plot_law(profile, metric="class_fuzziness")
     assert legend_text(ax).split() == [str(kind) for kind in range(10)]
+    assert ax.get_legend().get_title().get_text() == "class"
     assert covered(ax) == 0
     assert ax.lines[3].get_ydata()[2] == pytest.approx(4 * profile.sites[2].fuzziness)
     assert ax.lines[3].get_xdata()[2] == profile.sites[2].index

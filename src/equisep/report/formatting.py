@@ -185,7 +185,7 @@ def reading_words(profile: Profile) -> str:
     if settings.get("grain"):
         words += f", by `{one_line(str(settings['grain']))}`"
     if settings.get("reduction", "flatten") != "flatten":
-        words += f", features as `{one_line(str(settings['reduction']))}`"
+        words += f", reduction `{one_line(str(settings['reduction']))}`"
     return words
 
 

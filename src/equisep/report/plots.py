@@ -109,6 +109,8 @@ def plot_law(
     if title != "" and (title is not None or ax is None):
         axes.set_title(plain_text(title or _caption(profile)), fontsize="medium")
     look: dict[str, Any] = {"fontsize": "small", "framealpha": 0.8, "edgecolor": "none"}
+    bare = metric == "class_fuzziness" and profile.class_names is None  # numbers, which do not say what they count
+    look |= {"title": "class", "title_fontsize": "small"} if bare else {}
     if axes.get_legend_handles_labels()[0]:
         add_legend(axes, grow="bottom" if metric in ("ncc_train", "ncc_test") else "top", **look)
     return axes
@@ -180,7 +182,7 @@ def _caption(profile: Profile) -> str:
     if profile.other_readings:  # each of which the legend names
         words = f"{profile.model}, {len(profile.other_readings) + 1} readings"
     reduction = profile.settings.get("reduction", "flatten")
-    return words if reduction == "flatten" else f"{words}, features as {reduction}"
+    return words if reduction == "flatten" else f"{words}, reduction {reduction}"
 
 
 def tidy(axes: Axes) -> None:
