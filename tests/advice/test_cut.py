@@ -198,7 +198,7 @@ def test_a_network_without_scores_is_compared_with_its_last_layer() -> None:
     model = nn.Sequential(nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 6), nn.ReLU(), nn.Unflatten(1, (2, 3)))
     cut = cut_model(model, vectors(60, seed=0), vectors(60, seed=1), classes=3)
     assert cut.answer.baseline == "last layer" and cut.answer.options[-1].loss.loss == 0
-    assert [note.code for note in cut.answer.notes] == ["no-scores", "baseline"]
+    assert [note.code for note in cut.answer.notes] == ["no-scores"]
 
 
 class Tokens(nn.Module):

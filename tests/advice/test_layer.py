@@ -103,6 +103,9 @@ def test_the_layer_that_tells_the_classes_is_chosen_and_its_numbers_are_those_of
 def test_no_number_depends_on_the_memory() -> None:
     model, train, test = network(), drawn(90, seed=1), drawn(60, seed=2)
     whole = choose_layer(model, train, test, **FEW)
+    assert "no-scores" not in {
+        note.code for note in whole.notes
+    }  # labels are the user's own, and the model's answers not asked
     parts = choose_layer(model, train, test, **FEW, memory=15000)
     assert replace(parts, notes=()) == replace(whole, notes=())
     assert [note.code for note in parts.notes if note.code not in {note.code for note in whole.notes}] == ["rounds"]

@@ -278,3 +278,10 @@ def test_profiles_print_themselves(capsys: pytest.CaptureFixture[str], monkeypat
     full_profile().show()
     assert capsys.readouterr().out == printed(full_profile())
     assert printed(full_profile()) == printed(render_profile(full_profile()))
+
+
+@pytest.mark.parametrize("width", range(40, 60))
+def test_no_line_begins_with_a_percent_sign(width: int) -> None:
+    notes = (Note("a", "It is 99.5 % of them, " * 5), Note("b", "that is 5 % here and 6 % there, " * 5))
+    lines = printed(replace(full_profile(), notes=notes), width=width).splitlines()
+    assert any("Note  It is 99.5 %" in line for line in lines) and not any(line.startswith("%") for line in lines)

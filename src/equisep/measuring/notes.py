@@ -29,6 +29,7 @@ _LAST = (
     "functional",
     "unreached",
     "unfit",
+    "no-scores",
     "no-classifier",
     "reduction",
     "token-input",

@@ -67,6 +67,7 @@ class Probe:
     classes     K, and `owner`, who says so                         the site whose features it is given; `head`, that layer
                                                                     also where what it is given is no site
     grain       the one that is reported, and `reason`, why
+    unscored    what is to be said where the model's own accuracy is asked for, and its outputs hold no scores of the classes
     sums        of what the samples gave at each site: Σ x, Σ w·x with weights that rise from −1 to 1, and Σ |x|
     """
 
@@ -86,6 +87,7 @@ class Probe:
     head: str | None = None
     reads: str | None = None
     notes: tuple[Note, ...] = ()
+    unscored: tuple[Note, ...] = ()
     grain: str = ""
     reason: str = ""
     sums: tuple[tuple[float, float, float], ...] = ()
@@ -152,7 +154,6 @@ def _probe(model: nn.Module, inputs: Inputs, sites: Sites, reduction: Reduction,
     names, unreached = scout.reached(found=options.sites in GRAINS)
     classes, owner = number_of_classes(model, output, options)
     scores = scores_of(output, classes)
-    unread = note_scores(model, output, classes)
     seen = Probe(
         names=names,
         sites=tuple(scout.dims),
@@ -166,7 +167,8 @@ def _probe(model: nn.Module, inputs: Inputs, sites: Sites, reduction: Reduction,
         same=scout.same,
         passed=frozenset(scout.passed),
         grains=scout.reported(grains),
-        notes=(*notes, *unreached, *unread),
+        notes=(*notes, *unreached),
+        unscored=note_scores(model, output, classes),
         sums=tuple(scout.sums.values()),
     )
     return with_classifier(_with_grain(seen, model), model, linear, scout.fed, reduction, options)

@@ -80,6 +80,7 @@ def profile_of(
     known = any(site.fuzziness_interval is not None for site in chosen.readings)
     depth = _note_all(plan, chosen, train, reads, notes)
     note_class_names(notes, class_names)
+    notes.extend(probe.unscored)
     balanced = [_mean(site.ncc_class_train) for site in chosen.readings]
     profile = Profile(
         model=name,

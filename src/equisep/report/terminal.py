@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.segment import Segment
 from rich.text import Text
 
-from equisep.findings.wording import explained
+from equisep.findings.wording import explained, wrapped
 from equisep.report.columns import READING_COLUMNS, columns_named
 from equisep.report.formatting import (
     ASCII,
@@ -88,6 +88,34 @@ class View:
             return
         for segment in console.render(self.build(ASCII, options.max_width), options):
             yield Segment(ascii_signs(segment.text), segment.style, segment.control)
+
+
+@dataclass(frozen=True, slots=True)
+class Prose:
+    """Sentences in the width of the terminal, broken between words and never between a number and its percent sign.
+
+    The first `marked` characters are shown as a mark.
+    """
+
+    text: str
+    style: str = ""
+    marked: int = 0
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterable[RenderableType]:
+        """Break the lines, and print them."""
+        text = Text(wrapped(self.text, width=options.max_width), style=self.style)
+        text.stylize("yellow", 0, self.marked)
+        yield text
+
+
+def prose(text: str, glyphs: Glyphs, *, style: str = "") -> Prose:
+    """Sentences for people, in the signs that the terminal has."""
+    return Prose(ascii_text(text, glyphs), style)
+
+
+def noted(text: str, glyphs: Glyphs) -> Prose:
+    """A Note, marked as one."""
+    return Prose(ascii_text(f"Note  {one_line(text)}", glyphs), marked=len("Note"))
 
 
 def render_profile(profile: Profile) -> RenderableType:
@@ -252,8 +280,7 @@ def _classifier_block(reading: ClassifierReading, glyphs: Glyphs) -> Iterable[Re
 
 def notes_block(notes: Iterable[Note], glyphs: Glyphs) -> Iterable[RenderableType]:
     for count, note in enumerate(dict.fromkeys(notes)):
-        text = Text.assemble(("Note  ", "yellow"), ascii_text(one_line(str(note)), glyphs))
-        yield Padding(text, (1 if count == 0 else 0, 0, 0, 0))
+        yield Padding(noted(str(note), glyphs), (1 if count == 0 else 0, 0, 0, 0))
 
 
 def render_findings(findings: Sequence[Finding]) -> RenderableType:

@@ -195,6 +195,7 @@ class ClassCosines:
         return self.rows[max(one, other) - 1][min(one, other)]
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class PopulationEstimate:
     """D of the population from all samples and without each fold, as matrices give it, before it is known how far to trust it.

@@ -255,8 +255,8 @@ def _shown(options: Sequence[CutOption], depth: int | None, named: Sequence[str 
 def _notes(question: Question, heads: JudgedHeads) -> tuple[Note, ...]:
     question.notes.extend(note for feed in (question.train, question.test) for note in feed.notes.values())
     if not heads.scored:
-        text = "Without class scores of the network, cuts are compared with the same head at its last layer."
-        question.notes.add("baseline", text)
+        text = "The network gives no class scores: cuts are compared with the same head at its last layer."
+        question.notes.add("no-scores", text)
     return question.notes.ranked()
 
 

@@ -8,9 +8,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from equisep.advice.cut.answer import CutAnswer, CutOption
-from equisep.report.formatting import Glyphs, ascii_text, number, one_line, shortened_names
+from equisep.report.formatting import Glyphs, number, one_line, shortened_names
 from equisep.report.tables import plain_table, room_beside
-from equisep.report.terminal import View
+from equisep.report.terminal import View, noted, prose
 
 _LEAST_NAME = 12
 _STYLES = {"cut": "bold green", "not shown": "bold yellow", "no redundancy": "bold"}
@@ -22,15 +22,15 @@ def render_cut(answer: CutAnswer, said: Callable[[str], str] = str) -> Renderabl
 
 
 def _parts(answer: CutAnswer, said: Callable[[str], str], glyphs: Glyphs, width: int) -> Iterator[RenderableType]:
-    yield Text(ascii_text(said(answer.sentence), glyphs), style=_STYLES[answer.verdict])
+    yield prose(said(answer.sentence), glyphs, style=_STYLES[answer.verdict])
     yield Text("")
     yield _table(answer, glyphs, width)
     yield Text("")
-    yield Text(ascii_text(_legend(answer), glyphs))
+    yield prose(_legend(answer), glyphs)
     for note in answer.notes:
-        yield Text.assemble(("Note  ", "yellow"), ascii_text(one_line(said(str(note))), glyphs))
+        yield noted(said(str(note)), glyphs)
     if answer.stopped is not None:
-        yield Text.assemble(("Note  ", "yellow"), ascii_text(one_line(answer.stopped), glyphs))
+        yield noted(answer.stopped, glyphs)
 
 
 def _table(answer: CutAnswer, glyphs: Glyphs, width: int) -> RenderableType:

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.text import Text
 
 from equisep.advice.depth.records import DepthAdvice, Summary, Trial
 from equisep.report.formatting import Glyphs, ascii_text, correlation, limits, number, percent
 from equisep.report.tables import plain_table, room_beside
-from equisep.report.terminal import View
+from equisep.report.terminal import View, prose
 
 NOTHING = Summary(None, None, 0)
 CHOSEN = ">"  # stands before the recommended depth
@@ -28,11 +27,11 @@ def render_depth(advice: DepthAdvice, sentences: Sequence[str]) -> RenderableTyp
 
 def _blocks(advice: DepthAdvice, sentences: Sequence[str], glyphs: Glyphs, width: int) -> Iterable[RenderableType]:
     first, *others = sentences
-    yield Text(ascii_text(first, glyphs), style="bold")
+    yield prose(first, glyphs, style="bold")
     yield Padding(_table(advice, glyphs, width), (1, 0, 0, 0))
-    yield Padding(Text(ascii_text(KEY, glyphs), style="dim"), (0, 0, 1, 0))
+    yield Padding(prose(KEY, glyphs, style="dim"), (0, 0, 1, 0))
     for sentence in others:
-        yield Text(ascii_text(sentence, glyphs))
+        yield prose(sentence, glyphs)
 
 
 def _table(advice: DepthAdvice, glyphs: Glyphs, width: int) -> RenderableType:

@@ -15,7 +15,7 @@ from equisep.report.formatting import Glyphs, ascii_text, percent, shortened_nam
 from equisep.report.legends import add_legend
 from equisep.report.plots import LINE_COLORS, plain_text, save_figure
 from equisep.report.tables import plain_table
-from equisep.report.terminal import View, notes_block
+from equisep.report.terminal import View, notes_block, prose
 
 NARROW, WIDE = 18, 120  # of the column of names, and the terminal from which on all columns have room
 SHOWN = (1, 10, 100)  # few shots that have a column
@@ -36,10 +36,10 @@ def render_layers(advice: LayerAdvice) -> RenderableType:
             columns = {title: cells for title, cells in columns.items() if title not in _DROPPED}
         titles, rows = list(columns), list(zip(*columns.values(), strict=True))
         table = plain_table(titles, rows, glyphs, left=("", "site"))
-        first, *others = (Text(ascii_text(sentence, glyphs)) for sentence in advice.sentences)
-        first.stylize("bold")
-        marks = Text(ascii_text("* chosen, = not told apart from it. " + _LEGEND, glyphs), style="dim")
-        return Group(first, *others, Text(""), table, marks, *notes_block(advice.notes, glyphs))
+        first, *others = advice.sentences
+        said = (prose(first, glyphs, style="bold"), *(prose(sentence, glyphs) for sentence in others))
+        marks = prose("* chosen, = not told apart from it. " + _LEGEND, glyphs, style="dim")
+        return Group(*said, Text(""), table, marks, *notes_block(advice.notes, glyphs))
 
     return View(build)
 
@@ -91,7 +91,7 @@ def render_ranking(ranking: RankAdvice) -> RenderableType:
             span = f"{percent(one.interval[0])} to {percent(one.interval[1])}"
             rows.append([each.model, str(one.index), one.site, percent(one.accuracy), span, behind, apart])
         table = plain_table(titles, rows, glyphs, left=("model", "site", "told apart"), fold=("model", "site"))
-        answer = Text(ascii_text(ranking.sentence, glyphs), style="bold")
+        answer = prose(ranking.sentence, glyphs, style="bold")
         return Group(answer, Text(""), table, *notes_block(ranking.notes, glyphs))
 
     return View(build)

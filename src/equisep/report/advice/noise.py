@@ -8,9 +8,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from equisep.advice.noise.answer import Mean, NoiseAnswer
-from equisep.report.formatting import Glyphs, ascii_text, number, one_line
+from equisep.report.formatting import Glyphs, number, one_line
 from equisep.report.tables import plain_table
-from equisep.report.terminal import View
+from equisep.report.terminal import View, noted, prose
 
 
 def render_noise(answer: NoiseAnswer, said: Callable[[str], str] = str) -> RenderableType:
@@ -19,7 +19,7 @@ def render_noise(answer: NoiseAnswer, said: Callable[[str], str] = str) -> Rende
 
 
 def _parts(answer: NoiseAnswer, said: Callable[[str], str], glyphs: Glyphs) -> Iterator[RenderableType]:
-    yield Text(ascii_text(said(answer.sentence), glyphs), style="bold")
+    yield prose(said(answer.sentence), glyphs, style="bold")
     yield Text("")
     rows = [["0", f"{100 * answer.accuracy:.1f}", "", number(answer.last, 3, missing=glyphs.missing),
              number(answer.rho, 3, missing=glyphs.missing)]]  # fmt: skip
@@ -41,9 +41,9 @@ def _parts(answer: NoiseAnswer, said: Callable[[str], str], glyphs: Glyphs) -> I
         f"intervals at {100 * answer.level:g} %, over draws, for these {answer.n_test:,} test samples. D and {glyphs.rho}: "
         "of the training data."
     )
-    yield Text(ascii_text(words, glyphs))
+    yield prose(words, glyphs)
     for note in answer.notes:
-        yield Text.assemble(("Note  ", "yellow"), ascii_text(one_line(said(str(note))), glyphs))
+        yield noted(said(str(note)), glyphs)
 
 
 def _value(mean: Mean | None, glyphs: Glyphs) -> str:

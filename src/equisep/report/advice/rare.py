@@ -8,9 +8,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from equisep.advice.rare.records import CAUTION, Fate, RareClasses, rounded_up
-from equisep.report.formatting import Glyphs, ascii_text, number, one_line, percent
+from equisep.report.formatting import Glyphs, number, percent
 from equisep.report.peeled.terminal import Row, state_word, table_of
-from equisep.report.terminal import View
+from equisep.report.terminal import View, noted, prose
 
 _STYLES = {Fate.TOLD_APART: "", Fate.IN_PART: "red", Fate.LOST: "bold red"}
 MOST_PRINTED = 200  # classes whose weights are printed as a list; --json has them all
@@ -23,12 +23,12 @@ def render_rare(found: RareClasses) -> RenderableType:
 
 def _blocks(found: RareClasses, glyphs: Glyphs) -> Iterable[RenderableType]:
     lost = any(one.lost for one in found.at) or bool(found.measured is not None and found.measured.lost)
-    yield Text(ascii_text(found.answer, glyphs), style="bold red" if lost else "bold")
+    yield prose(found.answer, glyphs, style="bold red" if lost else "bold")
     yield _classes(found, glyphs)
     yield from _weights(found, glyphs)
-    yield Text(ascii_text(CAUTION, glyphs), style="dim")
+    yield prose(CAUTION, glyphs, style="dim")
     for note in found.measured.notes if found.measured is not None else ():
-        yield Text.assemble(("Note  ", "yellow"), ascii_text(one_line(str(note)), glyphs))
+        yield noted(str(note), glyphs)
 
 
 def _classes(found: RareClasses, glyphs: Glyphs) -> RenderableType:

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.text import Text
 
 from equisep.advice.depth.records import Summary
 from equisep.advice.transfer.answer import TransferAnswer, TransferTrial
 from equisep.report.formatting import Glyphs, ascii_text, number, one_line
 from equisep.report.tables import plain_table
-from equisep.report.terminal import View
+from equisep.report.terminal import View, noted, prose
 
 CHOSEN = ">"  # stands before the recommended number
 KEY = (
@@ -28,15 +27,15 @@ def render_transfer(answer: TransferAnswer, sentences: Sequence[str]) -> Rendera
 
 def _blocks(answer: TransferAnswer, sentences: Sequence[str], glyphs: Glyphs) -> Iterator[RenderableType]:
     first, *others = sentences
-    yield Text(ascii_text(first, glyphs), style="bold")
+    yield prose(first, glyphs, style="bold")
     titles = ("kept", "up to", "trained", "train %", "test %", "bottom load", "top load")
     rows = [_row(answer, index, trial, glyphs) for index, trial in enumerate(answer.trials)]
     yield Padding(plain_table(titles, rows, glyphs, left=("up to",), fold=("up to",)), (1, 0, 0, 0))
-    yield Padding(Text(ascii_text(KEY, glyphs), style="dim"), (0, 0, 1, 0))
+    yield Padding(prose(KEY, glyphs, style="dim"), (0, 0, 1, 0))
     for sentence in others:
-        yield Text(ascii_text(sentence, glyphs))
+        yield prose(sentence, glyphs)
     for note in answer.notes:
-        yield Text.assemble(("Note  ", "yellow"), ascii_text(one_line(str(note)), glyphs))
+        yield noted(str(note), glyphs)
 
 
 def _row(answer: TransferAnswer, index: int, trial: TransferTrial, glyphs: Glyphs) -> list[str]:
