@@ -38,7 +38,7 @@ class Functional(nn.Module):
 def test_a_functional_model_is_read_after_normalization_with_a_note() -> None:
     found = grains(Functional(), torch.randn(2, 1, 6, 6))
     assert found.layers == found.blocks == ("bn1", "bn2", "hidden")
-    assert found.notes[0].text.startswith("`Functional` has no activation modules behind most of its layers")
+    assert found.notes[0].text.startswith("`Functional` has no activation modules after most of its layers")
     assert resolve_sites(Functional()) == ("input", "conv1", "bn1", "conv2", "bn2", "hidden")  # without a forward pass
 
 

@@ -40,8 +40,9 @@ def propose_layers(
     normalized = {call.after for call in calls if call.after is not None and "norm" in call.kind.lower()}
     kept = tuple(name for name in layers if name not in normalized)
     text = (
-        f"`{model}` has no activation modules behind most of its layers (it calls them as functions, or has none): its layers "
-        "are read after their weights and normalization. Name other sites, or read `blocks`."
+        f"`{model}` has no activation modules after most of its layers (it calls them as functions, or has none): its layers are "
+        "read after their weights and normalization, before the activation. The site `NAME:in` is what the layer NAME is given, "
+        "after the activation before it."
     )
     return kept, [Note("functional", text)] if len(kept) > 1 else []
 

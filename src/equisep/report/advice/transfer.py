@@ -16,7 +16,7 @@ from equisep.report.terminal import View, noted, prose
 CHOSEN = ">"  # stands before the recommended number
 KEY = (
     "kept: layers fixed, up to the one named; load: ln D of the layer before less ln D, on the new training data, mean over the "
-    "kept layers (bottom) and over those behind them (top); ± : over seeds."
+    "kept layers (bottom) and over those after them (top); ± : over seeds."
 )
 
 
