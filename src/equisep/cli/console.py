@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn, ParamSpec, TypeVar, get_type_hints
+from typing import Any, NoReturn, ParamSpec, TypeVar, final, get_type_hints
 
 import typer
 from rich.console import Console
@@ -29,8 +29,18 @@ from equisep.results import Note
 P = ParamSpec("P")
 R = TypeVar("R")
 
-out = Console(emoji=False)  # `./net.py:factory:` is a path, and a class may be called `:dog:`
-err = Console(stderr=True, emoji=False)
+
+@final
+class Screen(Console):
+    """Rich's console; where the reader of a pipe has gone, rich would exit with 1, which says here that a claim failed."""
+
+    def on_broken_pipe(self) -> None:
+        """End as other programs do."""
+        _hang_up()
+
+
+out = Screen(emoji=False)  # `./net.py:factory:` is a path, and a class may be called `:dog:`
+err = Screen(stderr=True, emoji=False)
 
 
 def glyphs() -> Glyphs:
