@@ -58,5 +58,6 @@ def fit(facts: Facts) -> Iterator[Finding]:
         f"{got}: {why}.",
         rule="fit",
         numbers={"accuracy_train": facts.accuracy_train, "ncc_train": nearest, "fit": facts.fit},
-        next="tracker = equisep.Tracker(model, train, test, history='run.jsonl')  # train on: tracker.epoch(n) after each epoch",
+        next="tracker = equisep.Tracker(model, train, test, history='run.jsonl')  # train on: tracker.epoch(n) after each epoch, "
+        "then equisep history run.jsonl",
     )
