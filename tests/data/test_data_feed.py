@@ -153,7 +153,7 @@ def test_an_interrupt_stays_one() -> None:
 def test_one_array_is_answered_with_the_right_call(data: Any) -> None:
     assert sentence(data) == (
         f"The training data are one array of shape {tuple(data.shape)}: samples without labels, or labels alone. "
-        "Pass them as one pair: `measure(model, (x, y))`."
+        "Pass them as one pair: `(x, y)`."
     )
 
 

@@ -59,3 +59,11 @@ def test_scores_of_any_type(dtype: torch.dtype) -> None:
     sums = summed(scores, torch.tensor([0, 1]), size=1)
     assert sums.mean_margins == (2.0, -2.0, None)
     assert scores.tolist() == [[3, 1, 0], [1, 2, 4]]
+
+
+def test_a_sample_without_scores_is_not_classified_right() -> None:
+    """`argmax` would take NaN for the largest, and half of this class for right."""
+    scores = torch.tensor([[torch.nan, 0, 1], [torch.nan] * 3, [2, 1, 0], [0, torch.nan, 3]])
+    sums = summed(scores, torch.tensor([0, 0, 0, 2]), size=2)
+    assert sums.hits.tolist() == [1, 0, 0] and sums.counts.tolist() == [3, 0, 1]
+    assert sums.confusion is not None and sums.confusion.most_confused() == ()

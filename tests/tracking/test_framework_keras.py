@@ -24,6 +24,7 @@ if keras.backend.backend() != "torch":
 
 from equisep.models.keras import KerasNetwork  # noqa: E402
 from equisep.tracking.keras import EquisepCallback  # noqa: E402
+from equisep.tracking.light import identity_of  # noqa: E402
 
 
 def network() -> Any:
@@ -99,6 +100,14 @@ def test_it_stops_and_goes_on(tmp_path: Path) -> None:
     assert len(logs["loss"]) < 5
     fitted(EquisepCallback(samples(), **options), epochs=4, initial_epoch=2)
     assert History.load(tmp_path / "run.jsonl").numbers == (1, 2, 3, 4)
+
+
+def test_a_model_that_was_saved_and_loaded_is_known_again(tmp_path: Path) -> None:
+    """Keras names its weights otherwise once it loads them."""
+    model = network()
+    model.save(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    assert identity_of(KerasNetwork(again)) == identity_of(KerasNetwork(model))
 
 
 def test_what_keras_cannot_do_is_told() -> None:

@@ -179,6 +179,25 @@ def test_a_data_module_and_a_trainer_are_data(tmp_path: Path) -> None:
     assert sum(equisep.measure(module, run).counts) == 120
 
 
+def test_of_several_loaders_one_is_to_be_named(tmp_path: Path) -> None:
+    class Both(Classifier):
+        def training_step(self, batch: Any, index: int) -> Tensor:
+            return super().training_step(batch["one"], index)
+
+    loaders = {"one": loader(), "two": loader()}
+    with pytest.raises(
+        InputError, match=r"has 2 training loaders \(`one`, `two`\)\. Say which data are read: `Equisep"
+    ):
+        trainer(tmp_path, EquisepCallback(per_class=6), epochs=1).fit(Both(), loaders)
+    callback = EquisepCallback(per_class=6, every=2, batches=loaders["one"])
+    logger = CSVLogger(tmp_path)
+    trainer(tmp_path, callback, epochs=3, logger=logger).fit(Both(), loaders)
+    with (Path(logger.log_dir) / "metrics.csv").open() as file:
+        steps = [row["step"] for row in csv.DictReader(file) if row["equisep/law/rho"]]
+    assert callback.tracker is not None and callback.tracker.history.numbers == (2, 3)
+    assert steps == ["11", "18"]  # the last epoch, which `every` passed over, too
+
+
 def test_options_beside_a_tracker_are_refused() -> None:
     with pytest.raises(InputError, match="has its options: per_class cannot be set here"):
         EquisepCallback(Tracker(network(), loader(), per_class=5), per_class=6)

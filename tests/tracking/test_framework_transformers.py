@@ -113,7 +113,7 @@ def test_without_the_trainer_and_with_an_end_that_was_passed_over(tmp_path: Path
     run.train()
     assert callback.tracker is not None
     assert callback.tracker.history.numbers == (2, 3)
-    assert [row["step"] for row in run.state.log_history if "equisep/law/rho" in row] == [12]
+    assert [row["step"] for row in run.state.log_history if "equisep/law/rho" in row] == [12, 18]
 
 
 def test_a_training_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
@@ -124,6 +124,24 @@ def test_a_training_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
     run.add_callback(EquisepCallback(run, per_class=6, history=tmp_path / "run.jsonl"))
     run.train(resume_from_checkpoint=str(tmp_path / "checkpoint-6"))
     assert History.load(tmp_path / "run.jsonl").numbers == (1, 2, 3)
+
+
+def test_trainings_that_end_and_go_on_within_an_epoch(tmp_path: Path) -> None:
+    """The trainer counts epochs by fractions: a training of one and a third has a second, and lies behind the first one."""
+    run = trainer(tmp_path, max_steps=8, save_strategy="steps", save_steps=4)
+    callback = EquisepCallback(run, per_class=6, history=tmp_path / "run.jsonl")
+    run.add_callback(callback)
+    run.train()
+    assert callback.tracker is not None and callback.tracker.history.numbers == (1, 2)
+    run = trainer(tmp_path, max_steps=8, save_strategy="steps", save_steps=4)
+    again = EquisepCallback(run, per_class=6, history=tmp_path / "run.jsonl")
+    run.add_callback(again)
+    run.train(resume_from_checkpoint=str(tmp_path / "checkpoint-4"))
+    assert History.load(tmp_path / "run.jsonl").numbers == (1, 2)
+    assert again.tracker is not None and again.tracker.history[1].profile is not None
+    assert again.tracker.history.profile(1).curve() == pytest.approx(
+        callback.tracker.history.profile(1).curve(), rel=1e-5
+    )
 
 
 def test_a_trainer_is_data(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -210,6 +211,105 @@ def test_a_model_that_was_replaced_is_noticed() -> None:
     assert tracker.model is other
     with pytest.raises(InputError, match=r"needs a torch\.nn\.Module; found int"):
         tracker.model = 3  # type: ignore[assignment]
+
+
+def test_where_only_the_classifier_learns_nothing_is_said_of_other_models() -> None:
+    model = network()
+    for value in model[:-1].parameters():
+        value.requires_grad_(False)
+    tracker = Tracker(model, loader(), per_class=5)
+    optimizer = torch.optim.Adam(model[-1].parameters(), lr=0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            nn.functional.cross_entropy(model.eval()(X), Y).backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            tracker.epoch()
+    one, two = tracker.history.profiles().values()
+    assert one.curve() == two.curve() and "unchanged" not in [note.code for note in two.notes]
+
+
+def test_an_averaged_model_has_the_sites_of_the_model_itself() -> None:
+    model = network()
+    averaged = torch.optim.swa_utils.AveragedModel(model)
+    tracker = Tracker(averaged, loader(), per_class=5)
+    assert tracker.history.header == Tracker(model, loader(), per_class=5).history.header
+    first = tracker.epoch()
+    stepped(model)
+    averaged.update_parameters(model)
+    second = tracker.epoch()
+    assert first is not None and second is not None and first.curve() != second.curve()
+
+
+def test_a_training_that_begins_anew_in_the_file_of_another_is_told(tmp_path: Path) -> None:
+    """As a cell of a notebook does that is run again: only where nobody says which epoch it is."""
+    model, path = network(), tmp_path / "h.jsonl"
+    Tracker(model, loader(), per_class=5, history=path).epoch()
+    stepped(model)
+    with pytest.warns(
+        UserWarning, match=r"holds readings up to epoch 1, and .* counted on from there.*`tracker\.resume\(0\)`"
+    ):
+        Tracker(model, loader(), per_class=5, history=path).epoch()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        stepped(model)
+        Tracker(model, loader(), per_class=5, history=path).epoch(3)
+        stepped(model)
+        tracker = Tracker(model, loader(), per_class=5, history=path)
+        tracker.resume(3)
+        tracker.epoch()
+    assert History.load(path).numbers == (1, 2, 3, 4)
+
+
+def test_the_last_epoch_is_not_read_where_its_weights_are_gone() -> None:
+    """As where the best weights are loaded at the end of a training."""
+    model = network()
+    best = {name: value.clone() for name, value in model.state_dict().items()}
+    with (
+        pytest.warns(
+            UserWarning, match=r"Epoch 3, the last that was counted, was not read: the weights were changed after"
+        ),
+        Tracker(model, loader(), per_class=5, every=2) as tracker,
+    ):
+        for _ in range(3):
+            stepped(model)
+            tracker.epoch()
+        model.load_state_dict(best)
+    assert tracker.history.numbers == (2,)
+
+
+def test_a_tracker_is_pickled_with_its_history_and_its_samples() -> None:
+    tracker = Tracker(network(), loader(), test=TEST, per_class=5)
+    tracker.epoch()
+    again = pickle.loads(pickle.dumps(tracker))
+    stepped(again.model)
+    again.epoch()
+    assert again.history.numbers == (1, 2) and tracker.history.numbers == (1,)
+    assert again.history.profile(1).curve() == tracker.history.profile(1).curve()
+
+
+def test_steps_after_a_checkpoint_are_of_the_epoch_that_it_was_made_in(tmp_path: Path) -> None:
+    model, path = network(), tmp_path / "h.jsonl"
+    tracker = Tracker(model, loader(), per_class=5, every=2, history=path)
+    for step in range(1, 13):
+        stepped(model)
+        tracker.step()
+        if step == 8:
+            state = tracker.state_dict()
+        if step % 6 == 0:
+            tracker.epoch()
+    assert [entry.epoch for entry in tracker.history] == [0, 0, 0, 1, 1, 1]
+    for resume in (
+        lambda one: one.load_state_dict(state),
+        lambda one: one.resume(8, epochs=1),
+        lambda one: one.resume(8),
+    ):
+        again = Tracker(model, loader(), per_class=5, every=2, history=path)
+        resume(again)
+        for _ in range(2):
+            stepped(model)
+            again.step()
+        assert again.history[10].epoch == 1
 
 
 def test_a_model_that_was_rebuilt_is_planned_anew_or_refused() -> None:

@@ -313,7 +313,7 @@ def _refuse_no_batches(data: Any, *, what: str) -> None:
     if isinstance(data, Tensor | numpy.ndarray) or hasattr(data, "to_numpy"):
         raise DataError(
             f"The {what} data are one array of shape {tuple(data.shape)}: samples without labels, or labels alone. "
-            "Pass them as one pair: `measure(model, (x, y))`."
+            "Pass them as one pair: `(x, y)`."
         )
     if isinstance(data, str | Path):
         raise DataError(

@@ -79,7 +79,8 @@ def without_labels(batch: Mapping[str, Any], *, whose: str) -> tuple[dict[str, A
         names = ", ".join(f"`{name}`" for name in list(batch)[:5])
         raise DataError(
             f"{whose} should be a pair (x, y); found {type(batch).__name__}. A mapping needs its class labels under "
-            f"`labels` or `label`; this one holds {names or 'nothing'}."
+            f"`labels` or `label`; this one holds {names or 'nothing'}. Rename them, or pass `unpack=`, a "
+            "function that makes a pair of it: `unpack=lambda batch: (batch['image'], batch['target'])`, say."
         )
     return {str(name): value for name, value in batch.items() if name != key}, batch[key]
 

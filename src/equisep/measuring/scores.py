@@ -12,6 +12,7 @@ from equisep.shapes import Float64, Int, Shaped
 
 TOGETHER = 1024  # samples that are summed at once: small batches would spend their time on the way there
 TOGETHER_NUMBERS = 2**20  # … and scores, of many classes
+NOTHING = -1  # what a sample with NaN among its scores is taken for: it is not classified right
 
 
 class ScoreSums:
@@ -44,11 +45,13 @@ class ScoreSums:
         scores, labels = (torch.cat(parts) for parts in zip(*self._waiting, strict=True))
         self._waiting, self._rows = [], 0
         scores = scores if scores.is_floating_point() else scores.float()
-        own, guesses = labels.cpu(), scores.argmax(dim=1).cpu()
+        top, guesses = scores.max(dim=1)
+        own, guesses = labels.cpu(), guesses.where(~top.isnan(), NOTHING).cpu()
         self._counts += torch.bincount(own, minlength=self.classes)
         self._hits += torch.bincount(own[guesses == own], minlength=self.classes)
         if self._confusion is not None:
-            self._confusion.add(own, guesses)
+            said = guesses != NOTHING
+            self._confusion.add(own[said], guesses[said])
         if self._margins is not None:
             column = labels.to(scores.device).unsqueeze(1)
             mine = scores.gather(1, column).squeeze(1)

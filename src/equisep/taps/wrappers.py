@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 import torch
 from torch import nn
 from torch.nn.parameter import UninitializedParameter
+from torch.optim.swa_utils import AveragedModel
 
 from equisep.errors import ModelError
 from equisep.results import Note
@@ -16,13 +17,13 @@ from equisep.taps.names import INPUT, INPUT_MODULE
 
 ORIGINAL = "_orig_mod"  # where torch.compile keeps the module it was given
 PARAMETRIZATIONS = "parametrizations"  # where torch keeps what makes a weight, which is no step of the forward pass
-PARALLEL = (nn.DataParallel, nn.parallel.DistributedDataParallel)
+AROUND = (nn.DataParallel, nn.parallel.DistributedDataParallel, AveragedModel)  # what keeps a model as its `module`
 
 
 def inner(model: nn.Module) -> nn.Module:
-    """The model inside torch.compile, DataParallel and DistributedDataParallel."""
+    """The model inside torch.compile, DataParallel, DistributedDataParallel and the averages of `torch.optim.swa_utils`."""
     while not _is_scripted(model):
-        if isinstance(model, PARALLEL):
+        if isinstance(model, AROUND):
             model = model.module
         elif ORIGINAL in model._modules and isinstance(original := model._modules[ORIGINAL], nn.Module):
             model = original

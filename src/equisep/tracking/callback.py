@@ -50,15 +50,16 @@ class CallbackTracker:
         self._batches = options.pop("batches", None)
         self._options = options
 
-    def begin(self, model: nn.Module, batches: Any, *, done: int = 0, **options: Any) -> None:
-        """A training begins, or goes on after `done` epochs (or steps): the tracker is made where none is given."""
+    def begin(self, model: nn.Module, batches: Any, *, epochs: int, steps: int, **options: Any) -> None:
+        """A training begins, or goes on after so many `epochs` and `steps`: the tracker is made where none is given."""
         if self.tracker is None:
             chosen = batches if self._batches is None else self._batches
             self.tracker = Tracker(model, chosen, **{**options, **self._options})
         elif self.tracker.model is not model:
             self.tracker.model = model
+        done = steps if self._unit == "step" else epochs
         if done:
-            self.tracker.resume(done)
+            self.tracker.resume(done, epochs=epochs)
 
     def after_epoch(self, number: int) -> dict[str, float]:
         """An epoch has ended: the numbers to log, where it was read."""
@@ -76,9 +77,10 @@ class CallbackTracker:
             return {}
         return self.tracker.history.scalars(self._prefix, sites=self._log == "all")
 
-    def behind(self, *, epochs: int, steps: int) -> int:
-        """How many of what is counted lie behind a training that goes on."""
-        return steps if self._unit == "step" else epochs
+    @property
+    def needs_data(self) -> bool:
+        """Whether the data to read are those of the framework."""
+        return self.tracker is None and self._batches is None
 
     def reads(self, first: bool) -> bool:
         """Whether this process takes part: the first one does, the others where all read."""
@@ -98,10 +100,9 @@ class CallbackTracker:
         """Whether the training is to end here, as the first process has it; all of them ask."""
         return self._stop and first_process_decides(self.tracker is not None and bool(self.tracker.settled))
 
-    def end(self) -> None:
-        """The training is over: its last epoch is read where `every` passed it over."""
-        if self.tracker is not None:
-            self.tracker.__exit__(None, None, None)
+    def end(self) -> dict[str, float]:
+        """The training is over: its last epoch is read where `every` passed it over; the numbers to log of it."""
+        return {} if self.tracker is None else self._numbers(self.tracker.finish())
 
     def draw(self, writer: Any, step: int) -> None:
         """The law of the latest reading as a figure, for a writer of TensorBoard; another logger takes none."""

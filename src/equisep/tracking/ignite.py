@@ -58,8 +58,7 @@ class EquisepHandler:
         known = self._tracked.tracker
         model = self._model if known is None else known.model
         assert model is not None
-        behind = self._tracked.behind(epochs=engine.state.epoch, steps=engine.state.iteration)
-        self._tracked.begin(model, engine.state.dataloader, done=behind)
+        self._tracked.begin(model, engine.state.dataloader, epochs=engine.state.epoch, steps=engine.state.iteration)
 
     def _step(self, engine: Engine) -> None:
         engine.state.metrics.update(self._tracked.after_step(engine.state.iteration))
@@ -70,4 +69,4 @@ class EquisepHandler:
             engine.terminate()
 
     def _end(self, engine: Engine) -> None:
-        self._tracked.end()
+        engine.state.metrics.update(self._tracked.end())

@@ -55,8 +55,7 @@ class EquisepCallback(Callback):  # type: ignore[misc]
             self._begun_for = self.model
             known = self._tracked.tracker
             network = KerasNetwork(self.model) if known is None else known.model
-            done = self._tracked.behind(epochs=epoch, steps=self._steps)
-            self._tracked.begin(network, self._batches, done=done, name=self.model.name)
+            self._tracked.begin(network, self._batches, epochs=epoch, steps=self._steps, name=self.model.name)
 
     _begun_for: Any = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 import zlib
 from collections.abc import Iterator, Sequence
@@ -48,6 +49,9 @@ from equisep.tracking.metric import distributed
 from equisep.tracking.processes import all_processes, refuse_other_samples
 from equisep.tracking.sources import source_of
 from equisep.tracking.subset import Subset, batch_size_for, draw_subset, first_samples, samples_per_class
+
+# what stands in the name of a parameter for a while: a compiled module, and the path that Keras gives when it makes one
+OTHER_NAMES = re.compile(r"_orig_mod\.|(?<=_torch_params\.)[^.]*/")
 
 
 class LightReader:
@@ -176,6 +180,10 @@ class LightReader:
                 f"{len(before.sites)} and {before.classes}, or others of other widths. Track it with a new Tracker."
             )
 
+    def changes(self) -> tuple[int, ...]:
+        """How often each parameter of the model has been changed, as torch counts it."""
+        return tuple(0 if each.is_inference() else each._version for each in self.model.parameters())
+
     def minority_cosine(self, minority: Sequence[int]) -> float | None:
         """Mean cosine between the classifier rows of these classes, where there are any."""
         layer = self._classifier() if minority else None
@@ -267,7 +275,7 @@ def check_processes(model: nn.Module, reading: str, *, by_all: bool) -> None:
 def identity_of(model: nn.Module) -> dict[str, Any]:
     """The class of a model, and its parameters by name and shape, whatever it is wrapped in."""
     core = inner(model)
-    shapes = [(name.replace("_orig_mod.", ""), tuple(value.shape)) for name, value in core.named_parameters()]
+    shapes = [(OTHER_NAMES.sub("", name), tuple(value.shape)) for name, value in core.named_parameters()]
     mark = zlib.crc32(repr(shapes).encode())
     return {
         "module": kind_name(core),

@@ -57,8 +57,8 @@ class EquisepCallback(Callback):  # type: ignore[misc]
         network = self._network_of(pl_module)
         self._tracked.check(network)
         if self._tracked.reads(trainer.is_global_zero):
-            behind = self._tracked.behind(epochs=trainer.current_epoch, steps=trainer.global_step)
-            self._tracked.begin(network, trainer.train_dataloader, done=behind)
+            batches = _one_loader(trainer.train_dataloader) if self._tracked.needs_data else None
+            self._tracked.begin(network, batches, epochs=trainer.current_epoch, steps=trainer.global_step)
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, *_: Any) -> None:
         """A step of the optimizer, where this batch ended one."""
@@ -77,10 +77,11 @@ class EquisepCallback(Callback):  # type: ignore[misc]
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         """The last epoch, where `every` passed it over, and the law as a figure."""
-        if self._tracked.reads(trainer.is_global_zero):
-            self._tracked.end()
+        numbers = self._tracked.end() if self._tracked.reads(trainer.is_global_zero) else {}
         if trainer.is_global_zero:
             for logger in trainer.loggers:
+                if numbers:  # a module logs no more
+                    logger.log_metrics(numbers, step=trainer.global_step)
                 self._tracked.draw(logger.experiment, trainer.global_step)
 
     def _send(self, trainer: Any, module: Any, numbers: dict[str, float]) -> None:
@@ -100,3 +101,15 @@ class EquisepCallback(Callback):  # type: ignore[misc]
             f"`{type(module).__name__}` has no `forward`, and {len(parts)} parts with weights. Say which is the network: "
             "`EquisepCallback(network=lambda module: module.net)`."
         )
+
+
+def _one_loader(loaders: Any) -> Any:
+    """The trainer's loader; raise where it has several, of which nothing tells the one to read."""
+    several = getattr(loaders, "iterables", loaders)  # of a CombinedLoader
+    names = [f"`{name}`" for name in several] if isinstance(several, dict) else []
+    if names or (isinstance(several, list | tuple) and any(hasattr(each, "batch_size") for each in several)):
+        shown = f" ({', '.join(names)})" if names else ""
+        raise InputError(
+            f"The trainer has {len(several)} training loaders{shown}. Say which data are read: `EquisepCallback(batches=loader)`."
+        )
+    return loaders

@@ -51,7 +51,7 @@ class EquisepCallback(Callback):  # type: ignore[misc]
         if self._begun_for is not net.module_:
             self._begun_for = net.module_
             loader = net.get_iterator(dataset_train, training=False)
-            self._tracked.begin(net.module_, loader, done=self._tracked.behind(epochs=behind, steps=self._steps))
+            self._tracked.begin(net.module_, loader, epochs=behind, steps=self._steps)
 
     _begun_for: Any = None
 
@@ -69,7 +69,7 @@ class EquisepCallback(Callback):  # type: ignore[misc]
 
     def on_train_end(self, net: Any, **known: Any) -> None:
         """The last epoch, where `every` passed it over."""
-        self._tracked.end()
+        self._record(net, self._tracked.end())
 
     def _record(self, net: Any, numbers: dict[str, float]) -> None:
         for name, value in numbers.items():

@@ -101,6 +101,16 @@ class _Placed:
             yield x, labels.to(self.device)
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """Batches that are kept; no function inside another, so that a tracker can be pickled."""
+
+    batches: tuple[Batch, ...]
+
+    def __call__(self) -> Iterator[Batch]:
+        return iter(self.batches)
+
+
 def draw_subset(
     source: Indexed | Streamed,
     check: Check,
@@ -286,7 +296,6 @@ def _kept(
             kept.append((inputs, labels))
     if not number:
         raise DataError(f"The {source.what} data hold no batch. Check the loader: an empty one has nothing to measure.")
-    held = tuple(kept) if kept is not None else None
-    fetch = batches if held is None and callable(batches) else lambda: iter(held or ())
+    fetch = batches if kept is None and callable(batches) else _Held(tuple(kept or ()))
     seen = mark.saved(n=int(counts.sum()), folds=0, seed=0)
     return Subset(fetch, number, tuple(counts.tolist()), f"{seen.labels}-{seen.inputs}", sizes, tuple(notes.values()))

@@ -141,8 +141,11 @@ class Tracker:
         self._unit: Unit | None = None if last is None else last.unit
         self._number = 0 if last is None else last.number
         self._epochs = (last.epoch or 0) if last is not None else 0
-        self._due: int | None = None  # a call that `every` passed over, for the end of a `with`
+        self._due: int | None = None  # a call that `every` passed over, for the end of a training
+        self._due_changes: tuple[int, ...] = ()  # … and what the parameters were then
         self._warned: set[str] = set()
+        self._changes: tuple[int, ...] | None = None  # how often each parameter had been changed at the latest reading
+        self._goes_on = last is not None  # after readings of a file, and nobody has said from where
 
     def _opened(self, path: str | Path | None, together: Together) -> History:
         """The history, where it was left; of several processes one writes, since a second would replace what it has written."""
@@ -209,13 +212,16 @@ class Tracker:
             self._unit = "step"
         return self._count(number) if self._unit == "step" else None
 
-    def resume(self, number: int) -> Profile | None:
+    def resume(self, number: int, *, epochs: int | None = None) -> Profile | None:
         """The model is as it was after epoch (or step) `number`, from a checkpoint: what was read after it is replaced.
 
-        Where that reading is missing, since the training was killed before it, it is taken now.
+        Where that reading is missing, since the training was killed before it, it is taken now. Where steps are numbered,
+        `epochs` says how many were over; without it they are those of the latest reading before.
         """
-        self._number = _checked_number(number)
+        self._number, self._goes_on = _checked_number(number), False
         self.history.forget_after(number)
+        last = self.history.last
+        self._epochs = (0 if last is None else last.epoch or 0) if epochs is None else _checked_number(epochs)
         due = self._number > 0 and self._number % self.every == 0 and self._number not in self.history
         return self._read(self._number) if due else None
 
@@ -228,8 +234,8 @@ class Tracker:
         unit = state.get("unit")
         if unit not in ("epoch", "step", None) or not isinstance(state.get("number"), int):
             raise InputError(f"That is no state of a Tracker: it holds {', '.join(map(repr, state)) or 'nothing'}.")
-        self._unit, self._epochs = unit, int(state.get("epochs", 0))
-        self.resume(state["number"])
+        self._unit = unit
+        self.resume(state["number"], epochs=int(state.get("epochs", 0)))
 
     def read(self) -> Profile | None:
         """Read the network now, whatever `every` says; the reading has the number that was counted last."""
@@ -248,8 +254,23 @@ class Tracker:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """The last epoch is read too where `every` passed it over, unless the training ended by an error."""
-        if kind is None and self._due is not None:
-            self._read(self._due)
+        if kind is None:
+            self.finish()
+
+    def finish(self) -> Profile | None:
+        """The training is over: read its last epoch (or step) where `every` passed it over, and its weights are still there."""
+        if self._due is None:
+            return None
+        number, before = self._due, self._due_changes
+        if self._reader.changes() != before:
+            self._due = None
+            self._warn(
+                "finish",
+                f"{str(self._unit).capitalize()} {number}, the last that was counted, was not read: the weights were changed "
+                "after it, by what loads the best ones or by further steps. `every=1` reads each as it ends.",
+            )
+            return None
+        return self._read(number)
 
     def __repr__(self) -> str:
         return f"<Tracker of {self._reader.name}: every {self.every}, {self.subset.samples} samples, {self.history!r}>"
@@ -258,10 +279,18 @@ class Tracker:
         return self.history._repr_html_()
 
     def _count(self, number: int | None) -> Profile | None:
+        if number is None and self._goes_on:
+            unit, path = self._unit or "epoch", self.history.path
+            self._warn(
+                "goes on",
+                f"The history `{path}` holds readings up to {unit} {self._number}, and this training is counted on from there. "
+                "If it is another one, give another file; if it begins anew, say so: `tracker.resume(0)`, or "
+                f"`tracker.{unit}(1)`.",
+            )
         self._number = self._number + 1 if number is None else _checked_number(number)
         self.history.forget_after(self._number)  # a loop that counts back has begun anew from there
         if self._number % self.every:
-            self._due = self._number
+            self._due, self._due_changes = self._number, self._reader.changes()
             return None
         return self._read(self._number)
 
@@ -298,12 +327,13 @@ class Tracker:
 
     def _checked_change(self, profile: Profile) -> Profile:
         """The profile, with a word where nothing at all has changed since the reading before."""
-        last = self.history.last_read
+        last, before, self._changes = self.history.last_read, self._changes, self._reader.changes()
+        stepped = before is not None and before != self._changes
         if last is None or last.profile is None or last.number >= self._number:
             return profile
         pairs = list(zip(profile.curve(), last.profile.curve(), strict=False))
         moved = [one for one, two in pairs if one is None or two is None or abs(one - two) > SAME * abs(two)]
-        if moved or not pairs:
+        if moved or not pairs or stepped:  # where only the classifier learns, no layer before it changes
             return profile
         text = (
             f"D is at every site what it was at {last.unit} {last.number}: the weights that are read have not changed. If the "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil, floor
 from typing import Any
 
 from equisep.tracking.callback import CallbackTracker, Log, missing
@@ -12,6 +13,8 @@ try:
     from transformers import TrainerCallback
 except ImportError as error:
     raise missing("transformers") from error
+
+SLACK = 1e-6  # of an epoch: the trainer counts them by fractions, and may end or go on in the middle of one
 
 
 class EquisepCallback(TrainerCallback):  # type: ignore[misc]
@@ -45,8 +48,8 @@ class EquisepCallback(TrainerCallback):  # type: ignore[misc]
         """The trainer has its model and its loader."""
         self._tracked.check(known["model"])
         if self._tracked.reads(state.is_world_process_zero):
-            behind = self._tracked.behind(epochs=round(state.epoch or 0), steps=state.global_step)
-            self._tracked.begin(known["model"], known["train_dataloader"], done=behind)
+            epochs = floor((state.epoch or 0) + SLACK)
+            self._tracked.begin(known["model"], known["train_dataloader"], epochs=epochs, steps=state.global_step)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **known: Any) -> None:
         """A step of the optimizer."""
@@ -56,14 +59,14 @@ class EquisepCallback(TrainerCallback):  # type: ignore[misc]
     def on_epoch_end(self, args: Any, state: Any, control: Any, **known: Any) -> None:
         """The epoch is over."""
         if self._tracked.reads(state.is_world_process_zero):
-            self._send(state, self._tracked.after_epoch(round(state.epoch)))
+            self._send(state, self._tracked.after_epoch(ceil(state.epoch - SLACK)))
         if self._tracked.stop:
             control.should_training_stop = True
 
     def on_train_end(self, args: Any, state: Any, control: Any, **known: Any) -> None:
         """The last epoch, where `every` passed it over."""
         if self._tracked.reads(state.is_world_process_zero):
-            self._tracked.end()
+            self._send(state, self._tracked.end())
 
     def _send(self, state: Any, numbers: dict[str, float]) -> None:
         if not numbers or not state.is_world_process_zero:
