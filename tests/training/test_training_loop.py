@@ -198,6 +198,16 @@ def test_samples_that_are_not_finite_are_refused_before_training() -> None:
         train(fresh(), x, y)
 
 
+def test_samples_of_another_type_than_the_weights_are_told_with_the_cure() -> None:
+    """Torch speaks of mat1 and mat2."""
+    x, y = data()
+    words = (
+        r"has weights of torch.float64, the samples are torch.float32: .* Pass `x.to\(torch.float64\)`, or `model.to\("
+    )
+    with pytest.raises(InputError, match=words):
+        train(fresh().double(), x.float(), y)
+
+
 def test_samples_and_labels_must_be_as_many() -> None:
     x, y = data()
     unchecked = inspect.unwrap(train)  # the shape check of these tests would refuse it first

@@ -96,7 +96,7 @@ def train(
     for epoch in range(done, recipe.epochs):
         step.begin_epoch(rate=recipe.rate_at(epoch))
         batches = torch.randperm(len(y), generator=order, device="cpu").to(x.device).split(recipe.batch_size)
-        with _memory_told(model, x.device, recipe), step.threads:
+        with _troubles_told(model, x, recipe), step.threads:
             if graphs is not None:
                 graphs.epoch(batches, rate=recipe.rate_at(epoch))
             else:
@@ -218,11 +218,17 @@ def _check_finite(model: nn.Module, losses: Sequence[float], recipe: Recipe) -> 
 
 
 @contextmanager
-def _memory_told(model: nn.Module, device: torch.device, recipe: Recipe) -> Iterator[None]:
-    """One sentence where memory runs out."""
+def _troubles_told(model: nn.Module, x: Tensor, recipe: Recipe) -> Iterator[None]:
+    """One sentence where memory runs out, or the samples are of another type than the weights."""
+    device, held = x.device, next((each.dtype for each in model.parameters() if each.is_floating_point()), x.dtype)
     try:
         yield
     except (RuntimeError, MemoryError) as error:
+        if "dtype" in str(error) and held != x.dtype:
+            raise InputError(
+                f"`{type(model).__name__}` has weights of {held}, the samples are {x.dtype}: {error}. Pass `x.to({held})`, or "
+                f"`model.to({x.dtype})`."
+            ) from error
         if not out_of_memory(error):
             raise
         raise NumericalError(
