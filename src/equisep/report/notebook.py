@@ -158,7 +158,7 @@ def _beside(profile: Profile) -> Iterable[str]:
     law = profile.law
     yield _said(f"R² {number(law.r2)}", "share of the variance of ln D that the line explains")
     yield _said(f"greatest residual {number(law.max_residual, 2)}", "in ln D, of the layer farthest from the line")
-    yield _said(f"evenness {number(law.imbalance)}", "1: every layer takes the same share of the work")
+    yield _said(f"evenness {number(law.imbalance)}", "1: every layer lowers D by the same factor")
     kink = f"kink: {kink_words(law, first=profile.sites[0].index if profile.sites else 0)}"
     yield _said(kink, "whether two slopes describe D better than one")
     for name, other in profile.other_readings.items():

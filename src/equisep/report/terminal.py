@@ -239,7 +239,7 @@ def _law_rows(law: LawFit, glyphs: Glyphs, *, passed: str, first: int) -> Iterab
     if law.max_residual is not None:
         yield "greatest residual", f"{number(law.max_residual, 2)} in ln D"
     if law.imbalance is not None:
-        yield "evenness", f"{number(law.imbalance)} (1: every {each} takes the same share of the work)"
+        yield "evenness", f"{number(law.imbalance)} (1: every {each} lowers D by the same factor)"
     yield "kink", kink_words(law, first=first, each=each)
     if "rho" in known:
         yield "intervals", interval_words(known["rho"])

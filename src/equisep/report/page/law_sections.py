@@ -185,7 +185,7 @@ def _law_table(subject: Subject) -> str:
         Head("rho_interval", "interval", "", "text"),
         Head("half_life", "half-life", f"{subject.each}s until D has halved"),
         Head("r", "r", "correlation of ln D with depth: −1 is a straight line"),
-        Head("imbalance", "evenness", "1: every layer takes the same share of the work"),
+        Head("imbalance", "evenness", "1: every layer lowers D by the same factor"),
     ]
     rows = [
         [
@@ -268,7 +268,7 @@ def _trust_rows(subject: Subject) -> Iterable[tuple[str, str]]:
             kink_words(law, first=curve_indices(profile, law)[0], each=passed_words(profile).removesuffix("s")),
         )
         yield "Farthest from the line", f"{number(law.max_residual, 2)} in ln D"
-        yield "Evenness", f"{number(law.imbalance)} (1: every {subject.each} takes the same share of the work)"
+        yield "Evenness", f"{number(law.imbalance)} (1: every {subject.each} lowers D by the same factor)"
     interval = law.intervals.get("rho")
     yield "Intervals", "none were computed" if interval is None else interval_words(interval)
     for name, other in profile.other_readings.items():
