@@ -214,5 +214,6 @@ def test_what_keeps_its_weights_in_one_vector_is_refused_with_the_cure() -> None
     class FullyShardedDataParallel(nn.Sequential):
         """As torch calls its first one."""
 
-    with pytest.raises(ModelError, match=r"Wrap the model by `fully_shard` \(FSDP2\) and track with `ranks='all'`"):
-        Tracker(FullyShardedDataParallel(network(norm=False)), TRAIN)
+    for asked, call in (("Tracker", Tracker), ("measure", equisep.measure)):
+        with pytest.raises(ModelError, match=rf"`{asked}` cannot read inside .* \(FSDP1\).*by `fully_shard` \(FSDP2\)"):
+            call(FullyShardedDataParallel(network(norm=False)), TRAIN)

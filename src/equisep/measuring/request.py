@@ -28,6 +28,7 @@ from equisep.taps import (
     check_calls,
     choose,
     kind_name,
+    refuse_flattened,
     refuse_scripted,
     refuse_uninitialized,
     site_record,
@@ -149,6 +150,7 @@ class Request:
             raise InputError(f"`name` is what the profile calls the model; found {name!r}.")
         refuse_scripted(model, asked="measure")
         refuse_uninitialized(model, asked="measure")
+        refuse_flattened(model, asked="measure")
         names = _asked_readings(given["reading"], given["readings"], given["mode"])
         how = None if isinstance(reduction, str) and reduction == "auto" else Reduction.of(reduction)
         same = ("calls", "classifier", "weighting", "center", "normalization", "tol", "epsilon", "intervals", "level")

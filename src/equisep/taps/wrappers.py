@@ -106,6 +106,15 @@ def refuse_scripted(model: nn.Module, *, asked: str) -> None:
         )
 
 
+def refuse_flattened(model: nn.Module, *, asked: str) -> None:
+    """Raise where FSDP1 keeps the weights of a module in one vector, of which layers have nothing outside a forward pass."""
+    if any(type(module).__name__ == "FullyShardedDataParallel" for module in model.modules()):
+        raise ModelError(
+            f"`{asked}` cannot read inside `FullyShardedDataParallel` (FSDP1), which keeps all weights of a module in one flat "
+            "vector. Wrap the model by `fully_shard` (FSDP2), or load a checkpoint into the plain model."
+        )
+
+
 def refuse_uninitialized(model: nn.Module, *, asked: str) -> None:
     """Raise where a lazy module has not seen its first input: to read it would make its weights for good."""
     lazy = [name for name, value in model.named_parameters() if isinstance(value, UninitializedParameter)]

@@ -39,6 +39,7 @@ from equisep.taps import (
     kind_name,
     random_state_kept,
     reading_mode,
+    refuse_flattened,
     refuse_scripted,
     refuse_uninitialized,
     site_modules,
@@ -231,6 +232,7 @@ def checked_model(model: nn.Module, *, by_all: bool) -> nn.Module:
         raise InputError(f"`Tracker` needs a torch.nn.Module; found {type(model).__name__}.")
     refuse_scripted(model, asked="Tracker")
     refuse_uninitialized(model, asked="Tracker")
+    refuse_flattened(model, asked="Tracker")
     check_processes(model, "eval", by_all=by_all)
     return model
 
@@ -256,11 +258,6 @@ def _without_strictness() -> Iterator[None]:
 
 def check_processes(model: nn.Module, reading: str, *, by_all: bool) -> None:
     """Raise where the processes that are to read a model cannot run it: others would be waited for, and they train."""
-    if any(type(module).__name__ == "FullyShardedDataParallel" for module in model.modules()):
-        raise ModelError(
-            "`Tracker` cannot read inside `FullyShardedDataParallel` (FSDP1), which keeps all weights of a module in one flat "
-            "vector. Wrap the model by `fully_shard` (FSDP2) and track with `ranks='all'`, or measure a checkpoint."
-        )
     if not by_all and is_divided(model) and in_group():
         raise ModelError(
             "The processes of this training hold the model together (`fully_shard` or tensor parallelism), and none of them can "
