@@ -29,7 +29,7 @@ def trust() -> str:
         "more.",
         f"**No value is an answer: take more samples.** Up to the chance level {100 * flat:.0f} % have none where features vary "
         f"alike, {100 * decaying:.0f} % where a few vary most; at ten times that level "
-        f"{_span(row['no_value'] for row in values if row['share'] == 10)}. Blocks of trained ResNets, 100 images per class: "
+        f"{_span(row['no_value'] for row in values if row['share'] == 10)}. Layers of trained ResNets, 100 images per class: "
         f"{found.none} of {found.sites} have none, and of {found.pairs} that have one {found.near} are within 25 % of what 500 "
         "per class tell.",
         f"**Of a sample, believe the corrected ρ**: its interval holds in {_span(row['rho_covers'] for row in laws)}, that of "

@@ -15,6 +15,7 @@ from equisep import measure
 from equisep.errors import InputError
 from equisep.law.population import corrected, corrected_law
 from equisep.results import Corrected, PopulationEstimate
+from equisep.separation.noise.population import null_error
 
 
 def population(
@@ -94,6 +95,21 @@ def test_class_means_that_lie_where_features_vary_most_are_corrected_as_well() -
     # noise along the means taken for noise off them would leave 0.69 of it
     assert 0.8 < np.median(values) < 1.1
     assert covered >= 13
+
+
+def test_how_far_random_labels_change_d_is_drawn_where_few_directions_vary_most() -> None:
+    """Eight means in a hundred directions of 1/j: by the formula for directions that are alike they would hardly be told."""
+    make = torch.Generator().manual_seed(0)
+    spread = torch.arange(1, 101, dtype=torch.float64) ** -1
+    y = torch.arange(640) % 8
+    noise = torch.randn(640, 100, generator=make, dtype=torch.float64) * spread.sqrt()
+    logs = [math.log(equisep.fuzziness(noise, y[torch.randperm(640, generator=make)])) for _ in range(60)]
+    gram = noise[:80] @ noise[:80].T
+    drawn = null_error(gram, independent=80, rank=7)
+    assert drawn == pytest.approx(np.std(logs), rel=0.35)
+    even = float(spread.sum() ** 2 / spread.square().sum())
+    assert math.sqrt(2 * (even - 1) / (7 * (even - 7) * (even - 10))) > 2 * drawn
+    assert null_error(gram[:24, :24], independent=24, rank=7) > 2 * drawn  # of so few rows none are drawn
 
 
 def test_as_many_features_as_directions_leave_no_noise_off_them() -> None:

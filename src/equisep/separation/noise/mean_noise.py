@@ -107,7 +107,7 @@ class MeanNoise:
         rows, along = scale * self.products * scale.T, scale * self.along
         # by torch, whose threads are counted: numpy's own would stand in the way of other sites
         off = torch.linalg.eigvalsh((rows - along @ along.T).cpu()).clamp(min=0).numpy()
-        varies = null_error(float(rows.trace()), float(rows.square().sum()), rows=self.rank, rank=present - 1)
+        varies = null_error(rows, independent=self.rank, rank=present - 1)
         return FoldNoise(own.beside(left), off[len(off) - self.rank :], varies, present, self.convention)
 
     @property

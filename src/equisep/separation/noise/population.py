@@ -15,14 +15,19 @@ their part along the class means: trained networks have their means where featur
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from equisep.shapes import Float64
 
+CLEARLY_MORE = 3  # times the directions of the means, that noise must have for a formula to know how D varies by it
+ENOUGH = 4  # rows of noise for each of these, to draw others like them
+DRAWN = 64
 BISECTIONS = 52  # as many as a number has bits
 SECOND, THIRD = (
     1.1,
@@ -115,21 +120,34 @@ def population_fuzziness(means: NoisyMeans, noise: Float64[np.ndarray, "l q"]) -
     return Estimates(values, signals, _jackknife_excess(own, noise_alone), _least_error(own, noise_alone, noise, n))
 
 
-def null_error(first: float, second: float, *, rows: int, rank: int) -> float:
+def null_error(gram: Float64[Tensor, "m m"], *, independent: int, rank: int) -> float:
     """By how much ln D varies under random labels by noise of the means, as a standard deviation, of `rank` rows of noise.
 
     Of rows that are normal and alike in e directions Tr(W⁻¹), W Wishart, has the relative variance
-    2(e − 1)/(r (e − r)(e − r − 3)); e = (Tr Σ)²/Tr Σ², without bias from the trace of the Gram matrix of some `rows` of noise
-    and that of its square. Where e is hardly above r the variance does not exist: e − r − 3 is held at 1.
+    2(e − 1)/(r (e − r)(e − r − 3)); e = (Tr Σ)²/Tr Σ², without bias from the Gram matrix of rows of noise, so many of them
+    independent. Where e is less than three times r that is far too much if further directions vary little, as those of images do,
+    and does not exist where e is hardly above r: there rows of noise are drawn with the covariance of those at hand.
     """
     # E (Tr W)² = q² (Tr Σ)² + 2q Tr Σ² and E Tr W² = q (Tr Σ)² + q(q + 1) Tr Σ²
-    q = rows
+    q, first, second = independent, float(gram.trace()), float(gram.square().sum())
     squared, spread = np.linalg.solve([[q * q, 2 * q], [q, q * (q + 1)]], [first * first, second])
     even = max(1.0, float(squared / spread)) if spread > 0 else np.inf
     if even == np.inf:
         return 0.0
+    if even < CLEARLY_MORE * rank and ENOUGH * rank <= independent:
+        return _drawn_error(gram, rank)
     apart = max(even - rank, 1.0)
     return float(np.sqrt(2 * max((even - 1) / apart, 1.0) / (rank * max(apart - 3, 1.0))))
+
+
+def _drawn_error(gram: Float64[Tensor, "m m"], rank: int) -> float:
+    """The standard deviation of ln Tr(W⁻¹ NΣNᵀ W⁻¹), W = NNᵀ, over normal N = R X: with X Xᵀ at hand, R alone is drawn."""
+    make = torch.Generator().manual_seed(0)
+    mixing = torch.randn(DRAWN, rank, len(gram), dtype=torch.float64, generator=make)
+    products = mixing @ gram.cpu()
+    inverse, failed = torch.linalg.inv_ex(products @ mixing.mT)
+    logs = (inverse @ products @ products.mT @ inverse).diagonal(dim1=1, dim2=2).sum(dim=1)[failed == 0].log()
+    return float(logs.std()) if len(logs) > 1 and bool(logs.isfinite().all()) else math.inf
 
 
 def _resolvent(means: NoisyMeans, unit: Matrices) -> tuple[Values, Matrices] | None:
