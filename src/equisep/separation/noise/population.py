@@ -143,7 +143,7 @@ def null_error(gram: Float64[Tensor, "m m"], *, independent: int, rank: int) -> 
 def _drawn_error(gram: Float64[Tensor, "m m"], rank: int) -> float:
     """The standard deviation of ln Tr(W⁻¹ NΣNᵀ W⁻¹), W = NNᵀ, over normal N = R X: with X Xᵀ at hand, R alone is drawn."""
     make = torch.Generator().manual_seed(0)
-    mixing = torch.randn(DRAWN, rank, len(gram), dtype=torch.float64, generator=make)
+    mixing = torch.randn(DRAWN, rank, len(gram), dtype=torch.float64, generator=make, device="cpu")
     products = mixing @ gram.cpu()
     inverse, failed = torch.linalg.inv_ex(products @ mixing.mT)
     logs = (inverse @ products @ products.mT @ inverse).diagonal(dim1=1, dim2=2).sum(dim=1)[failed == 0].log()
