@@ -14,7 +14,8 @@ import equisep
 from equisep import measure
 from equisep.errors import InputError
 from equisep.law.population import corrected, corrected_law
-from equisep.results import Corrected, PopulationEstimate
+from equisep.measuring.notes import Notes, note_sample_size
+from equisep.results import Corrected, Interval, LawFit, PopulationEstimate
 from equisep.separation.noise.population import null_error
 
 
@@ -260,3 +261,16 @@ def test_the_law_begins_where_d_can_be_told() -> None:
     assert law is not None and law.rho == pytest.approx(0.5) and law.curve == (8.0, 4.0, 2.0)
     assert corrected_law([known[0], Corrected(reason="few"), known[2]]).rho is None  # type: ignore[union-attr]
     assert corrected_law([None, None]) is None
+
+
+def test_a_law_of_two_sites_that_is_another_in_the_population_is_noted_without_r() -> None:
+    notes = Notes()
+    plain, beyond = (
+        LawFit(
+            curve=(4.0, 4.0 * rho), rho=rho, intervals={"rho": Interval(rho - 0.1, rho + 0.1, 0.95, "jackknife", 10)}
+        )
+        for rho in (0.5, 0.8)
+    )
+    note_sample_size(notes, [], plain, beyond)
+    (note,) = notes.ranked()
+    assert note.text.endswith("of the population ρ is 0.8 [0.7, 0.9], of these samples 0.5.")

@@ -107,9 +107,11 @@ def note_sample_size(notes: Notes, readings: Sequence[SiteReading], law: LawFit,
     if beyond is None or span is None or law.rho is None or beyond.rho is None or len(beyond.curve) != len(law.curve):
         return
     if not span.low <= law.rho <= span.high or beyond.verdict != law.verdict:
+        # two sites, or a flat curve, have no r
+        theirs, ours = ("" if each.r is None else f" and r {each.r:.4f} ({each.verdict})" for each in (beyond, law))
         text = (
             f"The data are a sample, and noise of its class means tells in the law: of the population ρ is {beyond.rho:.3g} "
-            f"{span} and r {beyond.r:.4f} ({beyond.verdict}), of these samples {law.rho:.3g} and {law.r:.4f} ({law.verdict})."
+            f"{span}{theirs}, of these samples {law.rho:.3g}{ours}."
         )
         notes.add("sample-size", text)
 
