@@ -401,7 +401,7 @@ def speed_of(record: dict[str, Any]) -> str:
         for way, name in NAMES.items():
             if way in row["ways"]:
                 one = row["ways"][way]
-                cost = f"{one['core_seconds']:.2g}" + (f" | {one['mebibytes']:,.0f}" if measured else "")
+                cost = f"{one['core_seconds']:.2g}" + (f" | {max(0, round(one['mebibytes'])):,}" if measured else "")
                 error = "–" if judge(way, row["ways"]) == way else format(one["error"], ".0e")
                 lines.append(f"| {size} | {name} | {cost} | {error} |")
     return "\n".join(lines)
