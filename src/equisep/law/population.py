@@ -24,7 +24,7 @@ LEAST = 1 / 3  # … and the least that is told of a D that is not negative
 LABELINGS_ADD = 1.31  # variance of one labeling with that of the median of five
 FARTHEST = 1000  # times D: an upper end beyond is none
 ROOM = 1.25  # samples are asked for until D is the chance level, and some more
-BISECTIONS = 45
+BISECTIONS = 32  # ends to 2e-9 of themselves
 NO_LIMIT = "D has no upper limit by these samples"
 
 

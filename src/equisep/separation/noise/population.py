@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -142,12 +143,17 @@ def null_error(gram: Float64[Tensor, "m m"], *, independent: int, rank: int) -> 
 
 def _drawn_error(gram: Float64[Tensor, "m m"], rank: int) -> float:
     """The standard deviation of ln Tr(W⁻¹ NΣNᵀ W⁻¹), W = NNᵀ, over normal N = R X: with X Xᵀ at hand, R alone is drawn."""
-    make = torch.Generator().manual_seed(0)
-    mixing = torch.randn(DRAWN, rank, len(gram), dtype=torch.float64, generator=make, device="cpu")
+    mixing = _mixing(rank, len(gram))
     products = mixing @ gram.cpu()
     inverse, failed = torch.linalg.inv_ex(products @ mixing.mT)
-    logs = (inverse @ products @ products.mT @ inverse).diagonal(dim1=1, dim2=2).sum(dim=1)[failed == 0].log()
+    logs = (inverse @ products).square().sum(dim=(1, 2))[failed == 0].log()
     return float(logs.std()) if len(logs) > 1 and bool(logs.isfinite().all()) else math.inf
+
+
+@lru_cache(maxsize=2)  # to draw takes longer than all else, and layers of one network need the same
+def _mixing(rank: int, rows: int) -> Float64[Tensor, "l r m"]:
+    make = torch.Generator().manual_seed(0)
+    return torch.randn(DRAWN, rank, rows, dtype=torch.float64, generator=make, device="cpu")
 
 
 def _resolvent(means: NoisyMeans, unit: Matrices) -> tuple[Values, Matrices] | None:
