@@ -152,6 +152,33 @@ def published() -> str:
     return markdown(titles, table)
 
 
+def published_rule() -> str:
+    """What it would cost to refuse by the width of intervals until no site of the networks is off."""
+    pairs = [pair for sites in _networks().values() for pair in sites]
+    ends = {id(row): row["high"] / row["value"] for row, _ in pairs if row["value"] is not None}
+    off = [ends[id(row)] for row, other in _told(pairs) if abs(row["value"] / other["value"] - 1) > 0.25]
+    limit = min(off)
+    refused = sum(ends.get(id(row), limit) >= limit for row, _ in pairs)
+    widths = {
+        (row["spectrum"], row["classes"], row["dim"]): row
+        for row in rows_of("population", "widths")
+        if row["odds"] == 1
+    }
+    shares = {
+        key: 100 - 10 * sum(end is not None and end < limit for end in row["upper"]) for key, row in widths.items()
+    }
+    flat, decaying = shares["flat", 10, 100], shares["decaying", 10, 100]
+    text = (
+        "Could a rule refuse what is off? Every site that is off by more than 25 % has an interval whose upper end is at least "
+        f"{limit:.2f} times its value. To refuse all such intervals would refuse {refused} of {len(pairs)} sites "
+        f"({100 * refused / len(pairs):.0f} %; a third is allowed). At the chance level it would also refuse {flat - 10} to "
+        f"{flat} % of the simulated samples of ten classes with 100 flat directions, and {decaying - 10} to {decaying} % with "
+        "decaying ones, where 5 % are allowed and the median is right. So no rule by the width of intervals meets both demands. "
+        "Such sites are reported with their wide intervals: read the interval, not the value alone."
+    )
+    return textwrap.fill(text, 138)
+
+
 def _population(rows: Sequence[Row], *, least: bool = False) -> str:
     """A line per population and share of the chance level."""
     table = []
@@ -208,5 +235,6 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "population beyond": population_beyond,
     "population laws": population_laws,
     "published": published,
+    "published rule": published_rule,
     "population bootstrap": population_bootstrap,
 }

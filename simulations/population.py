@@ -11,6 +11,9 @@ them what lost: 1/D = 1/plain − 1/chance.
 *Laws.* Eight sites of the same samples, x_l = μ + ρ^{l/2} ε with ρ = 0.5, so that D falls by half from site to site. How often
 the intervals of ρ and of the half-life cover, of the corrected law and of the plain one.
 
+*Widths.* How far up intervals reach at the chance level: deciles of their upper end over the value, a refusal standing for the
+largest. Whether a rule by the width of intervals could refuse what is told badly elsewhere depends on them.
+
 *Bootstrap.* The intervals that `measure(…, intervals="bootstrap")` and profiles of earlier versions have.
 
     PYTHONPATH=src OMP_NUM_THREADS=1 python simulations/population.py --save [--draws 1000] [--jobs 16] [--minutes 8 --out FOLDER]
@@ -157,15 +160,32 @@ def measured(x: Tensor, y: Tensor, classes: int) -> dict[str, Any]:
 
 def one_case(case: Case, share: float, draws: int, seed: int) -> Rows:
     """All draws of one case at one share of the chance level."""
+    return [summary(case, share, *_drawn(case, share, draws, seed))]
+
+
+def _drawn(case: Case, share: float, draws: int, seed: int) -> tuple[float, list[list[dict[str, Any]]]]:
+    """The truth, and what was measured of every draw, those of one population together."""
     make = torch.Generator().manual_seed(seed)
-    found: list[list[dict[str, Any]]] = []
+    parts: list[list[dict[str, Any]]] = []
     for begin in range(0, draws, EACH):
         who = population(case, share, make)
-        found.append([])
+        parts.append([])
         for _ in range(min(EACH, draws - begin)):
             noise, y = samples(case, who, make)
-            found[-1].append(measured(who.means[y] + noise, y, case.classes))
-    return [summary(case, share, who.truth, found)]
+            parts[-1].append(measured(who.means[y] + noise, y, case.classes))
+    return who.truth, parts
+
+
+def one_width(case: Case, share: float, draws: int, seed: int) -> Rows:
+    """How far up intervals reach: deciles of their upper end over the value, None where that many draws have none."""
+    records = [each["record"] for part in _drawn(case, share, draws, seed)[1] for each in part]
+    ends = [math.inf if each.value is None else each.high / each.value for each in records]
+    deciles = np.quantile(ends, np.arange(1, 10) / 10, method="higher")
+    row = {
+        "classes": case.classes, "dim": case.dim, "n": case.n, "spectrum": case.spectrum, "odds": case.odds, "kind": case.kind,
+        "share": share, "draws": draws, "upper": [round(float(end), 3) if math.isfinite(end) else None for end in deciles],
+    }  # fmt: skip
+    return [row]
 
 
 def summary(case: Case, share: float, truth: float, parts: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
@@ -280,7 +300,8 @@ def jobs(draws: int) -> list[Job]:
     ]
     asked += [("laws", case, share) for case in LAWS for share in (0.1, 0.3, 1.0)]
     asked += [("bootstrap", case, share) for case in RESAMPLED for share in (0.1, 0.3, 1.0)]
-    makes = {"laws": one_law, "bootstrap": one_bootstrap}
+    asked += [("widths", case, 1.0) for case in ASKED]  # after all others, whose seeds are counted from the first
+    makes = {"laws": one_law, "bootstrap": one_bootstrap, "widths": one_width}
     works = {"laws": SITES, "bootstrap": 10}  # draws that one of them costs
     listed = []
     for seed, (table, case, share) in enumerate(asked, start=1):
