@@ -334,6 +334,22 @@ def test_coordinates_are_principal_components_of_the_features_and_can_be_switche
     assert measure(network(), both("balanced")[0], coordinates=0).sites[0].coordinates is None
 
 
+def test_wide_features_have_the_same_chance_level_and_intervals_whatever_fits_into_memory() -> None:
+    torch.manual_seed(0)
+    wide = torch.nn.Sequential(torch.nn.Linear(8, 2100), torch.nn.ReLU(), torch.nn.Linear(2100, 4))
+    y = torch.arange(300) % 4
+    x = torch.randn(4, 8)[y] + torch.randn(300, 8)
+
+    def found(memory: int | None) -> list[float]:
+        site = measure(wide, (x, y), whole=False, memory=memory).sites[-1]
+        assert site.dim == 2100 and site.null is not None and site.fuzziness_folds is not None
+        corrected = site.corrected
+        assert corrected is not None and corrected.value is not None and corrected.high is not None
+        return [site.null, *site.fuzziness_folds, corrected.value, corrected.high]
+
+    assert found(0) == pytest.approx(found(None), rel=1e-12)
+
+
 def test_all_numbers_are_finite() -> None:
     profile, *_ = measured("imbalanced", "eval", None)
 

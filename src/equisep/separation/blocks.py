@@ -14,7 +14,6 @@ GPU_NUMBERS = 2**25  # a GPU wants few and large pieces: 256 MiB in float64
 QUICK_NUMBERS = 2**20  # 4 MiB in float32
 BLOCK_ROWS = 128  # rows handled together at least, where there are so many: products with fewer are thin
 QUICK_ROWS = 256  # … where they are used in float32: what is done once per block costs less
-WIDE = 2048  # features from which on digits are worth their time
 
 
 class Block:
@@ -116,17 +115,6 @@ def column_blocks(features: Shaped[Tensor, "n d"]) -> Iterator[slice]:
 def with_float64(features: Shaped[Tensor, "n d"]) -> Shaped[Tensor, "n d"]:
     """The features where float64 exists: on the CPU instead of an MPS device."""
     return features.cpu() if features.device.type == "mps" else features
-
-
-def quick_type(features: Shaped[Tensor, "n d"]) -> torch.dtype:
-    """The type of sums that need six digits, not twelve, where features are wide.
-
-    float32 on the CPU, where it is twice as fast, unless the user lets torch shorten its products; elsewhere float64.
-    """
-    exact = exact_products()
-    narrow = features.dtype.is_floating_point and features.dtype.itemsize <= 4
-    quick = features.device.type == "cpu" and exact and narrow and features.shape[1] >= WIDE
-    return torch.float32 if quick else torch.float64
 
 
 def exact_products() -> bool:

@@ -306,16 +306,19 @@ class GroupSums:
     def _left_and_drawn(self, folds: int) -> Iterator[tuple[slice, Float64[Tensor, "l k c"]]]:
         assert self._shift is not None
         own, counts, present = self.folds * self.classes, self.counts.unsqueeze(1), len(self.centers.present)
+        sizes, drawn_sizes = self._counts[:folds].unsqueeze(2), self._relabeled_counts.unsqueeze(2)
         for columns, sums in self._pieces:
             about, middle = self.centers.about[:, columns], self.middle[columns]
             origin = -self._shift[columns] if self._origin is None else (self._origin - self._shift)[:, columns]
             folded = sums[:own].view(self.folds, self.classes, sums.shape[1])[:folds]
-            left = counts * (about - middle) - folded - self._counts[:folds].unsqueeze(2) * (origin - middle)
+            every = sums.new_empty(folds + self.relabelings, self.classes, sums.shape[1])
+            left = torch.sub(counts * (about - middle), folded, out=every[:folds])
+            left.addcmul_(sizes.to(sums.dtype), origin - middle, value=-1)
             drawn = sums[own:].view(self.relabelings, self.classes, sums.shape[1])
             if self._origin is None:
-                drawn = drawn - self._relabeled_counts.unsqueeze(2) * self._shift[columns]
-            drawn = drawn - self._relabeled_counts.unsqueeze(2) * middle
-            yield columns, torch.cat([left, _few_groups(drawn, present, dim=1)])
+                drawn = drawn - drawn_sizes * self._shift[columns]
+            every[folds:] = _few_groups(drawn - drawn_sizes * middle, present, dim=1)
+            yield columns, every
 
 
 def _few_groups(values: Tensor, groups: int, *, dim: int) -> Tensor:

@@ -38,6 +38,12 @@ def network(classes: int = 4, *, d: int = 8, norm: bool = True, kind: torch.dtyp
     return nn.Sequential(*layers).to(kind)
 
 
+def wide(features: int = 2100) -> nn.Sequential:
+    """Features so wide that products are divided, in float32, whose sums must not depend on how."""
+    torch.manual_seed(5)
+    return nn.Sequential(nn.Linear(8, features), nn.ReLU(), nn.Linear(features, 4))
+
+
 def images(n: int = 50) -> tuple[nn.Sequential, Pair]:
     """A small convolutional network and its data."""
     torch.manual_seed(6)

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
-from one_process import LIGHT, QUICK, Pair, all_have, all_refuse, batches, data, differences, images, network
+from one_process import LIGHT, QUICK, Pair, all_have, all_refuse, batches, data, differences, images, network, wide
 from processes import in_processes, outcomes
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
@@ -90,6 +90,7 @@ CASES: dict[str, Case] = {
     "uneven and empty parts": _uneven(network()),
     "read twice": _uneven(network(), memory=0, **LIGHT),
     "float32": _uneven(network(kind=torch.float32), weighting="class", **QUICK),
+    "wide float32": _uneven(wide(), whole=False, **LIGHT),
     "DistributedDataParallel": _uneven(network(), wrapped=nn.parallel.DistributedDataParallel, **QUICK),
     "fully_shard": _uneven(network(norm=False), wrapped=_sharded, **LIGHT),
     "fully_shard, read twice": _uneven(network(norm=False), wrapped=_sharded, memory=0, **LIGHT),

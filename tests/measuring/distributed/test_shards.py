@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from one_process import LIGHT, data, differences, images, network
+from one_process import LIGHT, data, differences, images, network, wide
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -67,6 +67,7 @@ def test_shards_give_the_profile_of_one_process(tmp_path: Path, count: int) -> N
 SCENES: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
     "readings": (network(), (TRAIN, TEST), {"readings": ("mixed", "drawn"), **LIGHT}),
     "float32": (network(kind=torch.float32), (data(kind=torch.float32),), {"weighting": "mixed", **LIGHT}),
+    "wide float32": (wide(), (data(kind=torch.float32),), {"whole": False, **LIGHT}),
     "a class in one shard": (network(), (data((60, 50, 1, 2)),), {"whole": False}),
     "several rows of a sample": (images()[0], (images()[1],), {"reduction": "positions", "coordinates": 0, **LIGHT}),
     "a loader as it comes": (

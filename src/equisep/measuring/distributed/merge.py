@@ -9,12 +9,9 @@ from functools import reduce
 from pathlib import Path
 from typing import TypeVar
 
-import torch
-
 from equisep.errors import DataError
 from equisep.labels import check_two_classes
 from equisep.measuring.distributed.part import (
-    FirstSums,
     Frames,
     Means,
     Part,
@@ -88,11 +85,9 @@ def _frames(parts: Sequence[Part], name: str, plan: Plan) -> Frames:
     return Frames(train, test, reads, [_sizes(one) for one in sets])
 
 
-def _turned(site: TrainSite | TestSite, sums: Sequence[FirstSums]) -> None:
+def _turned(site: TrainSite | TestSite, sums: Sequence[GroupSums]) -> None:
     """The site between its passes, from the sums of all shards."""
-    site.sums = reduce(GroupSums.merge, (each.sums for each in sums))
-    kinds = {each.kind for each in sums if each.kind is not None}
-    site.kind = torch.float32 if kinds == {torch.float32} else torch.float64
+    site.sums = reduce(GroupSums.merge, sums)
     site.turn()
 
 

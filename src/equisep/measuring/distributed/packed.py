@@ -19,7 +19,6 @@ from equisep.files import write_whole, writing
 
 SKELETON = "skeleton"
 _PLAIN = (bool, int, float, str)
-_TYPES = {str(kind): kind for kind in (torch.float64, torch.float32)}
 
 Kinds = Mapping[str, type]
 
@@ -74,8 +73,6 @@ class _Packer:
             return value
         if isinstance(value, Tensor):
             return {"array": self._array(value)}
-        if isinstance(value, torch.dtype):
-            return {"dtype": str(value)}
         if isinstance(value, slice):
             return {"slice": [value.start, value.stop]}
         if isinstance(value, list | tuple):
@@ -124,8 +121,6 @@ class _Reader:
                 tensor = torch.from_numpy(self.array(content))
                 self._tensors[content, device] = tensor if device is None else tensor.to(device)
             return self._tensors[content, device]
-        if tag == "dtype":
-            return _TYPES[content]
         if tag == "slice":
             return slice(*content)
         if tag == "dict":

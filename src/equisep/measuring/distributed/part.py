@@ -61,19 +61,11 @@ SHARED = {
 
 
 @dataclass(frozen=True, slots=True)
-class FirstSums:
-    """One site after the first pass: the sums, and the type in which intervals are computed (None without rows)."""
-
-    sums: GroupSums
-    kind: torch.dtype | None
-
-
-@dataclass(frozen=True, slots=True)
 class SetPart:
     """What one reading of the training data, or of the test data, left: every site in order, and what was seen beside."""
 
     read: Read
-    sites: list[Any]  # FirstSums, or SecondSums in the second round
+    sites: list[Any]  # GroupSums, or SecondSums in the second round
     batch_sizes: list[int]
     notes: list[Note]
 
@@ -160,7 +152,7 @@ class Checkpoint:
 KINDS: dict[str, type] = {
     kind.__name__: kind
     for kind in (
-        AxisSums, Calling, Checkpoint, ClassCenters, ClassSubspace, Confusion, Convention, Fingerprint, FirstSums, Frames,
+        AxisSums, Calling, Checkpoint, ClassCenters, ClassSubspace, Confusion, Convention, Fingerprint, Frames,
         GroupSums, MeanNoise, Means, Mixing, NearestCounts, Note, Options, Part, Picture, Points, Probe, Projections, Read,
         Relabelings, Run, SampledSpread, ScoreSums, SecondPass, SecondSums, SetPart, Setting, Shard, SiteTask, Tally,
         TestSite, TrainSite, Weights,

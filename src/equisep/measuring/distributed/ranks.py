@@ -221,7 +221,6 @@ class Ranks:
             table.copy_(control.add(table.clone()))
         sums.eps = frame.eps
         site.sums = sums
-        site.kind = torch.float32 if {meta[3] for meta in known} == {"torch.float32"} else torch.float64
 
     def finish(self, sites: Mapping[int, TrainSite | TestSite]) -> None:
         """Add up the second pass of all processes."""
@@ -246,10 +245,10 @@ class Ranks:
         return Projections(counts, means, (square - n * means.square()).clamp_(min=0), traces)
 
 
-def _meta(site: TrainSite | TestSite) -> tuple[int, bool, float, str] | None:
+def _meta(site: TrainSite | TestSite) -> tuple[int, bool, float] | None:
     assert isinstance(site.sums, GroupSums)
     frame = site.sums.frame
-    return None if frame is None else (frame.dim, frame.narrow, frame.eps, str(site.kind))
+    return None if frame is None else (frame.dim, frame.narrow, frame.eps)
 
 
 def _sparse(confusion: Confusion | None) -> Confusion | None:

@@ -19,7 +19,6 @@ from equisep.files import encode
 from equisep.measuring.distributed.marks import refuse_whole_features
 from equisep.measuring.distributed.part import (
     Checkpoint,
-    FirstSums,
     Frames,
     Means,
     Part,
@@ -47,7 +46,7 @@ from equisep.measuring.plan import Plan
 from equisep.measuring.reading import Read, Tally, read
 from equisep.measuring.request import Request
 from equisep.results import Note
-from equisep.separation import TestSite, TrainSite
+from equisep.separation import GroupSums, TestSite, TrainSite
 from equisep.separation.site.second_sums import put_second_sums, second_sums
 from equisep.taps import random_state_kept
 
@@ -189,8 +188,8 @@ class _Shard:
         if found is None or found.reading != name or len(self.done.get(name, ())) != number:
             return None
         for site, sums in zip(sites, found.sites, strict=True):
-            if isinstance(sums, FirstSums):
-                site.sums, site.kind = sums.sums, sums.kind
+            if isinstance(sums, GroupSums):
+                site.sums = sums
             else:
                 put_second_sums(site, sums)
         feed.passed_over = found.tally.batches
@@ -239,7 +238,7 @@ class _Shard:
 
 def _sums(sites: Sequence[TrainSite | TestSite]) -> list[Any]:
     """What a pass has added up at every site."""
-    return [second_sums(site) if site.sums is None else FirstSums(site.sums, site.kind) for site in sites]
+    return [second_sums(site) if site.sums is None else site.sums for site in sites]
 
 
 def _light(frames: Frames) -> Frames:

@@ -140,12 +140,16 @@ def _contrasts(
     sizes = torch.zeros(groups, len(classes), dtype=counts.dtype, device=counts.device).index_add_(0, joined, counts)
     held = (sizes > 0).flatten()
     products = along = torch.zeros((), dtype=torch.float64, device=counts.device)
+    # Σ_f (x − m_k) = Σ_f (x − middle) − n_kf (m_k − middle), which is (1 − n_kf/n_k) Σ (x − middle) less the sum without the fold
+    share = 1 - sums.fold_counts[:folds].to(torch.float64) / sums.counts.clamp(min=1)  # g k
+    complete = bool(held.all())
     for columns, left in sums.relabeled_sums(folds):
         whole = sums.counts.unsqueeze(1) * (sums.centers.about[:, columns] - sums.middle[columns])  # k c
-        each = (whole - left[:folds])[:, classes]  # g k c: Σ (x − middle) of every fold
-        rows = each.new_zeros(groups, len(classes), each.shape[2]).index_add_(0, joined, each)
-        n = sizes.unsqueeze(2)
-        rows = (rows - n * (whole[classes] / sums.counts[classes].unsqueeze(1))) / n.clamp(min=1).sqrt()
-        flat = rows.flatten(0, 1)[held]
+        rows = torch.addcmul(left[:folds], share.unsqueeze(2), whole, value=-1)  # g k c, with their signs turned
+        rows = rows if len(classes) == sums.classes else rows[:, classes]
+        if groups < folds:
+            rows = rows.new_zeros(groups, *rows.shape[1:]).index_add_(0, joined, rows)
+        flat = rows.flatten(0, 1) if complete else rows.flatten(0, 1)[held]
         products, along = products + flat @ flat.T, along + flat @ directions[columns]
-    return classes.repeat(groups)[held], products, along
+    root = sizes.flatten()[held].to(torch.float64).sqrt().unsqueeze(1)
+    return classes.repeat(groups)[held], products / (root * root.T), along / root

@@ -140,13 +140,19 @@ class SampledSpread:
         self.noise: MeanNoise | None = None
 
     @staticmethod
-    def of(sums: GroupSums, task: SiteTask, kind: torch.dtype) -> SampledSpread:
+    def of(sums: GroupSums, task: SiteTask) -> SampledSpread:
         """Between the passes, from the sums of the first."""
         self = SampledSpread(task, SecondPass(sums.centers, task.convention, precision=task.precision))
         corrected = task.folds > 0 and task.relabelings > 0 and len(sums.centers.present) <= MOST_CLASSES
         if task.folds or task.relabelings:
+            # float32 directions are not the same for every division into parts: only where the user gives up digits
+            quick = task.precision == "float32" and QuickProducts.fit(sums.centers, self.main.subspace.directions)
             self.relabelings = Relabelings(
-                sums, convention=task.convention, folds=task.folds, kind=kind, scatter=corrected
+                sums,
+                convention=task.convention,
+                folds=task.folds,
+                kind=torch.float32 if quick else torch.float64,
+                scatter=corrected,
             )
         if corrected:
             self.noise = MeanNoise(sums, self.main.subspace, task.convention, folds=task.folds)

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol, TypeVar, runtime_checkable
 
-import torch
 from torch import Tensor
 
 from equisep.separation.assignments import Assignments
-from equisep.separation.blocks import Block, quick_type
+from equisep.separation.blocks import Block
 from equisep.separation.convention import PHD20
 from equisep.separation.group_sums import ClassCenters, GroupSums
 from equisep.separation.nearest import NearestCounts
@@ -69,7 +68,6 @@ class TrainSite:
 
     def __init__(self, task: SiteTask) -> None:
         self.task = task
-        self.kind: torch.dtype | None = None
         self.sums: GroupSums | None = GroupSums(classes=task.classes, folds=task.folds, relabelings=task.relabelings)
 
     @property
@@ -84,13 +82,12 @@ class TrainSite:
     def first(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
         """First pass: sums."""
         assert self.sums is not None
-        self.kind = quick_type(features[0])
         self.sums.add(features, rows)
 
     def turn(self) -> None:
         """Between the passes: means and subspaces. The sums are let go of."""
-        assert self.sums is not None and self.kind is not None
-        self._turn(SampledSpread.of(self.sums, self.task, self.kind))
+        assert self.sums is not None
+        self._turn(SampledSpread.of(self.sums, self.task))
 
     def _turn(self, own: SampledSpread) -> None:
         self.own, self.sums, task, main = own, None, self.task, own.main
@@ -160,7 +157,6 @@ class TestSite:
     def __init__(self, train: SecondPass | Spread | None, task: SiteTask) -> None:
         # one random labeling: of test data the chance level only says where D of the population cannot be told
         self.task = replace(task, relabelings=min(task.relabelings, 1))
-        self.kind: torch.dtype | None = None
         self.sums: GroupSums | None = GroupSums(
             classes=task.classes, folds=task.folds, relabelings=self.task.relabelings
         )
@@ -185,13 +181,12 @@ class TestSite:
     def first(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
         """First pass: sums."""
         assert self.sums is not None
-        self.kind = quick_type(features[0])
         self.sums.add(features, rows)
 
     def turn(self) -> None:
         """Between the passes: means and subspaces."""
-        assert self.sums is not None and self.kind is not None
-        self.own = SampledSpread.of(self.sums, self.task, self.kind)
+        assert self.sums is not None
+        self.own = SampledSpread.of(self.sums, self.task)
         self.sums = None
 
     def second(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
