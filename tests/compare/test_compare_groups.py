@@ -76,6 +76,15 @@ def test_one_name_read_in_two_ways_or_of_two_depths_is_two_groups() -> None:
     assert [group.name for group in compare_many([SEEDS[0], renamed]).groups] == ["Fnn", "Fnn (2)"]
 
 
+def test_one_name_by_two_definitions_of_d_is_two_groups() -> None:
+    by_class = replace(profile(0.5), settings={**profile(0.5).settings, "weighting": "class"})
+    by_sample = replace(profile(0.5), settings={**profile(0.5).settings, "weighting": "sample"})
+    assert [group.name for group in compare_many([by_sample, by_class]).groups] == [
+        "Fnn, weighting sample",
+        "Fnn, weighting class",
+    ]
+
+
 def test_groups_can_be_named() -> None:
     found = compare_many({"adam": SEEDS[:2], "sgd": SEEDS[2:]}, names=list("abcd"))
     assert [(group.name, group.members) for group in found.groups] == [("adam", ("a", "b")), ("sgd", ("c", "d"))]

@@ -180,6 +180,20 @@ def test_of_a_whole_set_differences_are_exact(both: tuple[Profile, Profile]) -> 
     assert compare_profiles(a, sampled(b)).sites[1].fuzziness.interval is not None
 
 
+def test_two_whole_sets_differ_exactly_whatever_their_samples_and_folds(both: tuple[Profile, Profile]) -> None:
+    """Other samples, another level, intervals by bootstrap or none: what was read is all there is."""
+    x, y = data(300)
+    a = replace(both[0], settings={**both[0].settings, "whole": True})
+    options: tuple[dict[str, object], ...] = ({}, {"level": 0.8}, {"intervals": "bootstrap"}, {"intervals": "none"})
+    for others in options:
+        other = profile(1, x, y, **others)
+        found = compare_profiles(a, replace(other, settings={**other.settings, "whole": True}))
+        assert {site.fuzziness.interval for site in found.sites} == {None}
+        assert (found.law.rho.interval, found.law.r.interval, found.law.last.interval) == (None, None, None)
+        codes = [note.code for note in found.notes]
+        assert "exact" in codes and "levels-differ" not in codes and "fold-bias" not in codes
+
+
 def test_folds_that_are_missing_or_zero_leave_no_interval(both: tuple[Profile, Profile]) -> None:
     a, b = both
     for folds in (None, (1.0,) * 9 + (0.0,), (1.0,) * 4):

@@ -129,6 +129,20 @@ def test_one_class_batches_without_batchnorm_are_no_trouble() -> None:
         assert "unmixed-batches" not in codes(profile)
 
 
+def test_batchnorm_without_running_statistics_is_noted_in_every_reading() -> None:
+    """`eval` says that batches do not matter: here they do."""
+    model = plain(nn.Linear(8, 8), nn.BatchNorm1d(8, track_running_stats=False), nn.ReLU())
+    order = Y.argsort()
+    pure = measure(model, batches((X[order], Y[order]), 30))
+    assert codes(pure)[0] == "batch-statistics"
+    assert note(pure, "batch-statistics") == (
+        "1 BatchNorm layer (first `1`) keeps no running statistics: in `eval` too samples are normalized by their batch, so that "
+        "D and accuracy depend on which samples share one. Pass batches as the network will meet them."
+    )
+    assert pure.sites[-1].fuzziness != pytest.approx(measure(model, (X, Y)).sites[-1].fuzziness, rel=0.01)
+    assert "batch-statistics" not in codes(measure(network(), (X, Y)))
+
+
 @pytest.mark.parametrize("size", [1, 15, 60])
 def test_class_sorted_data_have_the_chance_level_of_their_features(size: int) -> None:
     """Random labels go by sample number, whatever the order; batches were permuted inside before."""

@@ -73,6 +73,6 @@ def test_the_command(tmp_path: Path) -> None:
     words = ["measure", "--model", "fnn,depth=3", "--data", "embedded-10x10", "--prepare", "he2023-10x10"]
     done = equisep(*words, "--subsamples", "5,20", "--json", "--quiet", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert [part["n"] for part in json.loads(done.stdout)] == [50, 200]
+    assert [part["n"] for part in json.loads(done.stdout)["subsamples"]] == [50, 200]
     bad = equisep(*words, "--subsamples", "5,many", folder=tmp_path)
     assert bad.returncode == 2 and "takes samples per class, such as 50,100,200; found `5,many`" in bad.stderr

@@ -219,7 +219,10 @@ def measure(
             sizes = parse_numbers(subsamples, flag="--subsamples")
             with redirect_stdout(sys.stderr):
                 parts = subsampled(loaded.model, source.train, sizes, **_of_parts(given), progress=progress)
-            print_json([subsample_record(part) for part in parts]) if json else out.print(render_subsamples(parts))
+            if json:
+                print_json({"subsamples": [subsample_record(part) for part in parts]})
+            else:
+                out.print(render_subsamples(parts))
             return
         record = {**source.record, **flags.asked()}
         settings = {"data": record, "model": model, "checkpoint": checkpoint and str(checkpoint)}

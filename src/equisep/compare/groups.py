@@ -16,6 +16,7 @@ from equisep.results import Interval, LawSummary, Note, Profile, SiteReading, Ve
 
 # differ from seed to seed by themselves
 OF_A_SEED = ("seed", "final_loss", "rates_tried", "checkpoint", "memory")
+CONVENTION = ("weighting", "center", "normalization", "reduction")  # settings without which D is another number
 
 
 @brief
@@ -114,22 +115,35 @@ def compare_many(
 
 
 def group_names(profiles: Sequence[Profile]) -> tuple[str, ...]:
-    """The group of each profile: its network's name, with reading, number of sites or of samples where one name has several.
+    """The group of each profile: its network's name, with what was read otherwise, or of how many, where one name has several.
 
     Classes of other sizes are other data, on which no seed of the same training was read.
     """
-    keys = [(each.model, each.reading, tuple(site.name for site in each.sites), each.counts) for each in profiles]
-    names: dict[tuple[str, str | None, tuple[str, ...], tuple[int, ...]], str] = {}
+    keys = [
+        (each.model, each.reading, tuple(site.name for site in each.sites), each.counts, _convention(each))
+        for each in profiles
+    ]
+    names: dict[tuple[str, str | None, tuple[str, ...], tuple[int, ...], tuple[str, ...]], str] = {}
     for key in dict.fromkeys(keys):
-        model, reading, sites, counts = key
+        model, reading, sites, counts, convention = key
         alike = [other for other in dict.fromkeys(keys) if other[0] == model]
         words = [f"{reading or '?'} reading"] if len({other[1] for other in alike}) > 1 else []
         words += [f"{len(sites)} sites"] if len({len(other[2]) for other in alike}) > 1 else []
         words += [f"{sum(counts):,} samples"] if len({sum(other[3]) for other in alike}) > 1 else []
+        words += [
+            f"{name} {value}"
+            for place, (name, value) in enumerate(zip(CONVENTION, convention, strict=True))
+            if len({other[4][place] for other in alike}) > 1
+        ]
         name = f"{model}, {', '.join(words)}" if words else model
         taken = [*names.values()]
         names[key] = next(each for each in (name, *(f"{name} ({n})" for n in range(2, 999))) if each not in taken)
     return tuple(names[key] for key in keys)
+
+
+def _convention(profile: Profile) -> tuple[str, ...]:
+    """By which definition D is, in words that compare."""
+    return tuple(str(profile.settings.get(name)) for name in CONVENTION)
 
 
 def _row(name: str, group: str, profile: Profile) -> ProfileRow:

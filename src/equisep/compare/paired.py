@@ -47,16 +47,16 @@ class Pairing:
 def pairing_of(a: Profile, b: Profile) -> Pairing:
     """How far the fingerprints of two profiles agree: those of labels must, with what deals out the folds."""
     one, two = a.samples, b.samples
-    if one is None or two is None:
-        return Pairing(None)
-    level = _level(a)
-    if level != _level(b):
-        text = f"The intervals are at {level:g} and {_level(b):g}, so differences have none. Measure both at one level."
-        return Pairing(None, notes=(Note("levels-differ", text),))
-    if (one.n, one.labels, one.folds, one.seed) != (two.n, two.labels, two.folds, two.seed):
-        return Pairing(None, True, level)
     exact = a.settings.get("whole") is True and b.settings.get("whole") is True
     notes = (Note("exact", EXACT),) if exact else ()
+    level = _level(a)
+    if level != _level(b) and not exact:
+        text = f"The intervals are at {level:g} and {_level(b):g}, so differences have none. Measure both at one level."
+        return Pairing(None, notes=(Note("levels-differ", text),))
+    if one is None or two is None:
+        return Pairing(None, False, level, exact, notes)
+    if (one.n, one.labels, one.folds, one.seed) != (two.n, two.labels, two.folds, two.seed):
+        return Pairing(None, True, level, exact, notes)
     if one.inputs is not None and one.inputs == two.inputs:
         return Pairing("samples", True, level, exact, notes)
     text = (

@@ -174,7 +174,9 @@ def compare_profiles(a: Profile, b: Profile) -> ProfileDifference:
     reading = [
         setting.name
         for setting in settings
-        if setting.name.partition(".")[0] in READING and not (one_grain and setting.name in ("grain", "sites"))
+        if setting.name.partition(".")[0] in READING
+        and not (one_grain and setting.name in ("grain", "sites"))
+        and not (setting.name == "batch_sizes" and a.reading == b.reading == "eval")  # which batches do not change
     ]
     if reading:
         names = ", ".join(f"`{name}`" for name in reading)
@@ -192,7 +194,9 @@ def compare_profiles(a: Profile, b: Profile) -> ProfileDifference:
         law = replace(law, last=_site(left.sites[-1], right.sites[-1], pairing).fuzziness)
     if pairing.folds:
         law = _paired_law(law, left, right, pairing)
-        notes += _bias_notes(law, compared, a)
+        notes += _bias_notes(law, compared, a, b)
+    elif pairing.exact:
+        law = _without_intervals(law)
     found = ProfileDifference(
         model_a=a.model,
         model_b=b.model,
@@ -319,8 +323,8 @@ def _ordered(interval: Interval) -> bool:
 
 def _site(left: SiteReading, right: SiteReading, pairing: Pairing) -> SiteDifference:
     ratio = _ratio(left.fuzziness, right.fuzziness, left.fuzziness_interval, right.fuzziness_interval)
-    if pairing.folds:
-        ratio = _paired_ratio(ratio, paired_ratio(left, right, pairing))
+    if pairing.folds or pairing.exact:
+        ratio = _paired_ratio(ratio, paired_ratio(left, right, pairing) if pairing.folds else None)
     return SiteDifference(
         index_a=left.index,
         index_b=right.index,
@@ -357,7 +361,13 @@ def _paired_law(law: LawDifference, left: _Grain, right: _Grain, pairing: Pairin
     return replace(law, **parts, notes=tuple(note for note in law.notes if note.code != "levels-differ"))
 
 
-def _bias_notes(law: LawDifference, sites: Sequence[SiteDifference], profile: Profile) -> list[Note]:
+def _without_intervals(law: LawDifference) -> LawDifference:
+    """The differences alone: of samples that are all there are nothing is in doubt."""
+    parts = {name: replace(getattr(law, name), interval=None, excludes_zero=None) for name in WORDS}
+    return replace(law, **parts, notes=tuple(note for note in law.notes if note.code != "levels-differ"))
+
+
+def _bias_notes(law: LawDifference, sites: Sequence[SiteDifference], a: Profile, b: Profile) -> list[Note]:
     """Which paired intervals were left out since the bias of D is too large."""
     where = [str(site.index_a) for site in sites if site.fuzziness.bias is not None]
     names = [word for name, word in WORDS.items() if getattr(law, name).bias is not None]
@@ -367,8 +377,9 @@ def _bias_notes(law: LawDifference, sites: Sequence[SiteDifference], profile: Pr
         *names,
         *([f"D at layers {', '.join(where)}" if len(where) > 1 else f"D at layer {where[0]}"] if where else []),
     ]
+    sizes = " or ".join(dict.fromkeys(f"{sum(each.counts):,}" for each in (a, b)))
     text = (
-        f"No interval for {', '.join(parts)}: D of {sum(profile.counts)} samples lies below that of the population by more than "
+        f"No interval for {', '.join(parts)}: D of {sizes} samples lies below that of the population by more than "
         "its folds can tell, in one of the profiles or both. The differences are exact for these samples; what they are for all "
         "that such samples are drawn from, more of them would tell."
     )

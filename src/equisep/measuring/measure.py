@@ -22,7 +22,7 @@ from equisep.measuring.distributed.control import in_group
 from equisep.measuring.distributed.ranks import processes
 from equisep.measuring.distributed.together import ALONE, Together
 from equisep.measuring.forward import exact_arithmetic
-from equisep.measuring.notes import Notes, note_no_picture, note_tf32
+from equisep.measuring.notes import Notes, note_batch_statistics, note_no_picture, note_tf32
 from equisep.measuring.passes import test_passes, training_passes
 from equisep.measuring.plan import Plan
 from equisep.measuring.probe import attends_to_patches, check_batch, probe, reduction_for
@@ -301,8 +301,9 @@ def run_plan(
 
 
 def model_notes(model: nn.Module) -> tuple[Note, ...]:
-    """What needs care about the model itself: compiled code, and products that a GPU shortens."""
+    """What needs care about the model itself: compiled code, batches that decide, and products that a GPU shortens."""
     notes = Notes(wrapper_notes(model))
+    note_batch_statistics(notes, model)
     note_tf32(notes, model, *home_of(model))
     return notes.ranked()
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.conv import _ConvNd
 
 from equisep.data.mixing import Mixing
@@ -21,8 +22,8 @@ from equisep.taps import Reduction
 # from those that change a conclusion to those that say how it was read; what is not listed stands between
 _FIRST = (
     "test-is-training",
-    "unmixed-batches", "sample-size", "too-few-samples", "no-separation", "changed", "class-mix", "rank", "no-curve",
-    "zero-fuzziness", "small-classes", "low-classes", "no-effective-depth",
+    "unmixed-batches", "batch-statistics", "sample-size", "too-few-samples", "no-separation", "changed", "class-mix", "rank",
+    "no-curve", "zero-fuzziness", "small-classes", "low-classes", "no-effective-depth",
 )  # fmt: skip
 _LAST = (
     "grain",
@@ -215,6 +216,18 @@ def mixing_words(mixing: Mixing) -> str:
     often = "" if mixing.pairs is None else f"two samples of one class share a batch {mixing.pairs:.3g} times as often"
     pure = f"{mixing.pure} of {mixing.batches} batches hold one class only" if mixing.pure else ""
     return "; ".join(part for part in (pure, often) if part)
+
+
+def note_batch_statistics(notes: Notes, model: nn.Module) -> None:
+    """BatchNorm layers without running statistics, which go by the batch in `eval` too."""
+    names = [name for name, each in model.named_modules() if isinstance(each, _BatchNorm) and each.running_mean is None]
+    if names:
+        text = (
+            f"{plural(len(names), 'BatchNorm layer')} (first `{names[0]}`) {'keep' if len(names) > 1 else 'keeps'} no running "
+            "statistics: in `eval` too samples are normalized by their batch, so that D and accuracy depend on which samples "
+            "share one. Pass batches as the network will meet them."
+        )
+        notes.add("batch-statistics", text)
 
 
 def note_tf32(notes: Notes, model: nn.Module, device: torch.device, dtype: torch.dtype | None) -> None:
