@@ -7,6 +7,7 @@ from typing import Any
 from equisep.figures.cell import Training
 from equisep.figures.figure import Claim, Figure, Panel, Series
 from equisep.figures.papers.fang2021 import ABSENT, COLLAPSE, HALF, LARGE_EMBEDDED, R_AXIS, imbalanced
+from equisep.results.records import LAW_R, NO_LAW_R
 
 RATIOS = (1, 5, 10, 50, 100, LARGE_EMBEDDED, None)
 TESTED = RATIOS[1:]  # equal classes of 500 images are hardly fitted
@@ -37,9 +38,11 @@ SERIES = tuple(
     for ratio in RATIOS
 )  # fmt: skip
 EVERY = tuple(map(_named, TESTED))
+# r is drawn by its distance from −1, in which laws differ, beside what the paper calls a law and none
+LAW_LINES = ((LAW_R, f"law: r ≤ −{-LAW_R:g}"), (NO_LAW_R, f"no law: r > −{-NO_LAW_R:g}"))
 
 
-def _over_ratios(quantity: str, title: str, label: str, *levels: tuple[float, str]) -> Panel:
+def _over_ratios(quantity: str, title: str, label: str, *levels: tuple[float, str], log_y: bool = False) -> Panel:
     return Panel(
         quantity,
         title,
@@ -48,7 +51,7 @@ def _over_ratios(quantity: str, title: str, label: str, *levels: tuple[float, st
         x_label=R_AXIS,
         y_label=label,
         log_x=True,
-        log_y=False,
+        log_y=log_y,
         series=("R*",),
         levels=levels,
     )
@@ -73,10 +76,10 @@ LEVELS = Figure(
     base=BASE.with_(optimizer="adam", rate=1e-3, epochs=300),
     series=SERIES,
     panels=(
-        _over_ratios("r", "how straight the curve of D is", "correlation r"),
+        _over_ratios("r", "how straight the curve of D is", "correlation r", *LAW_LINES, log_y=True),
         _over_ratios("last", "D of the last layer", "D of the last layer"),
         _over_ratios("minority_cosine", "minority classifiers", "mean cosine between minority classifiers", (1.0, "one vector")),
-        _over_epochs("r", "correlation r"),
+        _over_epochs("r", "correlation r", log_y=True, levels=LAW_LINES),
         _over_epochs("nc1", "NC1 of the last layer", log_y=True, levels=((0.01, "neural collapse"),)),
         _over_epochs("minority_cosine", "cosine of minority classifiers", levels=((0.95, "minority collapse"),)),
     ),
