@@ -1,5 +1,6 @@
 """`eval` and `mixed` reading, and a model, its gradients and all random states left exactly as they were found."""
 
+import contextlib
 import random
 from collections.abc import Iterator
 
@@ -14,6 +15,30 @@ from equisep.measuring import measure
 from equisep.taps import random_state_kept, tap
 
 MODES = ["eval", "mixed"]
+
+
+class Writing(nn.Module):
+    """Writes its buffers in every forward pass, whatever the mode, in all the ways there are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("moved", torch.ones(3))
+        self.register_buffer("replaced", torch.ones(()))
+        self.register_buffer("uncounted", torch.ones(2))
+        self.register_buffer("resized", torch.zeros(0))
+        self.register_buffer("missing", None)
+        self.register_buffer("cache", torch.zeros(1), persistent=False)
+        self.cached = 1
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.moved.mul_(0.9).add_(x.detach().mean())
+        self.replaced = 0.9 * self.replaced + x.detach().mean()
+        self.uncounted.data.add_(1)
+        self.resized.resize_(len(x)).copy_(x.detach()[:, 0])
+        self.missing = x.detach().mean(dim=0)
+        if len(x) > self.cached:
+            self.cache, self.cached = torch.zeros(len(x)), len(x)
+        return x * self.moved.sum() + self.replaced + self.cache.sum()
 
 
 def trained_a_little() -> nn.Module:
@@ -92,6 +117,44 @@ def test_the_model_is_left_exactly_as_found(mode: str, bad: float | None) -> Non
         model(x)
         model(x)
     assert differing(before, snapshot(model)) == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("fails", [False, True])
+def test_buffers_that_a_forward_pass_writes_are_put_back(mode: str, fails: bool) -> None:
+    model = nn.Sequential(nn.Linear(4, 5), Writing(), nn.ReLU())
+    writing = model[1]
+    before = {name: value for name, value in writing._buffers.items() if name != "cache"}
+    kept = {name: None if value is None else value.clone() for name, value in before.items()}
+    with contextlib.suppress(RuntimeError), tap(model, ["2"], consume=lambda *_: None, reading=mode):  # type: ignore[arg-type]
+        model(batch())
+        model(batch(8, 7) if fails else batch())
+    for name, value in before.items():
+        now = writing._buffers[name]
+        assert now is value, name
+        assert now is None or torch.equal(now, kept[name]), name
+    # the model remembers by a plain number how long its cache is: without the cache it would fail
+    assert len(writing.cache) == writing.cached == 8
+
+
+def test_buffers_that_nobody_writes_are_not_touched() -> None:
+    """A backward pass that is under way would fail."""
+    model = nn.Sequential(nn.Linear(4, 5), nn.BatchNorm1d(5).eval())
+    model[1].register_buffer("expanded", torch.zeros(1).expand(3))  # cannot be written at all
+    versions = [buffer._version for buffer in model.buffers()]
+    loss = model(batch()).sum()
+    read(model, batch(), ["1"], "eval")
+    assert [buffer._version for buffer in model.buffers()] == versions
+    loss.backward()
+
+
+def test_of_weights_in_buffers_only_small_ones_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("equisep.taps.modes.MOST_BUFFERS", 100)
+    monkeypatch.setattr("equisep.taps.modes.SMALL_BUFFER", 12)
+    model = nn.Sequential(nn.Linear(4, 5), Writing())
+    model[1].register_buffer("weights", torch.zeros(1000))
+    read(model, batch(), ["1"], "eval")
+    assert torch.equal(model[1].moved, torch.ones(3))
 
 
 @pytest.mark.parametrize("mode", MODES)

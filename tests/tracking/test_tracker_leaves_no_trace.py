@@ -84,6 +84,40 @@ def test_at_every_step_and_in_a_file(reading: str, tmp_path: Any) -> None:
     same(trained(make, tracked=None), trained(make, tracked="step", **options))
 
 
+class Scaled(nn.Module):
+    """Follows the scale of what it is given, also in `eval`: as observers of quantization-aware training do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("scale", torch.ones(()))
+        self.register_buffer("counted", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.scale.mul_(0.9).add_(0.1 * x.detach().abs().mean())
+        self.counted = self.counted + 1
+        return x / self.scale
+
+
+@pytest.mark.parametrize("observer", ["own", "torch.ao"])
+def test_buffers_that_are_written_in_eval_too(observer: str) -> None:
+    def trained(tracked: bool) -> dict[str, object]:
+        random.seed(1)
+        np.random.seed(2)  # noqa: NPY002
+        model, batches = network(), loader()
+        if observer == "own":
+            model.insert(1, Scaled())
+        else:
+            quantization = pytest.importorskip("torch.ao.quantization")
+            model.insert(1, quantization.FakeQuantize())
+        torch.manual_seed(5)
+        tracker = Tracker(model, batches, per_class=6) if tracked else None
+        optimizer, _ = train(model, batches, epochs=2, after_epoch=None if tracker is None else tracker.epoch)
+        return everything(model, optimizer, batches)
+
+    one, two = trained(False), trained(True)
+    assert [key for key in one.keys() | two.keys() if one.get(key) != two.get(key)] == []
+
+
 def test_with_too_little_memory_to_keep_the_samples() -> None:
     make = LOADERS["augmented"]
     same(trained(make, tracked=None), trained(make, tracked="epoch", per_class=30, memory=2_000))

@@ -121,7 +121,7 @@ def measure(
     mode           the former name of `reading`.
 
     The model, its buffers, gradients and flags, and all random states are afterwards exactly as they were, apart from what
-    its own forward pass writes in `eval` (a counter of calls, say).
+    its own forward pass writes in `eval` beside buffers (a counter of calls that is a plain number, say).
 
     >>> import torch, equisep
     >>> y = torch.arange(90) % 3

@@ -5,21 +5,29 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.parameter import UninitializedBuffer
 
 from equisep.results import Reading, reading_named
 from equisep.results.readings import BY_BATCH
 from equisep.taps.spread import sharded_as_before
 
+OWN = "torch.nn.modules."  # whose modules, BatchNorm among them, write no buffer in `eval`
+MOST_BUFFERS, SMALL_BUFFER = (
+    2**30,
+    2**20,
+)  # bytes: of more in all only small ones are kept, since large ones hold weights then
+
 
 @contextmanager
 def reading_mode(model: nn.Module, reading: Reading) -> Iterator[None]:
-    """Put a model in reading mode, without gradients, and give every flag back afterwards.
+    """Put a model in reading mode, without gradients, and give every flag and every buffer back afterwards.
 
     eval   BatchNorm uses its running statistics; dropout off.
     mixed, drawn  BatchNorm uses the statistics of the batch being read, running statistics untouched; dropout off.
@@ -38,7 +46,7 @@ def reading_mode(model: nn.Module, reading: Reading) -> Iterator[None]:
             for norm, _ in tracking:
                 # torch passes no buffers to the kernel then: nothing is updated, not even by 0·NaN
                 norm.training, norm.track_running_stats = True, False
-        with torch.no_grad(), sharded_as_before(model):
+        with torch.no_grad(), sharded_as_before(model), buffers_kept(model):
             yield
     finally:
         for module, flag in training:
@@ -47,6 +55,83 @@ def reading_mode(model: nn.Module, reading: Reading) -> Iterator[None]:
         for norm, tracked in tracking:
             if norm.track_running_stats is not tracked:
                 norm.track_running_stats = tracked
+
+
+@contextmanager
+def buffers_kept(model: nn.Module) -> Iterator[None]:
+    """Buffers that a forward pass writes inside the `with`, also in `eval` as observers do, are afterwards what they were.
+
+    The same tensors with the same numbers. One that is not saved with the model (`persistent=False`) and comes back in another
+    shape is a cache that has grown, and stays: the model remembers elsewhere how far it goes.
+    """
+    buffers = [
+        (module, name, buffer)
+        for module in model.modules()
+        if not type(module).__module__.startswith(OWN)
+        and isinstance(module._buffers, dict)  # of a scripted one it is none
+        for name, buffer in module._buffers.items()
+        if buffer is None or not isinstance(buffer, UninitializedBuffer)
+    ]
+    every = {id(buffer): buffer for _, _, buffer in buffers if buffer is not None}
+    many = sum(buffer.nbytes for buffer in every.values()) > MOST_BUFFERS
+    kept = {key: _Kept.of(buffer) for key, buffer in every.items() if not many or buffer.nbytes <= SMALL_BUFFER}
+    try:
+        yield
+    finally:
+        for module, name, buffer in buffers:
+            now = module._buffers.get(name)
+            cached = name in module._non_persistent_buffers_set
+            grown = cached and (None if now is None else now.shape) != (None if buffer is None else buffer.shape)
+            if now is not buffer and not grown:
+                module._buffers[name] = buffer
+            if grown and buffer is not None:
+                kept.pop(id(buffer), None)
+        _put_back(list(kept.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A buffer, its numbers, and how often torch had seen it written."""
+
+    buffer: Tensor
+    numbers: Tensor
+    version: int
+
+    @staticmethod
+    def of(buffer: Tensor) -> _Kept:
+        return _Kept(buffer, buffer.detach().clone(), _version(buffer))
+
+    @property
+    def counted(self) -> bool:
+        """Whether torch has seen it written since."""
+        return _version(self.buffer) != self.version or self.buffer.shape != self.numbers.shape
+
+    @property
+    def plain(self) -> bool:
+        """Whether its numbers can be compared here: ranks that hold parts of one would wait for each other."""
+        return type(self.buffer) is Tensor and self.buffer.layout == torch.strided and not self.buffer.is_meta
+
+
+def _version(buffer: Tensor) -> int:
+    return 0 if buffer.is_inference() else buffer._version
+
+
+def _put_back(kept: list[_Kept]) -> None:
+    """Write what differs, and nothing else: what is written is lost for a backward pass under way."""
+    changed = [each for each in kept if each.counted]
+    silent = [
+        each for each in kept if not each.counted and each.plain
+    ]  # `buffer.data` is written without being counted
+    changed += [each for each in silent if each.buffer.is_cpu and not torch.equal(each.buffer, each.numbers)]
+    for device in {each.buffer.device for each in silent if not each.buffer.is_cpu}:  # one wait for all of them
+        there = [each for each in silent if each.buffer.device == device]
+        differ = torch.stack([(each.buffer != each.numbers).any() for each in there]).tolist()
+        changed += [each for each, other in zip(there, differ, strict=True) if other]
+    for each in changed:
+        with torch.inference_mode(each.buffer.is_inference()), torch.no_grad():
+            if each.buffer.shape != each.numbers.shape:
+                each.buffer.resize_(each.numbers.shape)
+            each.buffer.copy_(each.numbers)
 
 
 def batch_norms(model: nn.Module) -> list[_BatchNorm]:
