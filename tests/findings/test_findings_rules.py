@@ -380,7 +380,7 @@ def test_cosines_of_rare_classes_beside_the_layer_peeled_model() -> None:
     layer = ClassifierReading("fc", 0.0, 0.0, 0.0, 0.0, margins=(5.0,) * 10, margins_test=(4.0,) * 5 + (-0.5,) * 5)
     finding = next(each for each in replace(saved, classifier=layer).findings if each.code == "rare-geometry")
     assert (
-        "On test samples the score of their own class leads the largest other by -0.5 on average, by 4 for the"
+        "score of their own class trails the largest other by 0.5 on average, and leads it by 4 for the others."
         in finding.text
     )
     assert finding.numbers["margin"] == -0.5 and finding.numbers["margin_others"] == 4

@@ -7,7 +7,8 @@ Rules. A class is rare at half of the largest class or less. `lost-classes`: rar
 median of the other classes or less (on test data where there are any), and of which nearest class means at the last layer do
 not get more either: else the head loses them (`head`). Sure where the upper limit at 95 % (Wilson) of every class named stays
 below. `hardest-class`: else, the class with the lowest accuracy, where it is 10 points or more below the median, of classes with
-10 samples or more, of fewer one being more than that. Sure where its upper limit lies below the lower one of the median, of as
+10 samples or more, of fewer one being more than that. The median is that of the classes that are not rare, and says so where
+there are rare ones. Sure where its upper limit lies below the lower one of the median, of as
 many samples.
 
 Limits: a rare class may be hard for another reason than its size: `sure` says that it is lost, not why.
@@ -17,6 +18,7 @@ Tested by: `simulations/situations.py`, kind `collapsed minority`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from statistics import median
 
 from equisep.findings.facts import ClassRow, Facts, finite, wilson
 from equisep.findings.ranking import new_finding
@@ -61,11 +63,13 @@ def _lost(facts: Facts, lost: list[ClassRow]) -> Finding:
     nearest = [row.nearest for row in lost if row.nearest is not None]
     means = f", and nearest class means {percent(max(nearest))} % at most" if nearest else ""
     sure = all(wilson(row.accuracy or 0, row.seen)[1] < usual for row in lost)
+    whole = len(lost) == sum(row.rare for row in facts.class_rows)  # no rare class is left among the others
     return new_finding(
         "lost-classes",
         f"{'A rare class is' if one else f'{len(lost)} rare classes are'} lost: of {facts.class_words(lost)} ({span} training "
-        f"samples {'' if one else 'each '}against {largest:,} of the largest class) the network gets "
-        f"{', '.join(shares)} % of the {what} samples right{means}, of the other classes {percent(usual)} % in the median.",
+        f"{'sample' if sizes[-1] == 1 else 'samples'} {'' if one else 'each '}against {largest:,} of the largest class) the "
+        f"network gets {', '.join(shares)} % of the {what} samples right{means}, of the "
+        f"{'other classes' if whole else 'classes that are not rare'} {percent(usual)} % in the median.",
         rule="classes",
         confidence="sure" if sure else "likely",
         numbers={
@@ -92,10 +96,10 @@ def _hardest(facts: Facts) -> Iterator[Finding]:
     name = facts.names[worst.label]
     fuzzy = None if facts.last is None or facts.last.class_fuzziness is None else facts.last.class_fuzziness
     own = finite(fuzzy[worst.label]) if fuzzy is not None and worst.label < len(fuzzy) else None
-    others = sorted(value for value in map(finite, fuzzy or ()) if value is not None)
+    others = [value for value in map(finite, fuzzy or ()) if value is not None]
     beside = (
         "" if own is None or not others
-        else f"; its D at the last {facts.each} is {number(own, 2)}, {number(others[len(others) // 2], 2)} in the median of all"
+        else f"; its D at the last {facts.each} is {number(own, 2)}, {number(median(others), 2)} in the median of all"
     )  # fmt: skip
     pair = _taken_for(facts, worst.label)
     taken = (
@@ -103,10 +107,11 @@ def _hardest(facts: Facts) -> Iterator[Finding]:
         else f"; nearest class means take {pair.value:.0f} of its {worst.seen:,} {what} samples for {facts.names[pair.second]}"
     )  # fmt: skip
     sure = wilson(worst.accuracy or 0, worst.seen)[1] < wilson(usual, worst.seen)[0]
+    which = " that are not rare" if any(row.rare for row in facts.class_rows) else ""
     yield new_finding(
         "hardest-class",
         f"The hardest class is {name} ({plural(worst.count, 'training sample')}): {percent(worst.accuracy)} % of its {what} "
-        f"samples are right, {percent(usual)} % in the median of the classes{taken}{beside}.",
+        f"samples are right, {percent(usual)} % in the median of the classes{which}{taken}{beside}.",
         rule="classes",
         confidence="sure" if sure else "likely",
         numbers={

@@ -6,8 +6,9 @@ perfect.
 
 Rule. The cut is the first layer from which on nearest class means get at least the network's own test accuracy less one point,
 and 99 % of the training samples (or the network's own training accuracy less one point, where that is lower). `too-deep`: two
-layers or more, and a tenth of the depth or more, lie behind it. `cut`: fewer do, but two or more. `no-cut`: none does, and one
-layer earlier nearest class means lose more than a point of test accuracy. All are said only of networks
+layers or more, and a tenth of the depth or more, lie behind it. `cut`: fewer do, but two or more. `no-cut`: none does, at every
+layer before the last nearest class means lose more than a point of test accuracy, and training data have samples of every class
+of the test data. All are said only of networks
 that have fitted their data (`fit`) and do not memorize (`memorizing`), and whose head is not what fails (`head`), from 100 test
 samples on, of fewer one being more than the point that is allowed. Sure from 1,000 test samples on. Where rare classes are lost
 (`classes`, which is said first) a cut must not lose more of them either: nearest class means there get the network's own share of
@@ -116,7 +117,10 @@ def _no_cut(facts: Facts, last: SiteReading) -> Iterator[Finding]:
     before = facts.sites[-2] if len(facts.sites) > 1 else None
     one = None if before is None else finite(before.ncc_test)
     two, whole = finite(last.ncc_test), facts.accuracy_test
-    if before is None or before.index < 1 or one is None or two is None or whole is None or one >= whole - WITHIN:
+    if before is None or before.index < 1 or one is None or two is None or whole is None or facts.unlearned:
+        return
+    earlier = [finite(site.ncc_test) for site in facts.sites[:-1] if site.index >= 1]
+    if any(each is None or each >= whole - WITHIN for each in earlier):
         return
     yield new_finding(
         "no-cut",

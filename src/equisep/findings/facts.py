@@ -20,6 +20,7 @@ RARE = 0.5  # a class of at most this share of the largest one is rare
 MOST_NAMED = 4  # classes named in one sentence
 LONGEST_NAME = 24
 SAME_DATA = "test-is-training"  # the Note on test data that are the training data
+CLASS_MIX = "class-mix"  # the Note on class shares so different that D of training and test data do not compare
 
 
 def finite(value: float | None) -> float | None:
@@ -51,6 +52,15 @@ class ClassRow:
     accuracy: float | None  # of the network
     nearest: float | None  # of nearest class means at the last layer
     rare: bool
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A share of training samples that is judged: of how many, and whether rare classes are left out of it."""
+
+    share: float
+    n: int
+    kept: bool
 
 
 def without_test(profile: Profile) -> Profile:
@@ -139,6 +149,29 @@ class Facts:
     # --- classes
 
     @cached_property
+    def rare_labels(self) -> frozenset[int]:
+        """The classes with at most half of the training samples of the largest one."""
+        counts = self.profile.counts
+        return frozenset(k for k, count in enumerate(counts) if 0 < count <= RARE * max(counts))
+
+    @property
+    def classes_tested(self) -> float:
+        """The share of the classes with training samples that stand in the data that tell."""
+        return len(self.class_rows) / max(1, sum(count > 0 for count in self.profile.counts))
+
+    @property
+    def unlearned(self) -> bool:
+        """Whether test data hold a class that training data have no samples of."""
+        return any(
+            seen and not count for count, seen in zip(self.profile.counts, self.profile.counts_test or (), strict=False)
+        )
+
+    @property
+    def curves_compare(self) -> bool:
+        """Whether D of training and of test data weigh the classes alike, as far as a Note says."""
+        return all(note.code != CLASS_MIX for note in self.profile.notes)
+
+    @cached_property
     def class_rows(self) -> tuple[ClassRow, ...]:
         """Every class that has samples, with what the network and nearest class means get of it."""
         profile, counts = self.profile, self.profile.counts
@@ -146,7 +179,6 @@ class Facts:
         tested = seen is not counts
         accuracy = profile.accuracy_class_test if tested else profile.accuracy_class_train
         nearest = None if self.last is None else self.last.ncc_class_test if tested else self.last.ncc_class_train
-        largest = max(counts, default=0)
         return tuple(
             ClassRow(
                 label=k,
@@ -154,7 +186,7 @@ class Facts:
                 seen=seen[k],
                 accuracy=_entry(accuracy, k),
                 nearest=_entry(nearest, k),
-                rare=counts[k] <= RARE * largest,
+                rare=k in self.rare_labels,
             )
             for k in range(len(counts))
             if counts[k] and k < len(seen) and seen[k]
@@ -176,21 +208,29 @@ class Facts:
 
     # --- how well it fits
 
-    @cached_property
-    def fit(self) -> float | None:
-        """How much of its training data the network has fitted, by its head or by nearest class means, whichever is more.
+    @property
+    def fit(self) -> Fit | None:
+        """How much of its training data the network has fitted, by its head or by nearest class means, whichever is more."""
+        found = [each for each in (self.fit_network, self.fit_nearest) if each is not None]
+        return max(found, key=lambda each: each.share, default=None)
 
-        Where classes are rare, of the others: a class that is lost is another finding.
-        """
-        profile = self.profile
-        rare = {row.label for row in self.class_rows if row.rare}
-        parts = (
-            (self.accuracy_train, profile.accuracy_class_train),
-            (finite(self.last.ncc_train), self.last.ncc_class_train) if self.last is not None else (None, None),
-        )
-        kept = [self.mean_without(rare, by_class, profile.counts) if rare else None for _, by_class in parts]
-        values = [whole if one is None else one for one, (whole, _) in zip(kept, parts, strict=True)]
-        return max((value for value in values if value is not None), default=None)
+    @cached_property
+    def fit_network(self) -> Fit | None:
+        """What the network gets of its training data."""
+        return self._fit(self.accuracy_train, self.profile.accuracy_class_train)
+
+    @cached_property
+    def fit_nearest(self) -> Fit | None:
+        """What nearest class means at the last layer get of them."""
+        return None if self.last is None else self._fit(finite(self.last.ncc_train), self.last.ncc_class_train)
+
+    def _fit(self, whole: float | None, by_class: Sequence[float | None] | None) -> Fit | None:
+        """Where classes are rare, of the others, if these are known: a class that is lost is another finding."""
+        rare, counts = self.rare_labels, self.profile.counts
+        share = self.mean_without(rare, by_class, counts) if rare else None
+        if share is not None:
+            return Fit(share, sum(count for k, count in enumerate(counts) if k not in rare), kept=True)
+        return None if whole is None else Fit(whole, self.n_train, kept=False)
 
     @cached_property
     def gap(self) -> float | None:
@@ -223,9 +263,20 @@ class Facts:
 
     @cached_property
     def guess(self) -> float | None:
-        """Test accuracy of guessing the most frequent class."""
-        counts = self.profile.counts_test
-        return max(counts) / sum(counts) if counts and sum(counts) else None
+        """Test accuracy of answers that do not depend on the inputs and come in the class shares of the training data.
+
+        That is 1/K for K equal classes of training data, whichever of them the test data hold: a network chooses among all.
+        """
+        counts = self.profile.counts_test or ()
+        if not self.n_train or not self.n_test:
+            return None
+        both = zip(self.profile.counts, counts, strict=False)
+        return sum(count * seen for count, seen in both) / (self.n_train * self.n_test)
+
+    @cached_property
+    def guess_train(self) -> float | None:
+        """Training accuracy of naming the largest class throughout."""
+        return max(self.profile.counts) / self.n_train if self.n_train else None
 
     # --- the work of layers
 

@@ -5,7 +5,8 @@ Han & Donoho 2020); He & Su (2023) show that the law is not there before (their 
 depth, collapse and law of a network that misses its own training samples need not hold once it has fitted them.
 
 Rule: the accuracy on training data, of the network or of nearest class means at its last layer, whichever is higher, is below
-90 %, and so is its upper limit at 95 % (Wilson). Rare classes are left out: their loss is a finding of its own (`classes`).
+90 %, and so is its upper limit at 95 % (Wilson). Rare classes are left out where classes are known one by one: their loss is a
+finding of its own (`classes`). What is judged is what is printed.
 Of a sample of more (`whole=False`) the network may have been trained on the rest: that is said too, and of so few samples that
 D cannot be told (`samples`) nothing is.
 
@@ -25,11 +26,12 @@ from equisep.results.finding import Finding
 from equisep.results.wording import percent
 
 FITTED = 0.9
+_OTHERS = ", of the classes that are not rare"
 
 
 def unfitted(facts: Facts) -> bool:
     """Whether the network has not fitted its training data, for sure."""
-    return facts.fit is not None and wilson(facts.fit, facts.n_train)[1] < FITTED
+    return facts.fit is not None and wilson(facts.fit.share, facts.fit.n)[1] < FITTED
 
 
 def fit(facts: Facts) -> Iterator[Finding]:
@@ -37,13 +39,18 @@ def fit(facts: Facts) -> Iterator[Finding]:
     part = facts.profile.whole is False
     if facts.fit is None or not unfitted(facts) or (part and too_few(facts)):
         return
-    nearest = None if facts.last is None else facts.last.ncc_train
-    if facts.accuracy_train is None:
-        got = f"Nearest class means at the last {facts.each} get {percent(nearest)} % of the training samples right"
+    network, nearest = facts.fit_network, facts.fit_nearest
+    if network is None:
+        got = f"Nearest class means at the last {facts.each} get {percent(facts.fit.share)} % of the training samples right"
+        got += f"{_OTHERS if facts.fit.kept else ''}"
     else:
-        means = "" if nearest is None else f" (nearest class means at its last {facts.each}: {percent(nearest)} %)"
+        means = ""
+        if nearest is not None:
+            of = "" if nearest.kept == network.kept else _OTHERS if nearest.kept else ", of all classes"
+            means = f" (nearest class means at its last {facts.each}: {percent(nearest.share)} %{of})"
         got = (
-            f"The network gets {percent(facts.accuracy_train)} % of the samples given as its training data right{means}"
+            f"The network gets {percent(network.share)} % of the samples given as its training data right"
+            f"{_OTHERS if network.kept else ''}{means}"
         )
     causes = (
         "too little training, too small a network, labels that contradict each other, or inputs prepared differently"
@@ -57,7 +64,11 @@ def fit(facts: Facts) -> Iterator[Finding]:
         "unfitted",
         f"{got}: {why}.",
         rule="fit",
-        numbers={"accuracy_train": facts.accuracy_train, "ncc_train": nearest, "fit": facts.fit},
+        numbers={
+            "accuracy_train": facts.accuracy_train,
+            "ncc_train": None if facts.last is None else facts.last.ncc_train,
+            "fit": facts.fit.share,
+        },
         next="tracker = equisep.Tracker(model, train, test, history='run.jsonl')  # train on: tracker.epoch(n) after each epoch, "
         "then equisep history run.jsonl",
     )

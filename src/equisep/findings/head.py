@@ -7,11 +7,14 @@ Rule: the mean over classes of nearest-center accuracy at the last layer is abov
 by more than the noise of these samples (95 %, as of independent ones); on test data where there are any. `more` names the
 classes with the largest differences.
 
-`head-at-chance` instead, where the network is not above guessing by more than the noise of these samples: its head is then not
-trained, or counts the classes in another order than the labels do. Sure where even the upper limit (95 %, Wilson) of its
+`head-at-chance` instead, where the network is not above guessing among the classes that have training samples by more than the
+noise of these samples: its head is then not trained, or counts the classes in another order than the labels do. Where classes
+are rare it is `head-worse` all the same, unless less than half of the largest class is got: a head that names the largest class
+throughout is trained. Sure where even the upper limit (95 %, Wilson) of its
 accuracy is nearer to guessing than to nearest class means. On training data neither is said where D cannot be told
 (`samples`): the mean of few samples lies near each of them, whatever the features. Of a network that memorizes (`memorizing`)
-`head-worse` is not said: a new head would learn the same labels from features that already fit them.
+`head-worse` is not said: a new head would learn the same labels from features that already fit them; nor is it from test data
+that hold less than half of the classes: what a head gains on these it may lose on the others.
 
 Limits: of an unfinished network (`fit`) it is said after that, without advice of its own. Nearest class means are no proof of
 the best head: a retrained one may do better or worse. An untrained head and another order of the classes are not told apart.
@@ -33,6 +36,7 @@ from equisep.results.finding import Finding
 from equisep.results.wording import percent
 
 BETTER = 0.03
+HALF = 0.5
 MOST_LOST = 0.1  # a class is named where nearest means get this much more of it
 
 
@@ -46,10 +50,10 @@ def head(facts: Facts) -> Iterator[Finding]:
     if what == "training" and too_few(facts):
         return
     guess, noise = _guessing(facts, rows)
-    if network <= guess + noise:
+    if network <= guess + noise and not _names_the_largest(facts, rows):
         yield _at_chance(facts, found, guess, what)
         return
-    if memorizes(facts):
+    if memorizes(facts) or facts.classes_tested < HALF:
         return
     mean = ", on average over classes," if rows else ""
     lost = sorted((row for row in rows if _loss(row) >= MOST_LOST), key=_loss, reverse=True)[:2]
@@ -113,12 +117,20 @@ def _at_chance(facts: Facts, found: tuple[float, float, tuple[ClassRow, ...]], g
 def _guessing(facts: Facts, rows: tuple[ClassRow, ...]) -> tuple[float, float]:
     """What guessing gets, on average over classes or else of all samples, and how far chance goes beyond it, at 95 %."""
     if rows:
-        share = 1 / len(rows)
+        share = 1 / sum(count > 0 for count in facts.profile.counts)  # test data may hold fewer than it chooses among
         return share, Z * math.sqrt(share * (1 - share) * sum(1 / row.seen for row in rows)) / len(rows)
-    counts = facts.profile.counts_test if facts.accuracy_test is not None else facts.profile.counts
-    n = sum(counts or ())
-    share = max(counts or (), default=0) / n if n else 0.0
+    tested = facts.accuracy_test is not None
+    n = facts.n_test if tested else facts.n_train
+    share = (facts.guess if tested else facts.guess_train) or 0.0
     return share, Z * math.sqrt(share * (1 - share) / n) if n else 0.0
+
+
+def _names_the_largest(facts: Facts, rows: tuple[ClassRow, ...]) -> bool:
+    """Whether, where classes are rare, half of the largest class or more is got, as far as that is known."""
+    if not facts.rare_labels:
+        return False
+    largest = [row.accuracy or 0 for row in rows if row.count == max(facts.profile.counts)]
+    return not largest or max(largest) >= HALF
 
 
 def _spread(share: float | None) -> float:

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 
 from equisep.findings.facts import Facts, finite
 from equisep.findings.ranking import new_finding
+from equisep.findings.wording import whole_percent
 from equisep.findings.work import idle_layers
 from equisep.results import LawFit
 from equisep.results.finding import Confidence, Finding
@@ -51,16 +52,19 @@ def law(facts: Facts) -> Iterator[Finding]:
 def _lawful(facts: Facts, r: float, rho: float) -> str:
     fitted = facts.profile.law
     span = fitted.intervals.get("rho")
-    limits = "" if span is None else f" [{100 * span.low:.0f}, {100 * span.high:.0f}]"
+    left = f"{whole_percent(rho)} %"
+    if span is not None:
+        low, high = whole_percent(span.low), whole_percent(span.high)
+        left = f"about {left}" if low == high else f"{left} [{low}, {high}]"
     return (
-        f"The law of equi-separation holds: every {facts.each} leaves {100 * rho:.0f} %{limits} of D, along a straight line (r "
+        f"The law of equi-separation holds: every {facts.each} leaves {left} of D, along a straight line (r "
         f"{correlation(r)} over {len(fitted.curve)} points, reading `{facts.profile.reading or '?'}`){_kink(facts)}."
     )
 
 
 def _nearly(facts: Facts, r: float, rho: float) -> str:
     return (
-        f"D falls nearly along a line, to {100 * rho:.0f} % per {facts.each}: r {correlation(r)} over "
+        f"D falls nearly along a line, to {whole_percent(rho)} % per {facts.each}: r {correlation(r)} over "
         f"{len(facts.profile.law.curve)} points (reading `{facts.profile.reading or '?'}`) is between a law ({LAW_R} "
         f"or less) and none (above {NO_LAW_R}){_kink(facts)}."
     )
@@ -101,10 +105,11 @@ def _by_block(facts: Facts) -> Finding | None:
     if not told or not held or len(blocks.curve) < FEW:
         return None
     nearly = "" if two is not None and two <= LAW_R else "nearly "
+    left = whole_percent(blocks.rho or 0)
     sure = _confidence(layers) == "sure" and _confidence(blocks) == "sure"
     return new_finding(
         "law-by-block",
-        f"The law of equi-separation {nearly}holds from block to block (every block leaves {100 * (blocks.rho or 0):.0f} % of D; "
+        f"The law of equi-separation {nearly}holds from block to block (every block leaves {left} % of D; "
         f"r {correlation(two)} over {len(blocks.curve)} points), not from layer to layer (r {correlation(one)} over "
         f"{len(layers.curve)}): read, compare and cut this network by blocks.",
         rule="law",

@@ -16,6 +16,7 @@ from equisep.findings.facts import Facts, finite
 from equisep.findings.ranking import new_finding
 from equisep.results.finding import Finding
 from equisep.results.records import LEAST_SITES
+from equisep.results.wording import plural
 
 
 def missing(facts: Facts) -> Iterator[Finding]:
@@ -25,7 +26,7 @@ def missing(facts: Facts) -> Iterator[Finding]:
     if not curve and not centers:
         yield new_finding(
             "nothing-measured",
-            f"The profile holds neither D nor nearest-center accuracy at any of its {len(facts.sites)} sites, so it "
+            f"The profile holds neither D nor nearest-center accuracy at any of its {plural(len(facts.sites), 'site')}, so it "
             "answers nothing.",
             rule="missing",
             confidence="cannot be said",
@@ -42,7 +43,7 @@ def missing(facts: Facts) -> Iterator[Finding]:
         measured = True
     elif facts.n_test * WITHIN < 1:
         parts.append(
-            f"what a cut would cost ({facts.n_test:,} test samples; from {round(1 / WITHIN)} on one point shows)"
+            f"what a cut would cost ({plural(facts.n_test, 'test sample')}; from {round(1 / WITHIN)} on one point shows)"
         )
         measured = True
     elif facts.accuracy_test is None:
@@ -61,7 +62,7 @@ def missing(facts: Facts) -> Iterator[Finding]:
         parts.append("law and shares of the work (no D: metric `fuzziness`)")
         measured = True
     elif len(curve) < LEAST_SITES:
-        parts.append(f"a law ({len(curve)} points; two always lie on a line)")
+        parts.append(f"a law ({plural(len(curve), 'point')}; two always lie on a line)")
     if facts.n_test and facts.profile.accuracy_class_test is None and facts.accuracy_test is not None:
         parts.append("single classes (their accuracies are not in this profile)")
         measured = True

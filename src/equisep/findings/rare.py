@@ -53,9 +53,11 @@ def rare(facts: Facts) -> Iterator[Finding]:
         words = f"; from the class sizes alone the Layer-Peeled Model predicts {span} ({energies})"
     margins = _margins(facts, small, others)
     if margins is not None:
+        verbs = ["leads" if each >= 0 else "trails" for each in (margins.rare, margins.others)]
+        again = "" if verbs[0] == verbs[1] else f"and {verbs[1]} it "
         words += (
-            f". On {margins.where} samples the score of their own class leads the largest other by {margins.rare:.2g} on "
-            f"average, by {margins.others:.2g} for the others"
+            f". On {margins.where} samples the score of their own class {verbs[0]} the largest other by "
+            f"{abs(margins.rare):.2g} on average, {again}by {abs(margins.others):.2g} for the others"
         )
     compared = "" if beside is None else f", {beside:.2f} between those of the others"
     yield new_finding(

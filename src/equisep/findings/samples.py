@@ -6,8 +6,10 @@ reason why it cannot be told.
 
 Rule: at half of the layers or more D of the population cannot be told: plain D stands near its chance level, or, of at most 30
 samples per class in the median, there is no value, or its interval (95 %) spans a factor of 4 or more; or half of the classes
-or more have one sample, which is its own class mean and has no spread. Not said where labels
-belong to other inputs (`memorizing`): no number of samples would do.
+or more have one sample, which is its own class mean and has no spread; or intervals were asked for and there are fewer than 20
+training samples, which are too few for the ten folds that tell D of the population. A layer of fewer features than it takes to
+part the class means (one less than there are classes) does not count where its means are dependent: no number of samples would
+do. Nor is it said where labels belong to other inputs (`memorizing`).
 
 Limits: how many samples would do is a lower estimate from D against its chance level, or twice as many as there are.
 Tested by: `simulations/situations.py`, kind `too few samples` (2 to 6 per class); the refusals themselves by
@@ -24,19 +26,28 @@ from equisep.findings.memorizing import labels_unrelated
 from equisep.findings.ranking import new_finding
 from equisep.results import Corrected, SiteReading
 from equisep.results.finding import Finding
-from equisep.results.wording import number
+from equisep.results.wording import number, plural
 
 HALF = 0.5
 FEW = 30
 WIDE = 4.0
+LEAST = 20  # training samples: ten folds of two
 _CHANCE = "chance level"
-_SCATTER = ("noise of the class means", "no upper limit", "fewer than 2 samples", "dependent", "between parts")
+_DEPENDENT = "dependent"
+_SCATTER = ("noise of the class means", "no upper limit", "fewer than 2 samples", _DEPENDENT, "between parts")
 
 
 def refused(facts: Facts) -> list[SiteReading]:
     """The layers at which there are too few samples to tell D."""
-    few = median([count for count in facts.profile.counts if count] or [0]) <= FEW
-    return [site for site in facts.sites if site.corrected is not None and _untold(site.corrected, few=few)]
+    present = [count for count in facts.profile.counts if count]
+    few = median(present or [0]) <= FEW
+    return [
+        site
+        for site in facts.sites
+        if site.corrected is not None
+        and _untold(site.corrected, few=few)
+        and not (site.dim < len(present) - 1 and _DEPENDENT in (site.corrected.reason or ""))
+    ]
 
 
 def _untold(corrected: Corrected, *, few: bool) -> bool:
@@ -52,9 +63,16 @@ def single(facts: Facts) -> bool:
     return bool(counts) and sum(count == 1 for count in counts) >= HALF * len(counts)
 
 
+def below_least(facts: Facts) -> bool:
+    """Whether intervals were asked for, and there is none at any layer because the training samples are fewer than 20."""
+    asked = facts.profile.settings.get("intervals") in ("auto", "jackknife")
+    measured = any(finite(site.fuzziness) is not None for site in facts.sites)
+    return asked and measured and facts.n_train < LEAST and all(site.corrected is None for site in facts.sites)
+
+
 def too_few(facts: Facts) -> bool:
     """Whether the samples do not tell D at half of the layers."""
-    if single(facts):
+    if single(facts) or below_least(facts):
         return not labels_unrelated(facts)
     asked = [site for site in facts.sites if site.corrected is not None]
     return bool(asked) and len(refused(facts)) >= HALF * len(asked) and not labels_unrelated(facts)
@@ -67,6 +85,9 @@ def samples(facts: Facts) -> Iterator[Finding]:
     if single(facts):
         yield _single(facts)
         return
+    if below_least(facts):
+        yield _below_least(facts)
+        return
     sites = refused(facts)
     needed = max((site.corrected.needed_per_class or 0 for site in sites if site.corrected is not None), default=0)
     enough = needed > facts.per_class
@@ -77,7 +98,8 @@ def samples(facts: Facts) -> Iterator[Finding]:
     elif first is not None and first.reason is not None:
         reason = f" ({facts.at(sites[0])}: {first.reason})"
     many = f"; about {needed:,} per class, or more, would be needed" if enough else ""
-    of = f"{facts.per_class:,} samples" if facts.per_class != 1 else "1 sample"
+    most = max(facts.profile.counts)
+    of = plural(most, "sample") if facts.per_class == most else f"{facts.per_class:,} to {most:,} samples"
     yield new_finding(
         "too-few-samples",
         f"From {of} per class D cannot be told at {len(sites)} of {len(facts.sites)} {facts.each}s{reason}: law, shares of the "
@@ -88,6 +110,18 @@ def samples(facts: Facts) -> Iterator[Finding]:
         # all samples that there are cannot be made more by measuring again
         next=facts.measured_again(f"--per-class {needed}", "test") if enough and facts.profile.whole is False else None,
         site=sites[0].name,
+    )
+
+
+def _below_least(facts: Facts) -> Finding:
+    classes = sum(count > 0 for count in facts.profile.counts)
+    return new_finding(
+        "too-few-samples",
+        f"From {plural(facts.n_train, 'training sample')} in {classes:,} class{'' if classes == 1 else 'es'} D cannot be told: "
+        f"fewer than {LEAST} give no intervals, and law, shares of the work and depth below hold for these samples alone.",
+        rule="samples",
+        confidence="cannot be said",
+        numbers={"per_class": facts.per_class, "samples": facts.n_train, "needed_per_class": None},
     )
 
 

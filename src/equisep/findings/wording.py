@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -19,6 +20,7 @@ MEANINGS = {
     )
 }
 WIDTH, LEAST_WIDTH = 80, 30
+MOST_DIGITS = 6
 NEXT = "→"
 _JOINED = "\N{NO-BREAK SPACE}"  # no place to break a line
 _CONFIDENCE = {"sure": "", "likely": " [likely]", "cannot be said": " [cannot be said]"}
@@ -38,6 +40,26 @@ def without_meaning(text: str) -> str:
     for meaning in MEANINGS.values():
         text = text.removesuffix(meaning)
     return text
+
+
+def whole_percent(share: float) -> str:
+    """A share in whole percent, with more digits where these would make it none or all.
+
+    >>> [whole_percent(share) for share in (0.404, 0.9985, 0.0009, 1.0)]
+    ['40', '99.85', '0.09', '100']
+    """
+    points = 100 * share
+    off = min((points, points - 100), key=abs)
+    if not 0 < abs(off) <= 0.5:
+        return f"{points:.0f}"
+    digits = min(1 - math.floor(math.log10(abs(off))), MOST_DIGITS)  # two that count
+    return f"{points:.{digits}f}".rstrip("0").rstrip(".")
+
+
+def percent_span(low: float, high: float) -> str:
+    """`2 to 5 %`, or `about 2 %` where both ends read alike."""
+    ends = whole_percent(low), whole_percent(high)
+    return f"about {ends[0]} %" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]} %"
 
 
 def explained(findings: Sequence[Finding], *, width: int = WIDTH) -> str:

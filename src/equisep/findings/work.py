@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from equisep.findings.depth import SPARE, WITHIN, can_be_judged, cut_at, spare_layers
 from equisep.findings.facts import Facts, Z, finite
 from equisep.findings.ranking import new_finding
+from equisep.findings.wording import percent_span, whole_percent
 from equisep.results.finding import Finding
 from equisep.results.wording import percent, sentence
 
@@ -49,7 +50,7 @@ def work(facts: Facts) -> Iterator[Finding]:
         whole = f", the fall of ln D from the first to the last {facts.each} on training data"
         yield new_finding(
             "idle-layers",
-            f"{sentence(facts.work_of(idle, whole))}; an even share is {100 * even:.0f} % each.",
+            f"{sentence(facts.work_of(idle, whole))}; an even share is {whole_percent(even)} % each.",
             rule="work",
             confidence="sure" if sure else "likely",
             numbers={**numbers, "even": even},
@@ -71,15 +72,15 @@ def _who_works(facts: Facts, even: float) -> str:
     least, most = min(shares.values()), max(shares.values())
     if most < EVEN * even and least > even / EVEN:
         return (
-            f"The work, {meaning}, is shared nearly evenly: each {facts.each} does {100 * least:.0f} to {100 * most:.0f} % "
-            f"(an even share: {100 * even:.0f} %)."
+            f"The work, {meaning}, is shared nearly evenly: each {facts.each} does {percent_span(least, most)} "
+            f"(an even share: {whole_percent(even)} %)."
         )
     order = sorted(shares, key=lambda index: -shares[index])
     count = next(n for n in range(1, len(order) + 1) if sum(shares[index] for index in order[:n]) >= WORKERS)
     total = sum(shares[index] for index in order[:count])
     return (
-        f"{facts.spans(order[:count]).capitalize()} {'do' if count > 1 else 'does'} {100 * total:.0f} % of the work "
-        f"({meaning}; an even share is {100 * even:.0f} % each), and no {facts.each} less than {100 * least:.0f} %."
+        f"{facts.spans(order[:count]).capitalize()} {'do' if count > 1 else 'does'} {whole_percent(total)} % of the work "
+        f"({meaning}; an even share is {whole_percent(even)} % each), and no {facts.each} less than {whole_percent(least)} %."
     )
 
 
@@ -109,7 +110,7 @@ def _all_work(facts: Facts, even: float, numbers: dict[str, float]) -> Finding:
     return new_finding(
         "every-layer-works",
         f"Every {facts.each} works: the smallest share of the work (the fall of ln D on training data) is {facts.each} {least}'s "
-        f"{100 * facts.shares[least]:.0f} %, an even one {100 * even:.0f} %{cost}.",
+        f"{whole_percent(facts.shares[least])} %, an even one {whole_percent(even)} %{cost}.",
         rule="work",
         confidence="sure" if facts.n_test >= 1_000 else "likely",
         numbers={
