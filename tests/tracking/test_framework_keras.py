@@ -27,8 +27,8 @@ from equisep.tracking.keras import EquisepCallback  # noqa: E402
 from equisep.tracking.light import identity_of  # noqa: E402
 
 
-def network() -> Any:
-    keras.utils.set_random_seed(0)
+def network(seed: int = 0) -> Any:
+    keras.utils.set_random_seed(seed)
     keras.backend.clear_session()  # names of layers from the beginning
     layers = keras.layers
     model = keras.Sequential(
@@ -100,6 +100,52 @@ def test_it_stops_and_goes_on(tmp_path: Path) -> None:
     assert len(logs["loss"]) < 5
     fitted(EquisepCallback(samples(), **options), epochs=4, initial_epoch=2)
     assert History.load(tmp_path / "run.jsonl").numbers == (1, 2, 3, 4)
+
+
+def fit(model: Any, *callbacks: Any, epochs: int, **options: Any) -> dict[str, Any]:
+    x, y = samples()
+    history: dict[str, Any] = model.fit(
+        x.numpy(), y.numpy(), epochs=epochs, batch_size=60, verbose=0, callbacks=list(callbacks), **options
+    ).history
+    return history
+
+
+def test_another_model_is_another_training() -> None:
+    callback = EquisepCallback(samples(), unit="step")
+    for seed in (0, 1):
+        model = network(seed)
+        logs = fit(model, callback, epochs=2)
+        assert callback.tracker is not None and callback.tracker.history.numbers == (1, 2, 3, 4)
+        now = equisep.Tracker(KerasNetwork(model), samples()).read()
+        assert now is not None and logs["equisep/law/rho"][-1] == now.law.rho
+    tracker = equisep.Tracker(KerasNetwork(model), samples())
+    fit(model, tracker.callback("keras"), epochs=1)
+    with pytest.raises(
+        InputError, match=r"reads another model than `sequential`, which is .* assign it: `tracker\.model = K"
+    ):
+        fit(network(), tracker.callback("keras"), epochs=1)
+
+
+def test_the_same_callback_goes_on_with_a_model_that_was_loaded(tmp_path: Path) -> None:
+    model, callback = network(), EquisepCallback(samples())
+    fit(model, callback, epochs=2)
+    model.save(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    fit(again, callback, epochs=3, initial_epoch=2)
+    assert callback.tracker is not None and callback.tracker.history.numbers == (1, 2, 3)
+    assert callback.tracker.model.keras_model is again
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_steps_are_counted_on_from_the_optimizer_or_else_from_the_history(tmp_path: Path, known: bool) -> None:
+    options = {"unit": "step", "every": 2, "per_class": 6, "history": tmp_path / "run.jsonl"}
+    model = network()
+    fit(model, EquisepCallback(samples(), **options), epochs=2 if known else 3)
+    if not known:  # as where the weights after epoch 2 are loaded, without their optimizer
+        model.compile(optimizer=keras.optimizers.SGD(0.05), loss=model.loss)
+    fit(model, EquisepCallback(samples(), **options), epochs=4, initial_epoch=2)
+    history = History.load(tmp_path / "run.jsonl")
+    assert {entry.number: entry.epoch for entry in history} == {2: 0, 4: 1, 6: 2, 8: 3}
 
 
 def test_a_model_that_was_saved_and_loaded_is_known_again(tmp_path: Path) -> None:

@@ -77,6 +77,18 @@ def different(one: dict[str, object], two: dict[str, object]) -> list[str]:
     return [key for key in one.keys() | two.keys() if one.get(key) != two.get(key)]
 
 
+def test_another_module_is_another_training(tmp_path: Path) -> None:
+    callback = EquisepCallback(unit="step", per_class=6)
+    trackers = []
+    for _ in range(2):
+        module = Classifier()
+        trainer(tmp_path, callback, epochs=1, limit_train_batches=1).fit(module, loader())
+        assert callback.tracker is not None and callback.tracker.model is module
+        assert callback.tracker.history.numbers == (1,)
+        trackers.append(callback.tracker)
+    assert trackers[0] is not trackers[1]
+
+
 @pytest.mark.parametrize(("unit", "every", "numbers"), [("epoch", 1, (1, 2, 3)), ("step", 6, (6, 12, 18))])
 def test_the_same_training_with_every_number_in_the_log(
     unit: str, every: int, numbers: tuple[int, ...], tmp_path: Path

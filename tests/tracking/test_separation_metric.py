@@ -184,6 +184,46 @@ def test_it_is_a_metric_of_torchmetrics() -> None:
     close(values["b_fuzziness"], equisep.fuzziness(*data) / 4, rtol=1e-10)
 
 
+@needs_torchmetrics
+def test_a_collection_keeps_second_passes_of_other_conventions_apart() -> None:
+    from torchmetrics import MetricCollection
+
+    data = scene()
+    kinds: dict[str, dict[str, Any]] = {"a": {}, "b": {}, "c": {"center": "classes"}, "d": {"weighting": "class"}}
+    collection = MetricCollection(
+        {"one": equisep.Separation(4), "same": equisep.Separation(4, normalization="classes")}
+        | {name: equisep.Separation(4, passes=2, **options) for name, options in kinds.items()}
+    )
+    for x, y in batches(data):
+        collection.update(x, y)
+    assert sorted(map(sorted, collection.compute_groups.values())) == [["a", "b"], ["c"], ["d"], ["one", "same"]]
+    for name in kinds:
+        collection[name].next_pass()
+    for x, y in batches(data, 9):
+        collection.update(x, y)
+    values = collection.compute()
+    for name, options in kinds.items():
+        close(values[f"{name}_fuzziness"], equisep.fuzziness(*data, **options), rtol=1e-10)
+        assert float(values[f"{name}_ncc"]) == equisep.ncc_accuracy(*data)
+
+
+@faces
+def test_a_state_of_another_convention_is_loaded_and_merged_as_samples(face: Callable[..., Any]) -> None:
+    data, other = scene(), face(4, passes=2, center="classes")
+    metric = fed(face(4, passes=2), data)
+    metric.persistent(True)
+    other.persistent(True)
+    saved = metric.state_dict()
+    del saved["second_convention"]  # as it was saved before there was one
+    kept = other.second_convention.clone()
+    other.load_state_dict(saved)
+    close(other.compute()["fuzziness"], equisep.fuzziness(*data, center="classes"), rtol=1e-10)
+    assert torch.equal(other.second_convention, kept)
+    other.reset()
+    other.merge_state(metric)
+    assert torch.equal(other.second_convention, kept) and not torch.equal(metric.second_convention, kept)
+
+
 @faces
 def test_what_cannot_be_said_is_nan(face: Callable[..., Any]) -> None:
     one_class = face(4)

@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from equisep.errors import InputError, MissingExtraError, did_you_mean
-from equisep.tracking.history import Unit
+from equisep.tracking.history import History, Unit
 from equisep.tracking.light import checked_model
 from equisep.tracking.processes import first_process_decides, read_by_all
 from equisep.tracking.tracker import Tracker
@@ -45,21 +45,26 @@ class CallbackTracker:
                 raise InputError(f"No {name} `{value}`. Known: {', '.join(known)}.")
         if tracker is not None and options:
             raise InputError(f"A tracker that is given has its options: {', '.join(options)} cannot be set here.")
-        self.tracker = tracker
+        self.tracker, self.given = tracker, tracker is not None
         self._unit, self._log, self._stop, self._prefix = unit, log, stop, prefix
-        self._batches = options.pop("batches", None)
-        self._options = options
+        self._batches = options.get("batches")
+        self._options = {name: value for name, value in options.items() if name != "batches"}
 
-    def begin(self, model: nn.Module, batches: Any, *, epochs: int, steps: int, **options: Any) -> None:
-        """A training begins, or goes on after so many `epochs` and `steps`: the tracker is made where none is given."""
-        if self.tracker is None:
+    def begin(self, model: nn.Module, batches: Any, *, epochs: int, steps: int, **options: Any) -> int:
+        """A training begins, or goes on after so many `epochs` and `steps`: the tracker is made where none is given.
+
+        Another model with no epoch behind it is another training: it gets a tracker of its own. The answer is how many steps
+        lie behind: `steps`, or where the framework knows of none, as many as the history has in these epochs.
+        """
+        tracker = self.tracker
+        if tracker is None or not (self.given or epochs or tracker.model is model):
             chosen = batches if self._batches is None else self._batches
-            self.tracker = Tracker(model, chosen, **{**options, **self._options})
-        elif self.tracker.model is not model:
-            self.tracker.model = model
-        done = steps if self._unit == "step" else epochs
-        if done:
-            self.tracker.resume(done, epochs=epochs)
+            tracker = self.tracker = Tracker(model, chosen, **{**options, **self._options})
+        elif tracker.model is not model:
+            tracker.model = model
+        steps = steps or _steps_within(tracker.history, epochs)
+        tracker.resume(steps if self._unit == "step" else epochs, epochs=epochs)
+        return steps
 
     def after_epoch(self, number: int) -> dict[str, float]:
         """An epoch has ended: the numbers to log, where it was read."""
@@ -80,7 +85,7 @@ class CallbackTracker:
     @property
     def needs_data(self) -> bool:
         """Whether the data to read are those of the framework."""
-        return self.tracker is None and self._batches is None
+        return not self.given and self._batches is None
 
     def reads(self, first: bool) -> bool:
         """Whether this process takes part: the first one does, the others where all read."""
@@ -110,6 +115,11 @@ class CallbackTracker:
         if self._log == "none" or not read or read[-1].profile is None or not hasattr(writer, "add_figure"):
             return
         writer.add_figure(f"{self._prefix}/law", read[-1].profile.plot().figure, step)
+
+
+def _steps_within(history: History, epochs: int) -> int:
+    """The last step that was read in the first so many epochs; 0 where steps are not what the history numbers."""
+    return max((each.number for each in history if each.epoch is not None and each.epoch < epochs), default=0)
 
 
 def missing(framework: str, *, package: str | None = None) -> MissingExtraError:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from torch import nn
+
 from equisep.errors import InputError
 from equisep.models.keras import KerasNetwork
 from equisep.tracking.callback import CallbackTracker, Log, missing
@@ -40,28 +42,43 @@ class EquisepCallback(Callback):  # type: ignore[misc]
             raise InputError("Keras does not tell callbacks its data: `EquisepCallback((x, y))`, or a tracker of them.")
         if options.get("reading", "eval") != "eval":
             raise InputError("Keras decides how its BatchNorm runs: only the reading `eval` can be had of it.")
-        self._batches = batches
+        self._batches, self._begun = batches, False
         self._tracked = CallbackTracker(tracker, unit=unit, log=log, stop=stop, prefix=prefix, options=options)
-        self._steps, self._numbers = 0, dict[str, float]()
+        self._steps_before, self._steps, self._numbers = 0, 0, dict[str, float]()
 
     @property
     def tracker(self) -> Tracker | None:
-        """The tracker, once the training has begun."""
+        """The tracker, once the training has begun; of the latest model where the callback served several."""
         return self._tracked.tracker
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        """A call of `fit`, of this model or of another."""
+        self._begun = False
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """The first epoch says how many lie behind, and has a model with weights."""
-        if self._begun_for is not self.model:
-            self._begun_for = self.model
-            known = self._tracked.tracker
-            network = KerasNetwork(self.model) if known is None else known.model
-            self._tracked.begin(network, self._batches, epochs=epoch, steps=self._steps, name=self.model.name)
+        if not self._begun:
+            self._begun = True
+            self._steps = self._tracked.begin(
+                self._network(), self._batches, epochs=epoch, steps=_batches_of(self.model), name=self.model.name
+            )
+        self._steps_before = self._steps
 
-    _begun_for: Any = None
+    def _network(self) -> nn.Module:
+        """What is read: the tracker's model where it has weights of the fitted one, otherwise the fitted one."""
+        tracker = self._tracked.tracker
+        if tracker is not None and _share_weights(tracker.model, self.model):
+            return tracker.model
+        if tracker is not None and self._tracked.given:
+            raise InputError(
+                f"The tracker reads another model than `{self.model.name}`, which is being fitted. Make a tracker of this one; "
+                "or where it goes on with that training, assign it: `tracker.model = KerasNetwork(model)`."
+            )
+        return KerasNetwork(self.model)
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """A step of the optimizer."""
-        self._steps += 1
+        """Batches of the epoch are over, up to the number `batch`."""
+        self._steps = self._steps_before + batch + 1
         self._numbers.update(self._tracked.after_step(self._steps))
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
@@ -76,3 +93,16 @@ class EquisepCallback(Callback):  # type: ignore[misc]
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         """The last epoch, where `every` passed it over."""
         self._tracked.end()
+
+
+def _batches_of(model: Any) -> int:
+    """How many batches a model has been trained on, as its optimizer knows; 0 where nothing does."""
+    optimizer = getattr(model, "optimizer", None)
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # mixed precision wraps it
+    steps = getattr(optimizer, "iterations", None)
+    return 0 if steps is None else int(steps) * (getattr(optimizer, "gradient_accumulation_steps", None) or 1)
+
+
+def _share_weights(one: nn.Module, other: nn.Module) -> bool:
+    """Whether a parameter of the one is a parameter of the other."""
+    return not {id(each) for each in one.parameters()}.isdisjoint(id(each) for each in other.parameters())

@@ -54,6 +54,7 @@ class EquisepCallback(Callback):  # type: ignore[misc]
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """The trainer has its loaders."""
+        self._steps_seen = trainer.global_step
         network = self._network_of(pl_module)
         self._tracked.check(network)
         if self._tracked.reads(trainer.is_global_zero):

@@ -33,27 +33,36 @@ class EquisepCallback(Callback):  # type: ignore[misc]
         prefix: str = "equisep",
         **options: Any,
     ) -> None:
+        self._asked = {"tracker": tracker, "unit": unit, "log": log, "stop": stop, "prefix": prefix, **options}
         self._tracked = CallbackTracker(tracker, unit=unit, log=log, stop=stop, prefix=prefix, options=options)
-        self._steps = 0
+        self._begun, self._steps = False, 0
 
     @property
     def tracker(self) -> Tracker | None:
-        """The tracker, once the training has begun."""
+        """The tracker, once the training has begun; of the latest module where the callback served several."""
         return self._tracked.tracker
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """None: a grid search has nothing to choose here."""
-        return {}
+        """The arguments as they were given: a clone of the net, as a grid search makes them, has them too."""
+        return dict(self._asked)
+
+    def set_params(self, **params: Any) -> None:
+        """Change arguments: the next training is read by them, and begins a tracker of its own unless one is given."""
+        if params:
+            self.__dict__.update(vars(type(self)(**{**self._asked, **params})))
+
+    def on_train_begin(self, net: Any, **known: Any) -> None:
+        """A call of `fit` or `partial_fit`."""
+        self._begun = False
 
     def on_epoch_begin(self, net: Any, dataset_train: Any = None, **known: Any) -> None:
-        """The first epoch brings the training data."""
-        behind = len(net.history) - 1  # this epoch has a row already
-        if self._begun_for is not net.module_:
-            self._begun_for = net.module_
+        """The first epoch brings the training data; the net's history says what lies behind."""
+        if not self._begun:
+            self._begun = True
             loader = net.get_iterator(dataset_train, training=False)
-            self._tracked.begin(net.module_, loader, epochs=behind, steps=self._steps)
-
-    _begun_for: Any = None
+            rows = net.history.to_list()[:-1]  # this epoch has a row already
+            steps = sum("train_loss" in batch for row in rows for batch in row.get("batches", ()))
+            self._steps = self._tracked.begin(net.module_, loader, epochs=len(rows), steps=steps)
 
     def on_batch_end(self, net: Any, training: bool = False, **known: Any) -> None:
         """A step of the optimizer."""

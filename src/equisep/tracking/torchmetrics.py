@@ -37,6 +37,7 @@ ASKED = "`Separation`"
 BUDGET = 2**31  # bytes of scatter matrices: 16,384 features pooled, or 1,000 classes of 512 apart
 FIRST = tuple(field.name for field in fields(ClassScatter))
 SECOND = tuple(field.name for field in fields(Projections))
+SUMS = (*FIRST, *(f"second_{name}" for name in (*SECOND, "hits")))  # the states that samples make
 LOST = 1e-9  # share of D that the rounding of one pass may reach before it says so
 MOVED = 1e-6  # how far class means may move between two passes, in units of their spread
 
@@ -74,6 +75,7 @@ class Separation(Metric):
         traces: Tensor
         second_counts: Tensor
         second_hits: Tensor
+        second_convention: Tensor
 
     def __init__(
         self,
@@ -107,6 +109,11 @@ class Separation(Metric):
         for name in (*SECOND, "hits"):  # empty until `next_pass`
             kind = torch.int64 if name in ("counts", "hits") else torch.float64
             self.add_state(f"second_{name}", default=torch.zeros(0, dtype=kind), dist_reduce_fx=None)
+        # a collection takes metrics of equal states for one: those of a second pass depend on the convention too
+        convention = repr(self.convention).encode() if self.passes == 2 else b""
+        self.add_state(
+            "second_convention", default=torch.tensor(list(convention), dtype=torch.uint8), dist_reduce_fx=None
+        )
         self._second: SecondPass | None = None
 
     def update(self, features: Any, labels: Any) -> None:
@@ -182,12 +189,12 @@ class Separation(Metric):
         """Add what another metric of the same kind has seen."""
         if isinstance(incoming_state, Separation):
             incoming_state = incoming_state.metric_state
-        if not isinstance(incoming_state, Mapping) or not set(self.metric_state) <= set(incoming_state):
+        if not isinstance(incoming_state, Mapping) or not set(SUMS) <= set(incoming_state):
             raise InputError(
                 f"{ASKED} merges with another of its kind or its `metric_state`; found {type(incoming_state).__name__}."
             )
-        other = {name: incoming_state[name].to(self.counts.device, copy=True) for name in self.metric_state}
-        self._restore_states(_merged([self.metric_state, other]))
+        other = {name: incoming_state[name].to(self.counts.device, copy=True) for name in SUMS}
+        self._restore_states(_merged([self._sums(), other]))
         self._update_count = max(self._update_count, 1)
         self._computed = None
 
@@ -208,9 +215,18 @@ class Separation(Metric):
 
     def _sync_dist(self, dist_sync_fn: Callable[..., list[Tensor]], process_group: Any = None) -> None:
         """All processes' states merged into one; summing them would not do, since their origins differ."""
-        gathered = {name: dist_sync_fn(state, group=process_group) for name, state in self.metric_state.items()}
+        gathered = {name: dist_sync_fn(state, group=process_group) for name, state in self._sums().items()}
         processes = len(gathered["counts"])
         self._restore_states(_merged([{name: gathered[name][i] for name in gathered} for i in range(processes)]))
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
+        """Samples are loaded; the convention stays that of this metric."""
+        if prefix + "counts" in state_dict:
+            state_dict[prefix + "second_convention"] = self.second_convention
+        super()._load_from_state_dict(state_dict, prefix, *args)
+
+    def _sums(self) -> dict[str, Tensor]:
+        return {name: getattr(self, name) for name in SUMS}
 
     def _scatter(self) -> ClassScatter:
         return ClassScatter(*(getattr(self, name) for name in FIRST))
