@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import matplotlib as mpl
@@ -21,7 +22,7 @@ from equisep.errors import InputError
 from equisep.figures.catalogue import all_figures
 from equisep.figures.cell import Cell
 from equisep.figures.evidence import Entry, Evidence, gather
-from equisep.figures.figure import Figure, Panel, Printed, Series
+from equisep.figures.figure import Claim, Figure, Panel, Printed, Rule, Series
 from equisep.figures.judge import WORDS, judge
 from equisep.figures.outcome import Curves, Outcome
 from equisep.figures.papers import CLASS_NAMES, STAND_INS
@@ -30,7 +31,9 @@ from equisep.report.figures.drawing.curves import lines_of
 from equisep.report.figures.drawing.draw import draw_figure, save_drawn
 from equisep.report.figures.drawing.labels import common_label, own_labels, typeset, way_words, wrapped
 from equisep.report.figures.drawing.strokes import LAW_STYLES
+from equisep.report.figures.readings import reading_notes, reading_words
 from equisep.results import law_verdict
+from equisep.results.records import FUZZY_R, NO_LAW_R
 from figures.synthetic_figures import asked_for, shown_evidence
 
 Maker = Callable[[str, int], Outcome | None]
@@ -256,6 +259,66 @@ def test_the_line_of_a_law_has_the_style_of_its_verdict(noise: float, verdict: s
     )
 
 
+@pytest.mark.parametrize(("rule", "quantity"), [("fuzzy law", "r"), ("law", "r"), ("fuzzy law", "r@of=fuzziness_test")])
+def test_a_fuzzy_law_is_called_so_where_it_is_claimed_of_the_curve(rule: Rule, quantity: str) -> None:
+    def make(_: str, seed: int) -> Outcome:
+        bent = np.exp(0.5 * np.random.default_rng(7 + seed).normal(size=10))
+        return Outcome(readings=(reading(fuzziness=tuple(float(v) for v in 20 * 0.7 ** np.arange(10) * bent)),))
+
+    evidence = evidence_of([Series("a", panel="p")], [Panel("p")], make, seeds=1)
+    law = fit_law(curve_of_seed(make("a", 0)))
+    assert law.r is not None and FUZZY_R > law.r > NO_LAW_R
+    claimed = replace(evidence, figure=replace(evidence.figure, claims=(Claim("", rule, ("a",), quantity),)))
+    words = words_of(draw_figure(claimed, []))
+    fuzzy = (rule, quantity) == ("fuzzy law", "r")
+    assert ("fuzzy law (r ≤ −0.95)" in words) == fuzzy and ("no law (r > −0.971 or ρ ≥ 1)" in words) != fuzzy
+
+
+def test_lines_that_look_the_same_have_one_key() -> None:
+    def make(_: str, seed: int) -> Outcome:
+        return Outcome(readings=(reading(ncc=(0.2, 0.9), ncc_test=(0.2, 0.5), accuracy=1.0, accuracy_test=0.5),))
+
+    panels = [
+        Panel(y, y, "epochs", f"{y}@site=0;{y}@site=1;{own}", series=("a",), ordered="layer", log_y=False)
+        for y, own in (("ncc", "accuracy"), ("ncc_test", "accuracy_test"))
+    ]
+    drawing = draw_figure(evidence_of([Series("a")], panels, make))
+    (legend,) = (legend for part in drawing.subfigs[0].subfigs for legend in part.legends)
+    assert [text.get_text() for text in legend.get_texts()] == ["training accuracy / test accuracy"]
+
+
+def test_the_reading_is_named_of_all_that_is_made_of_features() -> None:
+    def make(_: str, seed: int) -> Outcome:
+        curves = {"fuzziness": noisy_curve(4, 0.5, seed), "fuzziness_test": noisy_curve(4, 0.7, seed)}
+        by_class = (noisy_curve(4, 0.6, seed),)
+        return Outcome(
+            readings=(reading(mode="drawn", class_fuzziness=by_class, **curves),),
+            arrays={"course_nc1": (1.0, 0.1), "course_epoch": (1.0, 2.0)}, numbers={"change": 0.1, "energy": 2.0},
+        )  # fmt: skip
+
+    def read(panel: Panel, **changes: object) -> list[str]:
+        return reading_words(evidence_of([Series("a", changes, "p")], [panel], make))
+
+    drawn, mixed = "in batches in the order of drawing (drawn)", "in batches that mix the classes (mixed)"
+    for panel in (
+        Panel("p"), Panel("p", y="class_fuzziness@class=0"), Panel("p", kind="epochs", y="ratios@site=1"),
+        Panel("p", kind="array", y="course_nc1", x="course_epoch"), Panel("p", kind="categories", y="change"),
+        Panel("p", kind="scatter", y="energy", x="last"),
+    ):  # fmt: skip
+        assert read(panel) == [f"read {drawn}"]
+        assert read(panel, norm=False) == read(panel, data="sst2") == []
+    assert read(Panel("p", kind="categories", y="energy")) == []
+    assert read(Panel("p", y="fuzziness_test")) == [f"test data read {mixed}"]
+    assert read(Panel("p", y="fuzziness;fuzziness_test")) == [f"training data read {drawn}", f"test data read {mixed}"]
+    both = evidence_of([Series("a", {"test_sites": True}, "p"), Series("b", {"norm": False})], [Panel("p")], make)
+    assert reading_notes(both) == [
+        f"Features, of which D and r are made, were read {drawn}, of test data {mixed}; networks without BatchNorm have the same "
+        "features in every reading."
+    ]
+    bare = evidence_of([Series("a", {"norm": False}, "p")], [Panel("p")], make)
+    assert reading_notes(bare) == ["The networks have no BatchNorm: their features are the same in every reading."]
+
+
 def curve_of_seed(outcome: Outcome) -> tuple[float, ...]:
     return tuple(value for value in outcome.readings[0].fuzziness if value is not None)
 
@@ -280,8 +343,14 @@ def test_networks_that_do_not_fit_are_hollow_and_a_key_says_so() -> None:
     white = [line.get_xdata() for line in categories.lines if line.get_markerfacecolor() == "white"]
     assert [list(x) for x in white] == [[1.0] * 3]
     assert [tick.get_text() for tick in categories.get_xticklabels()] == ["a", "b"]
-    fitting = draw_figure(evidence_of(series, panels, make))
-    assert "does not fit" not in words_of(fitting)
+    unasked = draw_figure(evidence_of(series, panels, make))  # a figure that asks for no fit is drawn by the same rule
+    assert "network does not fit (training accuracy below 99.0 %)" in words_of(unasked)
+    assert "does not fit" not in words_of(draw_figure(evidence_of(series[:1], panels[:1], make)))
+
+
+def test_a_problem_that_is_solved_has_no_network_that_does_not_fit() -> None:
+    axes = one_panel(Panel("p", kind="sweep", y="score", series=("*",)), lambda *_: Outcome(numbers={"score": 1.0}))
+    assert "does not fit" not in words_of(whole(axes))
 
 
 def test_a_curve_that_is_cut_has_a_law_for_each_part() -> None:
@@ -502,6 +571,35 @@ def test_zero_is_marked_on_the_floor_of_a_logarithmic_axis() -> None:
     (floor,) = (line for line in drawing.axes[0].lines if line.get_marker() == "v")
     assert np.asarray(floor.get_xdata()).tolist() == [3]
     assert "0 in some run, below any logarithm" in words_of(drawing)
+    (values,) = curves_of(drawing.axes[0])
+    assert values[3] == pytest.approx(0.5 / 3)  # no seed is left out of a mean
+    assert "geometric where the axis is logarithmic and no run has 0" in words_of(drawing)
+
+
+def test_zeros_of_several_lines_are_one_gray_mark() -> None:
+    def make(name: str, seed: int) -> Outcome:
+        last = 0.0 if seed == 0 else 0.5
+        return Outcome(readings=(reading(cdnv=(4.0, 1.0 if name == "a" else last, last)),))
+
+    axes = one_panel(Panel("p", y="cdnv"), make, ["a", "b"])
+    floor = {float(line.get_xdata()[0]): line.get_color() for line in axes.lines if line.get_ydata()[0] == 0.015}
+    assert floor == {1.0: "#D55E00", 2.0: "0.45"}
+
+
+def test_correlations_are_spaced_by_their_distance_from_minus_one() -> None:
+    def make(_: str, seed: int) -> Outcome:
+        return Outcome(
+            arrays={"course_r": (0.5, -0.9, -0.99, -0.999 + 1e-4 * seed), "course_epoch": (1.0, 2.0, 3.0, 4.0)}
+        )
+
+    panel = Panel("p", kind="array", y="course_r", x="course_epoch", levels=((-0.996, "law"),))
+    axes = one_panel(panel, make)
+    assert_all_inside(whole(axes))
+    heights = axes.transData.transform([(0, r) for r in (-0.9, -0.99, -0.999)])[:, 1]
+    assert heights[0] - heights[1] == pytest.approx(heights[1] - heights[2])
+    (values,) = curves_of(axes)
+    assert values[-1] == pytest.approx(-0.9989)  # the mean of r, as claims have it
+    assert {-0.9, -0.99, -0.999} <= set(axes.get_yticks()) and "log(1 + r)" in axes.get_ylabel().replace("\n", " ")
 
 
 def test_what_was_not_run_says_so() -> None:
@@ -551,7 +649,7 @@ def test_quantities_over_epochs() -> None:
     )  # not the cell's number of that name, the same at each epoch
     marks = [line.get_xydata().tolist() for line in axes.lines if line.get_marker() == "x"]
     assert marks == [[[100.0, 3e4], [600.0, 2.0]]]
-    r = one_panel(Panel("p", kind="epochs", y="r"), over_epochs)
+    r = one_panel(Panel("p", kind="epochs", y="r", log_y=False), over_epochs)
     assert r.get_yscale() == "linear" and r.get_xscale() == "linear" and r.get_ylabel() == "correlation r"
     site = one_panel(Panel("p", kind="epochs", y="fuzziness@site=2", log_y=False), over_epochs)
     assert site.get_ylabel() == "separation fuzziness D at layer 2"

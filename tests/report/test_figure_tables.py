@@ -75,6 +75,18 @@ def test_every_series_has_its_rate_law_and_what_stands_beside_r() -> None:
     assert shallow["rho"] == pytest.approx(0.501)
 
 
+@pytest.mark.parametrize(("grain", "words"), [("layers", "half-life layers"), ("blocks", "half-life blocks")])
+def test_a_half_life_counts_what_the_curves_go_over(grain: str, words: str) -> None:
+    found = shown_evidence()
+    read = {
+        name: replace(own, chosen={seed: replace(entry, outcome=replace(entry.outcome, readings=tuple(
+            replace(curves, grain=grain) for curves in entry.outcome.readings
+        ))) for seed, entry in own.chosen.items()})
+        for name, own in found.series.items()
+    }  # fmt: skip
+    assert f"| {words} |" in figure_markdown(replace(found, series=read), judge(found))
+
+
 def test_printed_numbers_stand_beside_ours() -> None:
     found = shown_evidence()
     rho, r = figure_json(found, judge(found))["printed"]

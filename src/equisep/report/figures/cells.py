@@ -111,8 +111,17 @@ def series_table(summary: Summary) -> TextTable:
 def _heads(summary: Summary) -> dict[str, Column]:
     """The columns of a table of series: rate and seeds, what every series shows, what stands beside r, what is claimed."""
     standard = {entry.name: entry.column for entry in standard_quantities() if entry.column is not None}
+    if _by_block(summary):
+        standard["half_life"] = Column("half-life\nblocks", standard["half_life"].leaves)
     heads = {"rate": _BESIDE["rate"], "n": _BESIDE["n"], **standard, **_BESIDE}
     return heads | {text: Column(quantity_words(text), CLAIMED) for text in summary.claimed if text not in heads}
+
+
+def _by_block(summary: Summary) -> bool:
+    """Whether the numbers of all series are of curves over blocks, so that a half-life counts these."""
+    chosen = (entry.outcome for found in summary.evidence.series.values() for entry in found.chosen.values())
+    grains = {outcome.readings[0].grain for outcome in chosen if outcome.readings}
+    return grains == {"blocks"}
 
 
 def _in_column(name: str, row: SeriesSummary) -> str:

@@ -16,6 +16,7 @@ from equisep.figures.papers.galanti2022_bound import Estimate, estimates
 from equisep.figures.quantities import span_of, standard_quantities
 from equisep.figures.rules import quantities_of
 from equisep.law import seed_interval
+from equisep.report.figures.readings import reading_notes
 from equisep.results import Interval
 
 _FEW_SERIES = 3  # that a note names
@@ -130,7 +131,7 @@ def summarize(
     claims: tuple[ClaimVerdicts, ...] | None = None,
 ) -> Summary:
     """Sum up what was run; `claims` are the verdicts in every reading, which are judged where they are not given."""
-    notes = (*evidence.figure.notes, *_notes_of(evidence))
+    notes = (*evidence.figure.notes, *reading_notes(evidence), *_notes_of(evidence))
     claimed = (text for claim in evidence.figure.claims for text in quantities_of(claim))
     names = tuple(dict.fromkeys((*(entry.name for entry in standard_quantities()), *claimed)))
     return Summary(

@@ -12,28 +12,43 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from equisep.figures.course import PREFIX
 from equisep.figures.figure import Panel
 from equisep.figures.quantities import Quantity, Query, entry_of
 from equisep.report.figures.drawing.labels import typeset, wrapped, x_words, y_words
 from equisep.report.figures.drawing.lines import Line, panel_quantities
-from equisep.report.figures.drawing.strokes import GREY, Scale, draw_categories, draw_stroke
-from equisep.report.figures.drawing.ticks import AXES, LETTER, log_number, log_ticks, name_ticks, plain_ticks, tick_x
+from equisep.report.figures.drawing.strokes import GREY, Scale, draw_categories, draw_stroke, draw_zeros
+from equisep.report.figures.drawing.ticks import (
+    AXES,
+    LETTER,
+    correlation_ticks,
+    log_number,
+    log_ticks,
+    name_ticks,
+    plain_ticks,
+    tick_x,
+)
 
 SMALL = 7.0  # points: the size of legends and ticks
 _READ = ("sites", "epochs", "sweep")  # panels whose x are those that were read
 _PALE = "0.6"
+_NEAREST = 1e-7  # to −1, that a correlation is drawn
 _SPOTS = 12  # along a stretch between two points, that words should not cover
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """What was drawn in a panel: its axes, its lines, whether y is logarithmic, and the keys of its legend."""
+    """What was drawn in a panel: its axes, its lines, whether y is logarithmic, and the keys of its legend.
+
+    `near_minus_one`: whether y is a correlation, drawn by the logarithm of its distance from −1.
+    """
 
     panel: Panel
     axes: Axes
     lines: tuple[Line, ...]
     log_y: bool
     keys: tuple[Line2D, ...] = ()
+    near_minus_one: bool = False
 
     @property
     def filled(self) -> bool:
@@ -44,7 +59,8 @@ class Drawn:
     def height(self) -> tuple[object, ...]:
         """What panels must have in common for their heights to be compared."""
         names = {Query.of(text).name.removesuffix("_test") for text in panel_quantities(self.panel)} - {"accuracy"}
-        return (self.log_y, *sorted(names), *sorted({line.data for line in self.lines if line.drawn}))
+        scales = (self.log_y, self.near_minus_one)
+        return (*scales, *sorted(names), *sorted({line.data for line in self.lines if line.drawn}))
 
 
 def draw_panel(
@@ -66,13 +82,15 @@ def draw_panel(
     axes.spines[["top", "right"]].set_visible(False)
     if not any(line.drawn for line in lines):
         return _empty(axes, panel, lines)
-    log_y = is_log(panel, lines)
-    _label_axes(axes, panel, wide, high)
+    log_y, near = is_log(panel, lines), is_near_minus_one(panel, lines)
+    _label_axes(axes, panel, wide, high, near=near)
     axes.grid(visible=True, which="major", alpha=0.2, linewidth=0.6)
     positions = _positions(panel, lines)
     _scale_x(axes, panel, [at for x, at in positions.items() if math.isfinite(x)])
     if log_y:
         axes.set_yscale("log")
+    elif near:
+        axes.set_yscale("function", functions=(_log_distance, _from_log_distance))
     axes.margins(0.04 if panel.kind != "scatter" else 0.08, 0.08)
     levels = [(level, words) for level, words in panel.levels if level > 0 or not log_y]
     for level, _ in levels:
@@ -91,13 +109,15 @@ def draw_panel(
         if panel.kind in _READ:
             _reach_all(axes, lines, positions)
         tick_x(axes, panel, positions, wide)
+    if log_y:
+        draw_zeros(axes, lines, positions=positions, scale=scale)
     for level, words in levels:
         _name_level(axes, level, words, wide, high)
     handles = [key for key, line in zip(keys, lines, strict=True) if key is not None and line.named]
     lost = next((line.lost for line in lines if line.drawn and line.lost), "")
     if lost:
         axes.text(0.97, 0.6, lost, transform=axes.transAxes, ha="right", va="center", color=GREY, fontsize=SMALL + 0.5)
-    return Drawn(panel, axes, tuple(lines), log_y, tuple(handles))
+    return Drawn(panel, axes, tuple(lines), log_y, tuple(handles), near)
 
 
 def tick_y(drawn: Drawn) -> None:
@@ -111,6 +131,11 @@ def tick_y(drawn: Drawn) -> None:
         axes.yaxis.set_major_locator(FixedLocator(log_ticks(low, high, most=9)))
         axes.yaxis.set_minor_locator(NullLocator())
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: log_number(value)))
+        return
+    if drawn.near_minus_one:
+        axes.yaxis.set_major_locator(FixedLocator(correlation_ticks(low, high)))
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}".replace("-", "−")))
         return
     values = [value for line in drawn.lines for sample in line.samples for value in sample]
     axes.yaxis.set_major_locator(FixedLocator(plain_ticks(values, low, high, shares=shares)))
@@ -131,10 +156,10 @@ def _reach_all(axes: Axes, lines: Sequence[Line], positions: Mapping[float, floa
     axes.autoscale_view(scaley=False)
 
 
-def _label_axes(axes: Axes, panel: Panel, wide: float, high: float) -> None:
+def _label_axes(axes: Axes, panel: Panel, wide: float, high: float, *, near: bool) -> None:
     grain = Query.of(panel_quantities(panel)[0]).ways.get("grain", "") if panel.kind == "sites" else ""
     across = panel.x_label or ("" if panel.kind == "categories" else x_words(panel.kind, panel.x, grain))
-    up = panel.y_label or y_words(panel_quantities(panel))
+    up = (panel.y_label or y_words(panel_quantities(panel))) + (", spaced by log(1 + r)" if near else "")
     axes.set_xlabel(wrapped(typeset(across), wide * 16), fontsize=SMALL + 0.5)
     axes.set_ylabel(wrapped(typeset(up), high * 14), fontsize=SMALL + 0.5)
 
@@ -159,7 +184,7 @@ def _name_level(axes: Axes, level: float, words: str, wide: float, high: float) 
     axes.annotate(
         typeset(words), (0.0 if side == "left" else 1.0, level), xycoords=("axes fraction", "data"),
         xytext=(3 if side == "left" else 0, 2 if above == "bottom" else -2), textcoords="offset points", ha=side, va=above,
-        fontsize=SMALL, color=GREY,
+        fontsize=SMALL, color=GREY, zorder=4, bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5},
     )  # fmt: skip
 
 
@@ -200,8 +225,24 @@ def is_log(panel: Panel, lines: Sequence[Line]) -> bool:
     )
 
 
+def is_near_minus_one(panel: Panel, lines: Sequence[Line]) -> bool:
+    """Whether a panel of correlations is drawn by the logarithm of 1 + r: laws differ in how near r is to −1."""
+    values = [value for line in lines for sample in line.samples for value in sample]
+    correlations = all(entry.style == "correlation" for entry in _entries(panel))
+    return bool(values) and panel.log_y and correlations and min(values) > -1
+
+
+def _log_distance(r: np.ndarray) -> np.ndarray:
+    return np.asarray(np.log(np.maximum(1 + np.asarray(r, dtype=float), _NEAREST)))
+
+
+def _from_log_distance(distance: np.ndarray) -> np.ndarray:
+    return np.asarray(np.exp(np.asarray(distance, dtype=float)) - 1)
+
+
 def _entries(panel: Panel) -> list[Quantity]:
-    return [entry_of(Query.of(text).name) for text in panel_quantities(panel)]
+    """Of the course of a training, those whose course it is."""
+    return [entry_of(Query.of(text).name.removeprefix(PREFIX)) for text in panel_quantities(panel)]
 
 
 def _positions(panel: Panel, lines: Sequence[Line]) -> dict[float, float]:

@@ -13,12 +13,14 @@ from equisep.figures.evidence import Entry, Evidence, SeriesEvidence
 from equisep.figures.figure import Panel
 from equisep.figures.outcome import Curve
 from equisep.figures.quantities import Query, curve, law_of, quantity
+from equisep.figures.rules import quantities_of, series_of
 from equisep.report.figures.drawing.lines import (
     Line,
     Stretch,
     existing,
     is_unfit,
     law_numbers,
+    law_text,
     panel_lines,
     panel_quantities,
     paper_words,
@@ -29,7 +31,9 @@ from equisep.report.figures.drawing.lines import (
 from equisep.report.figures.drawing.sweeps import over_array, over_categories, over_seeds, over_series
 from equisep.report.formatting import percent
 from equisep.results import law_verdict
+from equisep.results.records import FUZZY_R
 
+FUZZY = "fuzzy law"  # the rule, and the word for what meets it and is no law
 LAWFUL = ("fuzziness", "fuzziness_test", "class_fuzziness")  # curves that the law speaks of
 
 
@@ -64,7 +68,7 @@ def _site_line(evidence: Evidence, panel: Panel, found: SeriesEvidence, text: st
         samples=tuple(existing(value_at(values, site) for values in curves) for site in range(length)),
         words=_law_words(found, asked, curves, cut) if lawful else "",
         paper=paper_words(evidence, found.series, asked) if lawful else "",
-        laws=_stretches(curves, cut, start) if lawful else (),
+        laws=_stretches(curves, cut, start, fuzzy=_may_be_fuzzy(evidence, found, asked)) if lawful else (),
         start=start,
         marks=site_marks(evidence, found.series, asked, start + length),
         run=bool(found.chosen),
@@ -74,23 +78,36 @@ def _site_line(evidence: Evidence, panel: Panel, found: SeriesEvidence, text: st
     )
 
 
-def _stretches(curves: Sequence[Curve], cut: int | None, start: int) -> tuple[Stretch, ...]:
+def _may_be_fuzzy(evidence: Evidence, found: SeriesEvidence, asked: Query) -> bool:
+    """Whether a claim of the figure is that this very curve has a fuzzy law."""
+    figure, own = evidence.figure, Query.of(law_text("r", asked))
+    return any(
+        found.series.name in series_of(figure, claim) and own in map(Query.of, quantities_of(claim))
+        for claim in figure.claims
+        if claim.rule == FUZZY
+    )
+
+
+def _stretches(curves: Sequence[Curve], cut: int | None, start: int, *, fuzzy: bool) -> tuple[Stretch, ...]:
     """The whole curve, or its two parts, each with the word for its mean r and ρ over seeds; none where D has gaps."""
     length = min((len(values) for values in curves), default=0)
     if not length:
         return ()
     ends = [(0, length - 1)] if cut is None else [(0, cut - start), (cut - start, length - 1)]
-    return tuple(Stretch(first, last, _verdict(curves, first, last)) for first, last in ends)
+    return tuple(Stretch(first, last, _verdict(curves, first, last, fuzzy=fuzzy)) for first, last in ends)
 
 
-def _verdict(curves: Sequence[Curve], first: int, last: int) -> str:
+def _verdict(curves: Sequence[Curve], first: int, last: int, *, fuzzy: bool) -> str:
+    """The word for the mean r and ρ of a stretch; `fuzzy law` for what is less than a law where that is claimed."""
     laws = [law_of(values[first : last + 1]) for values in curves]
     r = [law.r for law in laws if law is not None and law.r is not None]
     rho = [law.rho for law in laws if law is not None and law.rho is not None]
-    known = bool(r) and bool(rho)
-    return law_verdict(
-        float(np.mean(r)) if known else None, float(np.mean(rho)) if known else None, sites=last - first + 1
-    )
+    if not r or not rho:
+        return law_verdict(None, None, sites=last - first + 1)
+    mean_r, mean_rho = float(np.mean(r)), float(np.mean(rho))
+    word = law_verdict(mean_r, mean_rho, sites=last - first + 1)
+    below = word in ("between", "no law") and mean_r <= FUZZY_R and mean_rho < 1
+    return FUZZY if fuzzy and below else word
 
 
 def _law_words(found: SeriesEvidence, asked: Query, curves: Sequence[Curve], cut: int | None) -> str:

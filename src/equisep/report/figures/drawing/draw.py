@@ -33,6 +33,7 @@ from equisep.report.figures.drawing.legends import (
     legend_inside,
     sign_key,
 )
+from equisep.report.figures.drawing.lines import drawn_fit
 from equisep.report.figures.drawing.points import draw_points
 from equisep.report.figures.drawing.strokes import GREY
 from equisep.report.legends import place_legend
@@ -83,7 +84,7 @@ def draw_figure(evidence: Evidence, verdicts: Sequence[Verdict] | None = None) -
             own = _draw_grid(part, block, panel_width(columns))
             rows += [own[first : first + block.columns] for first in range(0, len(own), block.columns)]
             placed += _draw_words(part, own, shared=block.shares_legend, wide=panel_width(columns))
-    sign_key(body, [one for row in rows for one in row], fit=evidence.figure.fit, wide=width)
+    sign_key(body, [one for row in rows for one in row], fit=drawn_fit(evidence.figure.fit), wide=width)
     _finish(figure, rows, placed)
     return figure
 

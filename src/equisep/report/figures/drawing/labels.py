@@ -14,15 +14,11 @@ from equisep.figures.cell import Cell, Training, trainings
 from equisep.figures.evidence import Evidence
 from equisep.figures.judge import WORDS, Verdict
 from equisep.figures.papers import DATA_NAMES, SENTENCES, STAND_INS
-from equisep.figures.quantities import WAYS, Query, axis_label, depends_on_reading, entry_of
+from equisep.figures.quantities import WAYS, Query, axis_label, entry_of
+from equisep.report.figures.readings import reading_words
 from equisep.report.formatting import one_line
 
 _WHOLE = ("accuracy", "accuracy_test", "loss")  # of the network, not of one of its layers
-_READ = {
-    "drawn": "in batches in the order of drawing (drawn)",
-    "mixed": "in batches that mix the classes (mixed)",
-    "eval": "by running statistics (eval)",
-}
 _DEVICES = {"cpu": "a CPU"}
 _AXIS = {"epochs": "epoch", "array": "index"}
 _UNSAID = {"epoch": "last epoch", "site": "last layer", "class": "all classes", "from": "all layers", "of": "D"}
@@ -115,16 +111,6 @@ def footer_lines(evidence: Evidence, *, signs: str, left_out: Sequence[str]) -> 
     return [row for row in rows if row]
 
 
-def reading_words(evidence: Evidence) -> list[str]:
-    """How the features were read that the figure shows, where it shows any."""
-    asked = [text.strip() for panel in evidence.figure.panels for text in panel.y.split(";")]
-    if not any(depends_on_reading(text) for text in asked if text):
-        return []
-    chosen = [entry.outcome for found in evidence.series.values() for entry in found.chosen.values()]
-    names = dict.fromkeys(outcome.readings[0].reading for outcome in chosen if outcome.readings)
-    return [f"read {' and '.join(_READ[name] for name in names)}"] if names else []
-
-
 def sign_words(
     evidence: Evidence, *, means: bool, single: bool, bars: bool, bands: bool, log: bool, zeros: bool
 ) -> str:
@@ -141,7 +127,7 @@ def sign_words(
         words = []
         if means:
             where = " on a curve" if single else ""
-            kind = " (geometric where the axis is logarithmic)" if log else ""
+            kind = f" (geometric where the axis is logarithmic{' and no run has 0' if zeros else ''})" if log else ""
             words.append(f"dots{where}: mean of {_span(counts)} seeds{kind}")
         if single:
             words.append(
@@ -150,7 +136,7 @@ def sign_words(
     if bands:
         words.append("band: lowest to highest seed")
     if zeros:
-        words.append("▾ on the floor: 0 in some run, below any logarithm")
+        words.append("▾ on the floor: 0 in some run, below any logarithm (gray: in runs of several lines)")
     return "; ".join(words)
 
 

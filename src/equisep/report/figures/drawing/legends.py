@@ -18,7 +18,7 @@ from equisep.report.figures.drawing.labels import typeset
 from equisep.report.figures.drawing.lines import Line
 from equisep.report.figures.drawing.strokes import BEHIND, GREY, LAW_STYLES, UPRIGHT_STYLES, key_words
 from equisep.report.formatting import percent
-from equisep.results.records import LAW_R, NO_LAW_R
+from equisep.results.records import FUZZY_R, LAW_R, NO_LAW_R
 
 _LETTER = 0.056  # inches of a letter of that size
 _HANDLE = 0.35  # inches of the sample of a line
@@ -38,12 +38,13 @@ _INSIDE_LOOK: dict[str, Any] = {
 }
 _LAW_WORDS = {
     "law": f"law (r ≤ {LAW_R:g})",
+    "fuzzy law": f"fuzzy law (r ≤ {FUZZY_R:g})",
     "between": "between law and no law",
     "no law": f"no law (r > {NO_LAW_R:g} or ρ ≥ 1)",
 }
 
 
-def sign_key(part: SubFigure, drawn: Sequence[Drawn], *, fit: float | None, wide: float) -> None:
+def sign_key(part: SubFigure, drawn: Sequence[Drawn], *, fit: float, wide: float) -> None:
     """One key below all panels: line styles of laws, hollow points, the paper's crosses, vertical lines."""
     handles = list(_signs(drawn, fit))
     if handles:
@@ -54,16 +55,18 @@ def sign_key(part: SubFigure, drawn: Sequence[Drawn], *, fit: float | None, wide
         )
 
 
-def _signs(drawn: Sequence[Drawn], fit: float | None) -> Iterator[Artist]:
+def _signs(drawn: Sequence[Drawn], fit: float) -> Iterator[Artist]:
     lines = [line for one in drawn for line in one.lines if line.drawn]
     fitted = {stretch.verdict for line in lines for stretch in line.laws if line.law(stretch) is not None and line.laws}
     for verdict, words in _LAW_WORDS.items():
         if verdict in fitted:
-            yield Line2D([], [], color="0.2", linestyle=LAW_STYLES[verdict], label=words.replace("-", "−"))
+            # where a fuzzy law is claimed, what is none is not even that
+            own = words.replace(f"{NO_LAW_R:g}", f"{FUZZY_R:g}") if "fuzzy law" in fitted else words
+            yield Line2D([], [], color="0.2", linestyle=LAW_STYLES[verdict], label=own.replace("-", "−"))
     dot: dict[str, Any] = {"color": "0.2", "linestyle": "none"}
     if any(line.is_hollow for line in lines):
-        least = f" (training accuracy below {percent(fit)} %)" if fit is not None else ""
-        yield Line2D([], [], marker="o", markerfacecolor="white", label=f"network does not fit{least}", **dot)
+        words = f"network does not fit (training accuracy below {percent(fit)} %)"
+        yield Line2D([], [], marker="o", markerfacecolor="white", label=words, **dot)
     if any(line.behind for line in lines):
         yield Line2D([], [], color=BEHIND, label="all classes together")
     if any(line.marks for one in drawn if one.filled for line in one.lines):
@@ -141,12 +144,23 @@ def legend_below(part: SubFigure, filled: Sequence[Drawn]) -> None:
             keys.setdefault("" if line is None else line.label, []).append((absent, key))
     # of the keys of one line, one that was drawn, and joined rather than dots
     best = {label: min(found, key=lambda pair: (pair[0], not _is_joined(pair[1])))[1] for label, found in keys.items()}
-    handles = list(best.values())
+    handles = _told_apart([(key, all(absent for absent, _ in keys[label])) for label, key in best.items()])
     columns = math.ceil(len(handles) / math.ceil(len(handles) / _ACROSS))
     labels = [typeset(str(key.get_label())) for key in handles]
     part.legend(
         handles=handles, labels=labels, loc="outside lower center", ncols=columns, fontsize=SMALL, frameon=False
     )
+
+
+def _told_apart(keys: Sequence[tuple[Line2D, bool]]) -> list[Line2D]:
+    """One key for lines that look the same, as of training and of test data in panels of their own; `True`: not drawn."""
+    alike: dict[tuple[str, ...], list[Line2D]] = {}
+    for key, absent in keys:
+        look = (str(key.get_color()), str(key.get_linestyle()), str(key.get_marker()))
+        alike.setdefault((*look, str(key.get_label())) if absent else look, []).append(key)
+    for first, *others in alike.values():
+        first.set_label(" / ".join(str(key.get_label()) for key in (first, *others)))
+    return [first for first, *_ in alike.values()]
 
 
 def _said(lines: Sequence[Line]) -> list[str]:

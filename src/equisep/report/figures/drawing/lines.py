@@ -9,12 +9,12 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from equisep.figures.evidence import Evidence, SeriesEvidence
+from equisep.figures.evidence import Evidence, SeriesEvidence, has_fit
 from equisep.figures.figure import Panel, Series
-from equisep.figures.quantities import Query, law_of
+from equisep.figures.quantities import FITTED, Query, law_of, quantity
 from equisep.report.figures.drawing.labels import own_labels, way_words
 from equisep.results import LawFit
-from equisep.results.records import LAW_R, NO_LAW_R
+from equisep.results.records import FUZZY_R, LAW_R, NO_LAW_R
 
 _SIGNS = {"r": "r", "rho": "ρ"}
 
@@ -80,7 +80,7 @@ class Line:
         return any(self.hollow)
 
     def middle(self, *, log: bool) -> list[float]:
-        """The mean over seeds at each x, the geometric one on a logarithmic axis, of the positive values; NaN is a gap."""
+        """The mean over seeds at each x, the geometric one on a logarithmic axis where no seed is 0; NaN is a gap."""
         return [_mean(values, log=log) for values in self.samples]
 
     def band(self, *, log: bool) -> tuple[list[float], list[float]]:
@@ -90,8 +90,14 @@ class Line:
         return low, [max(values) if len(values) > 1 else math.nan for values in kept]
 
     def law(self, stretch: Stretch) -> LawFit | None:
-        """The law of the geometric mean: least squares are linear in ln D, so its line is the mean of the seeds' lines."""
-        values = self.middle(log=True)[stretch.first : stretch.last + 1]
+        """The law of the geometric mean: least squares are linear in ln D, so its line is the mean of the seeds' lines.
+
+        None where a seed is 0, whose line does not exist.
+        """
+        part = slice(stretch.first, stretch.last + 1)
+        values = self.middle(log=True)[part]
+        if any(value <= 0 for own in self.samples[part] for value in own):
+            return None
         return law_of(tuple(values)) if values and all(math.isfinite(value) for value in values) else None
 
 
@@ -100,10 +106,10 @@ def _shown(values: Sequence[float], *, log: bool) -> list[float]:
 
 
 def _mean(values: Sequence[float], *, log: bool) -> float:
-    kept = _shown(values, log=log)
-    if not kept:
+    """The arithmetic mean where some value has no logarithm: none of them is left out; NaN of nothing that can be drawn."""
+    if not _shown(values, log=log):
         return math.nan
-    return float(np.exp(np.mean(np.log(kept)))) if log else float(np.mean(kept))
+    return float(np.exp(np.mean(np.log(values)))) if log and min(values) > 0 else float(np.mean(values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +158,19 @@ def first_reading(evidence: Evidence, panel: Panel) -> Mapping[str, str]:
     return {}
 
 
+def drawn_fit(fit: float | None) -> float:
+    """The least training accuracy of a network that is drawn as one that fits: what its figure asks for, else 99 %."""
+    return FITTED if fit is None else fit
+
+
 def is_unfit(found: SeriesEvidence, seeds: Iterable[int] | None = None) -> bool:
-    """Whether most of the networks of a series, or of these seeds, do not fit their training data as its figure asks for."""
-    fit = [found.fits(seed) for seed in (found.chosen if seeds is None else seeds)]
+    """Whether most of the networks of a series, or of these seeds, do not fit their training data as `drawn_fit` has it.
+
+    A problem that is solved has no training data, and a network whose accuracy is not known is unfit only where a fit is asked.
+    """
+    entries = [found.chosen[seed] for seed in (found.chosen if seeds is None else seeds)]
+    known = [entry for entry in entries if found.fit is not None or quantity(entry.outcome, "accuracy") is not None]
+    fit = [has_fit(entry, drawn_fit(found.fit)) for entry in known]
     return bool(fit) and sum(fit) * 2 < len(fit)
 
 
@@ -182,7 +198,7 @@ def law_numbers(found: SeriesEvidence, asked: Query) -> str:
     """`r = −0.997, ρ = 0.818`: means over seeds, to the digits that papers print; empty where there is no law."""
     parts = []
     for name, sign in _SIGNS.items():
-        values = list(found.values(_law_text(name, asked)).values())
+        values = list(found.values(law_text(name, asked)).values())
         if values:
             parts.append(f"{sign} = {_digits(name, float(np.mean(values)))}")
     return ", ".join(parts).replace("-", "−")
@@ -191,7 +207,7 @@ def law_numbers(found: SeriesEvidence, asked: Query) -> str:
 def _digits(name: str, value: float) -> str:
     """Three digits as papers print; a fourth where r would else be rounded onto the other side of what makes a law."""
     short = f"{value:.3f}"
-    bounds = (LAW_R, NO_LAW_R) if name == "r" else ()
+    bounds = (LAW_R, NO_LAW_R, FUZZY_R) if name == "r" else ()
     return short if all((float(short) <= bound) == (value <= bound) for bound in bounds) else f"{value:.4f}"
 
 
@@ -200,7 +216,7 @@ def paper_words(evidence: Evidence, series: Series, asked: Query) -> str:
     parts = [
         f"{sign} {value:g}" if name == "rho" else f"{sign} {value:.3f}"
         for name, sign in _SIGNS.items()
-        for _, value in printed_of(evidence, series, _law_text(name, asked))
+        for _, value in printed_of(evidence, series, law_text(name, asked))
     ]
     return f"paper {', '.join(parts)}".replace("-", "−") if parts else ""
 
@@ -228,6 +244,6 @@ def site_marks(evidence: Evidence, series: Series, asked: Query, end: int) -> tu
     return tuple(marks)
 
 
-def _law_text(name: str, asked: Query) -> str:
+def law_text(name: str, asked: Query) -> str:
     """A number of the law of that curve; the law of D on training data goes without saying."""
     return asked.renamed(name, **({"of": asked.name} if asked.name == "fuzziness_test" else {}))

@@ -18,11 +18,17 @@ from equisep.report.figures.drawing.lines import Line
 from equisep.report.plots import CLASS_COLORS, LINE_COLORS
 
 GREY = "0.45"
-# how the line of a law is drawn, by its verdict: three styles that a gray copy keeps
-LAW_STYLES: Mapping[str, Any] = {"law": "-", "between": (0, (6, 2, 1.5, 2)), "no law": (0, (1, 1.4))}
+# how the line of a law is drawn, by its verdict, in styles that a gray copy keeps
+LAW_STYLES: Mapping[str, Any] = {
+    "law": "-",
+    "fuzzy law": (0, (5, 2)),
+    "between": (0, (6, 2, 1.5, 2)),
+    "no law": (0, (1, 1.4)),
+}
 UPRIGHT_STYLES: tuple[Any, ...] = ((0, (4, 2)), (0, (1, 1.5)))
 BEHIND = "0.75"
-_MARKERS = "os^Dv*Ph"
+_MARKERS = "os^Dv<p>"  # with room inside, so that hollow ones are seen
+_HOLLOW: Mapping[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 0.8}
 _MOST_MARKERS = 60  # points a line may have and still show each
 _FEW = 25  # points of a line whose markers can be large
 _CROWDED = 10  # lines whose bands would hide each other
@@ -88,7 +94,6 @@ def draw_stroke(
         fitted = next((style for style in reversed(styles) if style is not None), None)
         if fitted is not None:
             key["linestyle"] = fitted
-        _draw_zeros(axes, line, x, color)
     for at, words in line.upright:
         style = UPRIGHT_STYLES[[known for _, known in panel.upright].index(words) % len(UPRIGHT_STYLES)]
         axes.axvline(at, color=color, linewidth=1.0, linestyle=style, zorder=1.5)
@@ -117,8 +122,6 @@ def draw_categories(axes: Axes, line: Line, *, log_y: bool) -> None:
             )
         if len(kept) > 1:
             axes.plot([at - 0.2, at + 0.2], [middle[at]] * 2, color=color, linewidth=1.8, zorder=2)
-    if log_y:
-        _draw_zeros(axes, line, np.arange(len(line.x), dtype=float), color)
     _draw_marks(axes, line, log_y=log_y, positions={})
 
 
@@ -152,10 +155,10 @@ def _draw_points(
         style["linestyle"] = "none"
     hollow = np.array(line.hollow, dtype=bool) if line.hollow else np.zeros(len(x), dtype=bool)
     if hollow.all() and len(hollow):
-        style["markerfacecolor"] = "white"
+        style |= _HOLLOW
     axes.plot(x, middle, **style)
     if hollow.any() and not hollow.all():
-        over: dict[str, Any] = {**style, "linestyle": "none", "markerfacecolor": "white", "zorder": 3.5}
+        over: dict[str, Any] = {**style, **_HOLLOW, "linestyle": "none", "zorder": 3.5}
         axes.plot(x[hollow], middle[hollow], **over)
     return {**style, "linestyle": "-" if joined else "none"}
 
@@ -195,12 +198,19 @@ def _draw_band(axes: Axes, line: Line, x: np.ndarray, *, log_y: bool, color: Any
         axes.vlines(x[alone], low[alone], high[alone], color=color, alpha=0.35, linewidth=3, zorder=1)
 
 
-def _draw_zeros(axes: Axes, line: Line, x: np.ndarray, color: Any) -> None:
-    """Marks on the floor where a seed has 0, which lies below every logarithm."""
-    zeros = [at for at, values in zip(x, line.samples, strict=True) if any(value <= 0 for value in values)]
-    if zeros:
-        floor: Any = axes.get_xaxis_transform()
-        axes.plot(zeros, [0.015] * len(zeros), marker="v", markersize=4, linestyle="none", color=color, transform=floor)
+def draw_zeros(
+    axes: Axes, lines: Sequence[Line], *, positions: Mapping[float, float], scale: Scale | None = None
+) -> None:
+    """Marks on the floor where a seed has 0, which lies below every logarithm: one at each x, gray for several lines."""
+    owners: dict[float, list[Line]] = {}
+    for line in lines:
+        for at, values in zip(line.x, line.samples, strict=True):
+            if any(value <= 0 for value in values):
+                owners.setdefault(positions.get(at, at), []).append(line)
+    floor: Any = axes.get_xaxis_transform()
+    for at, own in owners.items():
+        color = line_color(own[0], lines, scale) if len(own) == 1 else GREY
+        axes.plot([at], [0.015], marker="v", markersize=4, linestyle="none", color=color, transform=floor)
 
 
 def _shown(label: str) -> str:

@@ -66,6 +66,13 @@ def log_ticks(low: float, high: float, *, most: int) -> list[float]:
     return shown
 
 
+def correlation_ticks(low: float, high: float) -> list[float]:
+    """Correlations of round distances from −1 between two limits, far enough apart where distances are logarithmic."""
+    subs = (1.0,) if (1 + high) / max(1 + low, 1e-9) > 1e3 else (1.0, 2.0, 5.0)
+    distances = (sub * 10.0**power for power in range(-7, 1) for sub in subs)
+    return [round(distance - 1, 9) for distance in distances if low <= distance - 1 <= min(high, 1.0)]
+
+
 def log_number(value: float) -> str:
     """A tick of a logarithmic axis: plain where that is short, otherwise a power of ten."""
     if 1e-4 < value < 1e5 or value <= 0:
