@@ -158,7 +158,7 @@ def merge(
     from equisep.report.terminal import render_findings
 
     usable_file(out_file, flag="--out", endings=(".npz", ".json"))
-    if out_file in parts:
+    if out_file.resolve() in {part.resolve() for part in parts}:
         raise InputError(f"`--out {out_file}` is one of the parts. Name another file.")
     whole = merge_files(parts)
     wanted = ".json" if isinstance(whole, Profile) else ".npz"

@@ -67,6 +67,11 @@ def permutes(source: Iterable[Any]) -> bool:
     return any(not getattr(sampler, "replacement", False) for sampler in shuffling)
 
 
+def dividing_sampler(source: Iterable[Any]) -> Any:
+    """The sampler of a torch loader that divides samples among processes, by itself or inside its batches; else None."""
+    return next((sampler for sampler in _samplers(source) if hasattr(sampler, "num_replicas")), None)
+
+
 def _samplers(source: Iterable[Any]) -> tuple[Any, Any]:
     return getattr(source, "sampler", None), getattr(getattr(source, "batch_sampler", None), "sampler", None)
 

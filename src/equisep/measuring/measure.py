@@ -18,7 +18,7 @@ from equisep.devices import provenance, tf32_allowed, usable_device
 from equisep.errors import EquisepError
 from equisep.labels import ClassNames, check_range, names_of_classes
 from equisep.law.effective_depth import PERFECT
-from equisep.measuring.distributed.control import in_group
+from equisep.measuring.distributed.control import declining, in_group
 from equisep.measuring.distributed.ranks import processes
 from equisep.measuring.distributed.together import ALONE, Together
 from equisep.measuring.forward import exact_arithmetic
@@ -136,7 +136,10 @@ def measure(
     >>> profile.law.verdict
     'no law'
     """
-    return answered(Request.of(dict(locals())), group=group)  # the arguments, by name
+    given = dict(locals())  # the arguments, by name
+    with declining(group=group):
+        request = Request.of(given)
+    return answered(request, group=group)
 
 
 def request_for(model: nn.Module, train: Any, test: Any = None, **options: Any) -> Request:

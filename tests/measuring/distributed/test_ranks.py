@@ -22,7 +22,7 @@ from processes import in_processes, outcomes
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
-from torch.utils.data import DataLoader, DistributedSampler, Subset, TensorDataset
+from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, Subset, TensorDataset
 from typer.testing import CliRunner
 
 import equisep
@@ -50,6 +50,13 @@ def sampled(pair: Pair, *, batch: int = 40, drop_last: bool = False) -> DataLoad
     dataset = TensorDataset(*pair)
     return DataLoader(
         dataset, batch_size=batch, sampler=DistributedSampler(dataset, shuffle=False, drop_last=drop_last)
+    )
+
+
+def batch_sampled(pair: Pair) -> DataLoader[Any]:
+    dataset = TensorDataset(*pair)
+    return DataLoader(
+        dataset, batch_sampler=BatchSampler(DistributedSampler(dataset, shuffle=False), 40, drop_last=False)
     )
 
 
@@ -100,6 +107,10 @@ CASES: dict[str, Case] = {
             network(), *(DataLoader(TensorDataset(*pair), batch_size=40) for pair in (TRAIN, TEST)), **LIGHT
         ),
     ),
+    "a padding sampler inside batches": (
+        lambda rank, world: equisep.measure(network(), batch_sampled(TRAIN), **QUICK),
+        lambda world: equisep.measure(network(), DataLoader(TensorDataset(*TRAIN), batch_size=40), **QUICK),
+    ),
     "pairs": (
         lambda rank, world: equisep.measure(network(), tuple(part[rank::world] for part in TRAIN), **QUICK),
         lambda world: equisep.measure(network(), TRAIN, **QUICK),
@@ -119,7 +130,11 @@ CASES: dict[str, Case] = {
 }
 FOUR = ("uneven and empty parts", "fully_shard, read twice")
 FEW = {2: tuple(name for name in CASES if name not in FOUR), 4: FOUR}  # four processes take their time
-BESIDES = {"a padding sampler": ("batch_sizes", "batch_sizes_test"), "pairs": ("batch_sizes",)}
+BESIDES = {
+    "a padding sampler": ("batch_sizes", "batch_sizes_test"),
+    "a padding sampler inside batches": ("batch_sizes",),
+    "pairs": ("batch_sizes",),
+}
 
 
 # --- what is refused
@@ -132,6 +147,10 @@ def _wrong(rank: int, what: str) -> Profile:
     if what == "model" and rank:
         with torch.no_grad():
             model[0].weight[0, 0] += 1
+    elif what == "activation" and rank:
+        model[2] = nn.Tanh()
+    elif what == "argument" and rank:
+        options["seed"] = -1
     elif what == "type" and rank:
         model = model.float()
     elif what == "classes":
@@ -164,6 +183,8 @@ def _wrong(rank: int, what: str) -> Profile:
 
 REFUSED = {
     "model": "disagree on the model",
+    "activation": "disagree on the model",
+    "argument": "`seed`",
     "type": 'disagree on the type of the parameters: "torch.float64" and "torch.float32"',
     "classes": "disagree on the classes: 4 and 5",
     "sites": "disagree on the sites",

@@ -89,6 +89,14 @@ def test_whatever_is_measured(tmp_path: Path, name: str) -> None:
     )
 
 
+def test_products_in_float32_travel_in_parts(tmp_path: Path) -> None:
+    """They are rounded otherwise in every division, which is what was asked for."""
+    options = {"precision": "float32", **LIGHT}
+    pair = data(kind=torch.float32)
+    found, whole = by_shards(tmp_path, wide(), pair, count=3, **options), equisep.measure(wide(), pair, **options)
+    assert found.curve() == pytest.approx(whole.curve(), rel=1e-6)
+
+
 def test_parts_merge_to_the_same_bytes_in_any_order(tmp_path: Path) -> None:
     model = network()
     parts = first_round(tmp_path, model, TRAIN, TEST, count=4, **LIGHT)
@@ -128,6 +136,16 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     measure_shard(network(), data(seed=9), task=replace(task, out=folder / "data.npz"), **ONE)
     measure_shard(network(), TRAIN, task=replace(task, out=folder / "options.npz"), seed=1, **ONE)
     measure_shard(network(), TRAIN, task=ShardTask(Shard(1, 3), folder / "third.npz"), **ONE)
+    tanh = network()
+    tanh[2] = nn.Tanh()  # which has no weights
+    measure_shard(tanh, TRAIN, task=replace(task, out=folder / "activation.npz"), **ONE)
+    measure_shard(network(), TRAIN, TEST, task=replace(task, out=folder / "tested.npz"), **ONE)
+    measure_shard(network(), TRAIN, task=replace(task, out=folder / "readings.npz"), readings=("eval", "drawn"), **ONE)
+    measure_shard(network(), TRAIN, task=replace(task, out=folder / "names.npz"), class_names=list("abcd"), **ONE)
+    longer = [torch.cat([part, part[-5:]]) for part in TRAIN]
+    lists = [list(zip(*(part.split(100) for part in pair), strict=True)) for pair in (TRAIN, longer)]
+    for name, loader in (("list", lists[0]), ("longer", lists[1])):
+        measure_shard(network(), loader, task=replace(task, out=folder / f"{name}.npz"), **ONE)
     part = read_part(folder / "a1.npz")
     assert isinstance(part, Part)
     write_part(folder / "version.npz", replace(part, shared={**part.shared, "version": "0.0.1"}))
@@ -142,6 +160,11 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (("a0", "model"), "their model differs"),
         (("a0", "data"), "their data differs"),
         (("a0", "options"), "their options differ"),
+        (("a0", "activation"), "their model differs"),
+        (("a0", "tested"), "their data differs"),
+        (("a0", "readings"), "their options differ"),
+        (("a0", "names"), "their names of the classes differ"),
+        (("list", "longer"), "their data differs"),
         (("a0", "version"), "version of equisep differs: .*0.0.1"),
         (("a0", "third"), "divided in two ways"),
         (("a0", "b1"), "one round at a time"),

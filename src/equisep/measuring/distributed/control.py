@@ -53,11 +53,7 @@ class Control:
     def __init__(self, call: Call = MEASURE) -> None:
         self.rank, self.world = dist.get_rank(), dist.get_world_size()
         self.call = call
-        prefix = f"equisep/{call.asked}/{_calls[0]}"
-        store = dist.distributed_c10d._get_default_store()
-        named: Any = dist.PrefixStore  # type: ignore[attr-defined]
-        self._store = named(prefix, store)
-        self._beats = named(prefix, store.clone())  # type: ignore[attr-defined]  # a connection of its own
+        self._store, self._beats = _named_store(call), _named_store(call, apart=True)
         self._ended = threading.Event()
         self._steps = itertools.count()
         self._heard: EquisepError | None = None
@@ -73,6 +69,12 @@ class Control:
         self._store.add(f"begin/{self.rank}", 1)
         since, waited = time.monotonic(), 0.001
         while missing := [rank for rank in range(self.world) if not self._store.add(f"begin/{rank}", 0)]:
+            for rank in missing:
+                if self._store.add(f"declined/{rank}", 0):
+                    _calls[0] += 1
+                    raise InputError(
+                        f"Rank {rank} stopped, and the others with it: {self._store.get(f'why/{rank}').decode()}"
+                    )
             if time.monotonic() - since > BEGIN:
                 self._store.delete_key(f"begin/{self.rank}")
                 raise InputError(
@@ -173,6 +175,28 @@ class Control:
             f"Rank {self.rank} of {self.world} stops, since {why}. Look at what the other ranks said first, and start all again."
         )
         return self._heard
+
+
+def _named_store(call: Call, *, apart: bool = False) -> Any:
+    """What the processes of this call leave each other word in; `apart` by a connection of its own."""
+    store = dist.distributed_c10d._get_default_store()
+    named: Any = dist.PrefixStore  # type: ignore[attr-defined]
+    return named(f"equisep/{call.asked}/{_calls[0]}", store.clone() if apart else store)  # type: ignore[attr-defined]
+
+
+@contextmanager
+def declining(call: Call = MEASURE, *, group: bool = True) -> Iterator[None]:
+    """Tell processes that wait for this one to begin why it will not, where its own arguments are refused."""
+    try:
+        yield
+    except EquisepError as error:
+        if group and in_group():
+            with suppress(Exception):  # on the way out, what goes wrong is no news
+                store, rank = _named_store(call), dist.get_rank()
+                store.set(f"why/{rank}", str(error))
+                store.add(f"declined/{rank}", 1)
+            _calls[0] += 1
+        raise
 
 
 def in_group() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 
 import torch
 from torch import Tensor, nn
@@ -13,8 +14,11 @@ from equisep.taps import Reduction, inner, is_divided, is_spread, kind_name
 
 
 def model_mark(model: nn.Module) -> str:
-    """A digest of the class, the parameters and the buffers of a model."""
+    """A digest of the modules of a model, each with how it was set up, its parameters and its buffers."""
     digest = hashlib.sha256(kind_name(model).encode())
+    for name, module in inner(model).named_modules():
+        said = re.sub(r"0x[0-9a-f]+", "", module.extra_repr())  # addresses differ from process to process
+        digest.update(f"{name} {type(module).__name__} {said}".encode())
     for name, value in inner(model).state_dict().items():
         digest.update(name.encode())
         if isinstance(value, Tensor) and is_spread(value):

@@ -57,6 +57,7 @@ SHARED = {
     "options": "options",
     "sites": "sites",
     "data": "data",
+    "names": "names of the classes",
 }
 
 
@@ -174,15 +175,21 @@ def read_part(path: Path, *, device: torch.device | None = None) -> Part | Means
     return value
 
 
-def shared_by_all(plan: Plan, first: Fingerprint, data: Any) -> dict[str, str]:
-    """What all parts of one measurement have in common, one line each."""
-    options = {**asdict(plan.options), "memory": None}
+def shared_by_all(
+    plan: Plan, sets: Sequence[Fingerprint | None], data: Any, *, readings: Sequence[str], names: Sequence[str] | None
+) -> dict[str, str]:
+    """What all parts of one measurement have in common, one line each.
+
+    `sets` are the first batches of the training data and of the test data, `data` what else is known of them.
+    """
+    options = {**asdict(plan.options), "memory": None, "readings": list(readings)}
     return {
         "version": __version__,
         "model": model_mark(plan.model),
         "options": json.dumps(encode(options), sort_keys=True),
         "sites": json.dumps(encode([plan.probe.classes, plan.probe.sites, plan.probe.dims]), sort_keys=True),
-        "data": json.dumps(encode([data, asdict(first)]), sort_keys=True),
+        "data": json.dumps(encode([data, [None if each is None else asdict(each) for each in sets]]), sort_keys=True),
+        "names": json.dumps(None if names is None else list(names)),
     }
 
 
@@ -191,8 +198,9 @@ def check_shared(mine: Mapping[str, str], theirs: Mapping[str, str], *, who: str
     for key, words in SHARED.items():
         if mine[key] != theirs[key]:
             found = f": {_short(mine[key])} and {_short(theirs[key])}" if key in ("version", "sites") else ""
+            verb = "differ" if words.startswith(("options", "names")) else "differs"
             raise DataError(
-                f"{who} and {whom} are not of one measurement: their {words} differ{'s' if key != 'options' else ''}{found}. "
+                f"{who} and {whom} are not of one measurement: their {words} {verb}{found}. "
                 "Measure all shards alike, and give the parts of one measurement alone."
             )
 

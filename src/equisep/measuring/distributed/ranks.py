@@ -16,6 +16,7 @@ from torch.utils.data import DistributedSampler
 from equisep._version import __version__
 from equisep.data.feed import Feed
 from equisep.data.inputs import Inputs
+from equisep.data.ordered import dividing_sampler
 from equisep.data.shard import Numbering, Shard
 from equisep.errors import DataError, InputError
 from equisep.measuring.distributed.control import MEASURE, Call, Control
@@ -107,7 +108,7 @@ class Ranks:
         if self.dealt:
             return
         part, parts = self.division.part, self.division.parts
-        sampler = getattr(feed.source, "sampler", None)
+        sampler = dividing_sampler(feed.source)
         if isinstance(sampler, DistributedSampler) and (sampler.num_replicas, sampler.rank) == (parts, part):
             n = len(sampler.dataset)  # type: ignore[arg-type]
             own = None if sampler.drop_last else len(range(part, n, parts))

@@ -93,10 +93,15 @@ class _Shard:
 
     def __init__(self, request: Request, task: ShardTask, opening: Opening) -> None:
         self.request, self.task, self.opening = request, task, opening
-        feed = opening.feeds[request.readings[0]][0]
-        with random_state_kept(feed.source):
-            inputs, labels = feed.first()
-        self.shared = shared_by_all(opening.plan, Fingerprint().after(inputs, labels), task.data)
+        feeds = opening.feeds[request.readings[0]]
+        sizes = [None if feed is None else feed.samples for feed in feeds]
+        self.shared = shared_by_all(
+            opening.plan,
+            [None if feed is None else _beginning(feed) for feed in feeds],
+            [task.data, sizes],
+            readings=request.readings,
+            names=opening.class_names,
+        )
         self.means = None if task.means is None else self._checked_means(task.means)
         self.mark = "" if self.means is None else self.means.mark
         self.round = "first" if self.means is None else "second"
@@ -241,9 +246,17 @@ def _sums(sites: Sequence[TrainSite | TestSite]) -> list[Any]:
     return [second_sums(site) if site.sums is None else site.sums for site in sites]
 
 
+def _beginning(feed: Feed) -> Fingerprint:
+    """The first batch of the whole data, which every shard looks at."""
+    with random_state_kept(feed.source):
+        inputs, labels = feed.first()
+    return Fingerprint().after(inputs, labels)
+
+
 def _light(frames: Frames) -> Frames:
-    """The frames without the directions of relabelings: they are large, and only rows need them."""
+    """The frames without what only rows need: directions of relabelings, which are large, and products in float32."""
     for own in (*(site.own for site in frames.train), *(site.own for site in frames.test)):
+        own.main.forget_rows()
         relabelings = own.relabelings
         if relabelings is not None:
             relabelings.directions = torch.zeros(0, relabelings.dim, dtype=relabelings.directions.dtype)

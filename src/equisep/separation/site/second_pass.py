@@ -86,6 +86,10 @@ class SecondPass:
             self._quick = QuickProducts(self.centers, directions, self.subspace.singular_values)
         return self._quick
 
+    def forget_rows(self) -> None:
+        """Let go of what only more rows would need."""
+        self._quick = None
+
     def add(self, along: Float64[Tensor, "n r"], norms: Float64[Tensor, " n"], labels: Int[Tensor, " n"]) -> None:
         """Add rows by their residuals on the subspace and the squared norms of these."""
         k = self.centers.classes
