@@ -25,7 +25,18 @@ from figure_pages.recorded import Recorded
 from figure_pages.words import found_sentence, of_paper, paper_sentence
 
 # means over seeds that the page tells of each series; all others, and every seed, are in the JSON
-_COLUMNS = ("series", "learning rate", "seeds", "r", "ρ", "half-life layers", "last D", "train %", "test %")
+_COLUMNS = (
+    "series",
+    "learning rate",
+    "seeds",
+    "r",
+    "ρ",
+    "half-life layers",
+    "half-life blocks",
+    "last D",
+    "train %",
+    "test %",
+)
 _NAMES = 2  # the first of them in any table of series: its name, and how many seeds
 
 

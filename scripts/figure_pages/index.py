@@ -11,13 +11,13 @@ from equisep.figures.changes import Change
 from equisep.figures.judge import FEW, STANDINGS, ClaimVerdicts
 from equisep.figures.papers import PAPERS
 from equisep.figures.rules import ALIKE
-from equisep.report.figures.cells import is_ours, version_words
+from equisep.report.figures.cells import version_words
 from equisep.report.figures.markdown import escaped, markdown_table
 from equisep.report.figures.summary import LIBRARIES, Summary
 from equisep.report.formatting import duration, size
 from equisep.results.records import FUZZY_R, LAW_R, NO_LAW_R
 from equisep.results.wording import plural
-from figure_pages.recorded import Recorded, by_paper
+from figure_pages.recorded import STANDING_WORDS, Recorded, by_paper, standing_counts, summary_table
 from figure_pages.words import law_statement, marked, reading_statement
 
 ACROSS = 3  # thumbnails in a row
@@ -25,16 +25,10 @@ _HEADS = {
     "confirmed": "Confirmed",
     "contradicted": "Contradicted",
     "reading": "Properties of the reading: held in one, contradicted in another",
-    "undecided": "Undecided: too little evidence, or an interval that reaches the rule",
+    "undecided": "Undecided: too little evidence, another network or other data than the paper's, or an interval that reaches "
+    "the rule",
 }
 _LEADS = {"confirmed": "Held in the paper's own reading, and contradicted in no other."}
-_COLUMNS = {
-    "confirmed": "confirmed",
-    "contradicted": "contradicted",
-    "reading": "properties of the reading",
-    "undecided": "undecided",
-    "untested": "not run or not testable",
-}
 _BRACKET = re.compile(r"(.*) \(([^()]*)\)")
 _OPEN = ("confirmed", "contradicted", "reading")  # lists that are not folded
 
@@ -61,13 +55,13 @@ class Cost(Protocol):
 
 def index_page(found: Sequence[Recorded], *, thumbnails: Path, predict: Callable[[Recorded], Cost]) -> str:
     """The whole index; `thumbnails` is the folder of small pictures, `predict` tells what is not run of a figure would cost."""
-    theirs = [(each, claim) for each in found for claim in each.claims if not is_ours(each.figure, claim.claim)]
+    theirs = [(each, claim) for each in found for claim in each.theirs]
     parts = [
         "# Do the papers' figures reproduce?",
         reading_statement(claim for _, claim in theirs),
         law_statement(claim for _, claim in theirs),
         _counted_words([claim for _, claim in theirs]),
-        _counts_table(found),
+        summary_table(found),
         *_lists(theirs),
         *_galleries(found, thumbnails),
         _not_run(found, predict),
@@ -76,28 +70,10 @@ def index_page(found: Sequence[Recorded], *, thumbnails: Path, predict: Callable
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _counts_table(found: Sequence[Recorded]) -> str:
-    """A row per paper: how many of its claims are confirmed, contradicted, properties of the reading, undecided, open."""
-    rows = []
-    for paper, own in by_paper(found).items():
-        claims = [claim for each in own for claim in each.claims if not is_ours(each.figure, claim.claim)]
-        ran = sum(each.summary is not None for each in own)
-        parts = sum(each.is_part for each in own)
-        whole = f"{ran} of {len(own)}{f', {parts} in part' if parts else ''}"
-        if claims:
-            rows.append([PAPERS.get(paper, paper), whole, *_standings(claims)])
-    titles = ("paper", "figures run", *(_COLUMNS[word] for word in STANDINGS))
-    return markdown_table(titles, rows, left=("paper",))
-
-
 def _counted_words(claims: Sequence[ClaimVerdicts]) -> str:
     """All papers together, in a sentence."""
-    counts = [f"{n} {_COLUMNS[word]}" for word, n in zip(STANDINGS, _standings(claims), strict=True)]
+    counts = [f"{n} {STANDING_WORDS[word]}" for word, n in zip(STANDINGS, standing_counts(claims), strict=True)]
     return f"Of {plural(len(claims), 'claim')} of the papers: {', '.join(counts)}." if claims else ""
-
-
-def _standings(claims: Sequence[ClaimVerdicts]) -> list[str]:
-    return [str(sum(claim.standing == word for claim in claims)) for word in STANDINGS]
 
 
 def _lists(theirs: Sequence[tuple[Recorded, ClaimVerdicts]]) -> Iterator[str]:
@@ -192,14 +168,16 @@ def _how_judged(found: Sequence[Recorded]) -> Iterator[str]:
     yield (
         "By rule, never by eye, from the record in `results/` ([running figures](../running-figures.md)). *Held*: three seeds or "
         "more, and the whole interval over seeds meets the rule; *contradicted*: all of it lies beyond; *undecided*: it reaches "
-        f"the bound. With fewer than {FEW} seeds, or on other data or another network than the paper's, *supported* or "
+        "the bound, or a test does not show a difference or a bend, which is not to show that there is none. "
+        f"With fewer than {FEW} seeds, or on other data or another network than the paper's, *supported* or "
         "*against*. *Not testable*: there is no number, or no "
         "network that fits its training data where the paper speaks of such. A claim about several networks holds only if "
         "all of them pass; the number shown is that of the weakest. "
         f"By He & Su's own numbers a *law* has r ≤ {LAW_R:g}, *no law* is r > {NO_LAW_R:g} or ρ ≥ 1, and between the two "
-        f"nothing is decided; a *fuzzy law* (ours) has r ≤ {FUZZY_R:g}. *Alike* and *near*: within a factor of {ALIKE:g}, "
-        "by two one-sided tests. One learning rate is chosen for all seeds, by the mean r at the last epoch among rates at "
-        "which networks fit. Claims that were restated, and why: [changes](changes.md)."
+        f"nothing is decided (their own panel without a law prints {NO_LAW_R:g}, which to its rounding lies on that bound); a "
+        f"*fuzzy law* (ours) has r ≤ {FUZZY_R:g}. *Alike* and *near*: within a factor of {ALIKE:g}, by two one-sided tests. "
+        "One learning rate is chosen for all seeds, by the mean r at the last epoch among rates at which networks fit. Counts "
+        "under pictures are of all claims, ours among them. Claims that were restated, and why: [changes](changes.md)."
     ).replace(" -", " −")
     yield _made_words([each.summary for each in found if each.summary is not None])
     yield "Written by `scripts/make_figures_page.py`; a test holds that these pages are what the record gives."

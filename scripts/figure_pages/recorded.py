@@ -9,12 +9,22 @@ from pathlib import Path
 from equisep.errors import InputError
 from equisep.figures.evidence import gather
 from equisep.figures.figure import Figure
-from equisep.figures.judge import WORDS, ClaimVerdicts, judge_readings
+from equisep.figures.judge import STANDINGS, WORDS, ClaimVerdicts, judge_readings
 from equisep.figures.papers import PAPERS
+from equisep.report.figures.cells import is_ours
 from equisep.report.figures.list import ListRow, list_row
 from equisep.report.figures.markdown import markdown_table
 from equisep.report.figures.summary import Summary, summarize
 from equisep.runs.record import REMARKS, record_content, recorded_evidence, remarks_in
+
+STANDING_WORDS = {
+    "confirmed": "confirmed",
+    "contradicted": "contradicted",
+    "reading": "properties of the reading",
+    "undecided": "undecided",
+    "untested": "not run or not testable",
+}
+_OURS = "our own, on these figures and on others"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +54,16 @@ class Recorded:
     def is_part(self) -> bool:
         """Whether some of it was run, and some was not."""
         return self.summary is not None and self.summary.evidence.done < self.summary.evidence.planned
+
+    @property
+    def theirs(self) -> tuple[ClaimVerdicts, ...]:
+        """The claims that the paper makes."""
+        return tuple(each for each in self.claims if not is_ours(self.figure, each.claim))
+
+    @property
+    def ours(self) -> tuple[ClaimVerdicts, ...]:
+        """The claims that no paper makes."""
+        return tuple(each for each in self.claims if is_ours(self.figure, each.claim))
 
     @property
     def row(self) -> ListRow:
@@ -78,15 +98,28 @@ def by_paper(found: Iterable[Recorded]) -> dict[str, list[Recorded]]:
 
 
 def summary_table(found: Sequence[Recorded]) -> str:
-    """A row per paper: how many figures are recorded, and how their claims fared."""
-    rows = [_summary_row(PAPERS.get(paper, paper), own) for paper, own in by_paper(found).items()]
-    titles = ("paper", "figures recorded", *(f"claims {WORDS[0]}", *WORDS[1:]))
-    return markdown_table(titles, [*rows, _summary_row("all", found)], left=("paper",))
+    """A row per paper: how many of its figures were run, and how its claims stand; the last row is of claims of our own."""
+    rows = [
+        _summary_row(PAPERS.get(paper, paper), own, [claim for each in own for claim in each.theirs])
+        for paper, own in by_paper(found).items()
+        if any(each.theirs for each in own)
+    ]
+    asking = [each for each in found if each.ours]
+    if asking:
+        rows.append(_summary_row(_OURS, asking, [claim for each in asking for claim in each.ours]))
+    titles = ("claims of", "figures run", *(STANDING_WORDS[word] for word in STANDINGS))
+    return markdown_table(titles, rows, left=("claims of",))
 
 
-def _summary_row(name: str, own: Sequence[Recorded]) -> list[str]:
-    known = sum(each.summary is not None for each in own)
-    return [name, f"{known} of {len(own)}", *(str(sum(each.counts[word] for each in own)) for word in WORDS)]
+def _summary_row(name: str, own: Sequence[Recorded], claims: Sequence[ClaimVerdicts]) -> list[str]:
+    ran = sum(each.summary is not None for each in own)
+    parts = sum(each.is_part for each in own)
+    return [name, f"{ran} of {len(own)}{f', {parts} in part' if parts else ''}", *standing_counts(claims)]
+
+
+def standing_counts(claims: Sequence[ClaimVerdicts]) -> list[str]:
+    """How many claims have each standing, in their order."""
+    return [str(sum(claim.standing == word for claim in claims)) for word in STANDINGS]
 
 
 def _recorded(figure: Figure, results: Path, remarks: tuple[str, ...]) -> Recorded:

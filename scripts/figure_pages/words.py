@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from equisep.figures.figure import Claim
@@ -29,6 +30,7 @@ READING_WORDS = {
 }
 _NUMBERS = {2: "two", 3: "three"}
 _QUOTES = 2  # of the paper, in a sentence on what it shows
+_OURS = re.compile(r"ours, (?:on|against) ")  # before the place of what a claim of ours quotes
 _SENTENCE = 4  # words from which on a quotation says by itself what it is about
 
 
@@ -80,7 +82,8 @@ def _quotation(claim: Claim) -> str:
     if not claim.quote:
         return escaped(f"{claim.text} ({claim.source})")
     alone = sum(word.isalpha() for word in claim.quote.split()) >= _SENTENCE
-    return escaped(f"{'' if alone else f'{claim.text}, '}“{claim.quote}” ({claim.source})")
+    place = _OURS.sub("", claim.source)
+    return escaped(f"{'' if alone else f'{claim.text}, '}“{claim.quote}” ({place})")
 
 
 def found_sentence(each: Recorded) -> str:
@@ -116,11 +119,12 @@ def _fared(each: Recorded) -> str:
 
 
 def _turned_words(each: Recorded) -> str:
-    turned = sum(one.standing == "reading" for one in each.claims)
-    if not turned:
-        return ""
-    of = "one of them is" if turned == 1 else f"{turned} of them are"
-    return f" In another reading of the same networks {of} contradicted."
+    """How many claims another reading contradicts of those that held, and holds of the others."""
+    turned = [one.main.verdict == "held" for one in each.claims if one.standing == "reading"]
+    lost, won = sum(turned), len(turned) - sum(turned)
+    words = [f"{lost} of those that held {'is' if lost == 1 else 'are'} contradicted"] if lost else []
+    words += [f"{won} of the others {'holds' if won == 1 else 'hold'}"] if won else []
+    return f" In another reading of the same networks {joined(words)}." if words else ""
 
 
 def _drawn_readings(summary: Summary) -> list[str]:

@@ -13,6 +13,7 @@ from equisep.figures.evidence import Entry, Evidence, gather
 from equisep.figures.figure import Claim, Printed
 from equisep.figures.judge import Verdict, judge, judge_readings
 from equisep.figures.outcome import Curves, Outcome
+from equisep.figures.rules import rule_words
 from equisep.law import student_quantile
 from figures.synthetic_figures import asked_for, evidence, figure, law_curve, numbers, outcome, shown_evidence
 
@@ -221,7 +222,7 @@ def test_below_is_paired_by_seed() -> None:
         ("differ", [1.0, 1.0, 1.0], [2.0, 2.1, 2.2], "held"),
         ("differ", [2.0, 2.1, 2.2], [1.0, 1.0, 1.0], "held"),
         ("differ", [1.0, 1.0, 1.0], [1.1, 1.0, 0.9], "undecided"),
-        ("differ", [1.0], [1.1], "supported"),
+        ("differ", [1.0], [1.1], "undecided"),
         ("differ", [1.0], [1.0], "undecided"),
         ("no less", [1.0, 1.0, 1.0], [0.8, 0.8, 0.8], "held"),
         ("no less", [1.0, 1.0, 1.0], [5.0, 6.0, 7.0], "held"),
@@ -734,3 +735,45 @@ def test_another_network_decides_nothing_of_the_papers() -> None:
     bad = [outcome(law_curve(0.5, r=-0.9))] * 3
     assert judge(evidence(stood_in, {"a": bad}))[0].verdict == "against"
     assert judge(evidence(figure(LAW), {"a": good}))[0].verdict == "held"
+
+
+@pytest.mark.parametrize(("r", "word", "own"), [(-0.999, "supported", "held"), (-0.9, "against", "contradicted")])
+def test_what_a_figure_lacks_decides_nothing_of_the_papers_but_claims_of_ours(r: float, word: str, own: str) -> None:
+    """Declared of the figure, or of one of its series."""
+    ours = replace(LAW, source="ours: asked by nobody else")
+    made = figure(LAW, ours, lacks="the paper's VGG")
+    rows = {"a": [outcome(law_curve(0.5, r=r))] * 3}
+    theirs, asked = judge(evidence(made, rows))
+    assert (theirs.verdict, asked.verdict) == (word, own)
+    assert theirs.reason.endswith("and the paper's VGG to decide.") and "VGG" not in asked.reason
+    assert theirs.parts[0].lacks == "the paper's VGG"
+    of_series = replace(made, series=(replace(made.series[0], lacks="its data"),))
+    assert judge(evidence(of_series, rows))[0].reason.endswith("and its data to decide.")  # in place of the figure's
+    assert judge(evidence(replace(of_series, lacks=""), rows))[0].verdict == word
+
+
+def test_any_two_numbers_differ_so_that_few_seeds_show_no_difference() -> None:
+    few = compared("differ", a=[0.1, 0.1], b=[0.9, 0.9])
+    assert few.verdict == "undecided" and few.reason.endswith(
+        "the rule asks for a difference from 0 over 3 seeds or more."
+    )
+    assert compared("differ", a=[0.1, 0.2, 0.1], b=[0.9, 0.9, 0.8]).verdict == "held"
+
+
+@pytest.mark.parametrize(
+    ("values", "word"),
+    [((1.2, 1.21, 1.2), "held"), ((1.2,), "supported"), ((0.9,), "undecided"), ((0.1, 0.11, 0.1), "undecided")],
+)
+def test_a_test_that_does_not_reject_shows_nothing(values: tuple[float, ...], word: str) -> None:
+    verdict = of_numbers("shown", *values, value=1.0)
+    assert verdict.verdict == word
+    assert "the rule asks for at least 1, and less shows nothing" in verdict.reason
+
+
+def test_a_printed_number_says_what_its_prediction_must_not_reach() -> None:
+    assert printed(0.818, 0.0005, 0.80, 0.81, 0.82, 0.83).reason.endswith(
+        "and decides nothing where it may as well give a number beyond a factor of 1.25 of the mean."
+    )
+    both = Claim("…", "as printed", ("a",), "r;rho")
+    assert rule_words(both).endswith("give r above -0.971 or a number beyond a factor of 1.25 of the mean")
+    assert rule_words(replace(both, quantity="r")).endswith("may as well give r above -0.971")

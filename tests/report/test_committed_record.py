@@ -91,7 +91,7 @@ def test_nothing_is_decided_by_networks_that_do_not_fit_or_by_few_seeds(id: str,
             continue
         deciding = [part for part in verdict.parts if part.verdict == verdict.verdict]
         assert deciding and all(part.n >= FEW for part in deciding), claim.text
-        assert not any(part.other_data or part.other_network for part in deciding), claim.text
+        assert not any(part.lacks for part in deciding), claim.text
         if not claim.fit or evidence.figure.fit is None:
             continue
         fitting = {}  # counted here anew, from the accuracies themselves

@@ -168,10 +168,13 @@ def test_what_the_readings_show_is_the_first_statement(tmp_path: Path) -> None:
     second = index.split("\n\n")[2]
     assert second.startswith("**The law itself.** Of 1 panel") and "of 1 in *mixed* and 0 in *eval*" in second
     assert "none (r > −0.971) of 0 in *mixed* and 1 in *eval*" in second
-    found = "Both claims held, over 3 seeds, read in *mixed*. In another reading of the same networks one of them is"
+    found = "Both claims held, over 3 seeds, read in *mixed*. In another reading of the same networks 1 of those that held is"
     assert f"{found} contradicted.\n" in pages["test/figure"]  # read as the picture is
     other = replace(made, readings=("eval", "mixed"))
-    assert "contradicted. The picture shows D read in *mixed*.\n" in pages_of((other,), tmp_path)[1]["test/figure"]
+    assert (
+        "1 of the others holds. The picture shows D read in *mixed*.\n"
+        in pages_of((other,), tmp_path)[1]["test/figure"]
+    )
 
 
 @pytest.mark.parametrize("listed", [True, False])
@@ -220,12 +223,29 @@ def test_the_summary_counts_claims_of_figures_without_a_record_as_not_run(tmp_pa
     recorded(found, tmp_path)
     other = replace(found.figure, id="he2023/other")
     table = summary_table(recorded_figures((found.figure, other), tmp_path)).splitlines()
-    assert table[0].startswith("| paper | figures recorded | claims held | contradicted | undecided |")
+    assert table[0].startswith(
+        "| claims of | figures run | confirmed | contradicted | properties of the reading | undecided |"
+    )
     assert table[2:] == [
-        "| test | 1 of 1 | 2 | 1 | 0 | 0 | 0 | 0 | 1 |",
-        "| He & Su, A law of data separation in deep learning | 0 of 1 | 0 | 0 | 0 | 0 | 0 | 0 | 4 |",
-        "| all | 1 of 2 | 2 | 1 | 0 | 0 | 0 | 0 | 5 |",
+        "| test | 1 of 1 | 2 | 1 | 0 | 0 | 1 |",
+        "| He & Su, A law of data separation in deep learning | 0 of 1 | 0 | 0 | 0 | 0 | 4 |",
     ]
+
+
+def test_the_summary_counts_claims_of_our_own_in_a_row_of_their_own(tmp_path: Path) -> None:
+    found = shown_evidence()
+    first, *rest = found.figure.claims
+    made = replace(found.figure, claims=(replace(first, source="ours: asked by nobody else"), *rest))
+    recorded(found, tmp_path)
+    table = summary_table(recorded_figures((made,), tmp_path)).splitlines()
+    assert table[2:] == [
+        "| test | 1 of 1 | 1 | 1 | 0 | 0 | 1 |",
+        "| our own, on these figures and on others | 1 of 1 | 1 | 0 | 0 | 0 | 0 |",
+    ]
+    own = replace(made, claims=made.claims[:1])
+    assert (
+        len(summary_table(recorded_figures((own,), tmp_path)).splitlines()) == 3
+    )  # no row for a paper that claims nothing
 
 
 def test_changes_are_listed_the_latest_first() -> None:

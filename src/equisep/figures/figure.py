@@ -14,7 +14,7 @@ from equisep.figures.cell import Cell, Training
 Rule = Literal[
     "law", "fuzzy law", "no law",  # r of every operand: at most −0.996; at most −0.95; above −0.971
     "below", "above",  # each operand less (greater) than the next, paired over seeds
-    "differ",  # each operand from the next, paired over seeds, either way
+    "differ",  # each operand from the next, paired over three seeds or more, either way
     "alike",  # each operand within a factor of 1.25 of the first, paired over seeds, by two one-sided tests
     "no less",  # each operand at least 80 % of the first, paired over seeds
     "rising", "falling",  # the slope over the places of the operands, by seed
@@ -24,6 +24,7 @@ Rule = Literal[
     "best at zero",  # of series: the first quantity is greatest where the second changes its sign (±1 place)
     "correlated",  # of series: two quantities rise together, by their rank correlation over the series, seed by seed
     "at least", "at most",  # against `value`
+    "shown",  # at least `value`, of a test over its limit: a test that does not reject shows nothing
     "near",  # within a factor of 1.25 of `value`, by two one-sided tests
     "as printed",  # what the figure prints of the series is what one more training at its best rate may give
 ]  # fmt: skip
@@ -35,7 +36,7 @@ PanelKind = Literal["sites", "epochs", "sweep", "points", "scatter", "array", "c
 class Series:
     """One line of a figure: changes to the base cell, where it is drawn, and its place `x` in a sweep.
 
-    `rates` replaces the figure's; `seeds` is the most seeds it needs.
+    `rates` and `lacks` replace the figure's; `seeds` is the most seeds it needs.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Series:
     x: float | None = None
     rates: tuple[float, ...] | None = None
     seeds: int | None = None
+    lacks: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,11 @@ class Claim:
         if isinstance(of, str):
             raise InputError(f"The claim “{self.text}” is of {of!r}. Write its series in a tuple: ({of!r},).")
 
+    @property
+    def ours(self) -> bool:
+        """Whether it says itself that no paper makes it."""
+        return self.source.startswith("ours")
+
 
 @dataclass(frozen=True, slots=True)
 class Printed:
@@ -157,6 +164,8 @@ class Figure:
     smoke       changes at smoke scale, beside the general ones; `seeds`: how many then.
     columns     panels in a row, as the paper arranges them.
     code_rates  the rates that the authors' public code names, by series. `bound`: what a comparative bound is estimated from.
+    lacks       where its networks or data are not the paper's, by design: what a claim of the paper lacks to be decided, in
+                words. Claims of ours (`Claim.ours`) lack nothing by it.
     """
 
     id: str
@@ -179,6 +188,7 @@ class Figure:
     bound: ComparativeBound | None = None
     fit: float | None = None
     readings: tuple[str, ...] = ()
+    lacks: str = ""
 
     def __post_init__(self) -> None:
         _refuse_unknown("way to choose the rate", self.choose, get_args(Choice))

@@ -13,8 +13,8 @@ from typing import Literal
 from equisep.figures.evidence import Evidence
 from equisep.figures.figure import Claim, Figure
 from equisep.figures.quantities import depends_on_reading
-from equisep.figures.rules import LEVEL, check_claims, quantities_of
-from equisep.figures.verdict import FEW, WORDS, Part, Verdict, Word, judge_claim
+from equisep.figures.rules import FEW, LEVEL, check_claims, quantities_of
+from equisep.figures.verdict import WORDS, Part, Verdict, Word, judge_claim
 
 __all__ = [
     "FEW", "LEVEL", "STANDINGS", "WORDS", "ClaimVerdicts", "Part", "Standing", "Verdict", "judge", "judge_readings",

@@ -16,6 +16,7 @@ _ROUNDING = 1e-12  # a mean of equal numbers differs from them by a rounding
 ALIKE = 1.25  # "alike", "near" and "least near": within this factor, either way; ours, as bioequivalence has it
 NO_LESS = 0.8  # "no less": at least this share
 PLACES = 1.0  # "best at zero": so many places apart at most
+FEW = 3  # with fewer seeds than this a claim is supported at best
 LEVEL, EQUIVALENCE_LEVEL = 0.95, 0.9  # of intervals; two one-sided tests at 5 % are an interval at 90 %
 LAWS = ("law", "fuzzy law", "no law")
 COMPARISONS = ("below", "above", "differ", "alike", "no less")
@@ -23,7 +24,7 @@ TRENDS = ("rising", "falling")
 GROUPED = ("less spread", "least rising", "least near")  # one glob a group
 PAIRED_QUANTITIES = {"best at zero": 2, "correlated": 3}  # two quantities of so many series or more
 EQUIVALENCE = ("alike", "near", "least near")
-AGAINST_VALUE = ("at least", "at most", "near", "least near")
+AGAINST_VALUE = ("at least", "at most", "shown", "near", "least near")
 _CLOSED = (*AGAINST_VALUE, *LAWS, "alike", "no less", "best at zero")  # bounds that may be met; zero has to be excluded
 _COUNTED = ("site", "from", "class", "split")
 _EPOCH = re.compile(r"\d+(/[1-9]\d*)?")  # 100, or 100/600 of all
@@ -110,7 +111,7 @@ def bounds(claim: Claim) -> tuple[float, float]:
             return NO_LESS, math.inf
         case "best at zero":
             return -math.inf, PLACES
-        case "at least":
+        case "at least" | "shown":
             return value, math.inf
         case "at most":
             return -math.inf, value
@@ -130,7 +131,7 @@ def side(claim: Claim, low: float, high: float) -> Side:
     """Whether an interval (or a number, as low = high) lies within the bounds of a rule, beyond them, or reaches them.
 
     The paper calls r = −0.996 a law and −0.971 none: what is between the two is neither, for `law` and for `no law` alike. A
-    difference is never shown to be none.
+    difference is never shown to be none, and a test that does not reject shows nothing.
     """
     floor, ceiling = bounds(claim)
     if claim.rule in _CLOSED:
@@ -140,6 +141,8 @@ def side(claim: Claim, low: float, high: float) -> Side:
     match claim.rule:
         case "differ":
             return "in" if low > 0 or high < 0 else "reaches"
+        case "shown":
+            return "in" if within else "reaches"
         case "law":
             beyond = low > NO_LAW_R
         case "no law":
@@ -168,7 +171,11 @@ def rule_words(claim: Claim) -> str:
         case "alike" | "near":
             return f"the rule asks for {low:.4g} to {high:.4g}"
         case "as printed":
-            return "the rule asks that one more training at its best rate may give the printed number"
+            return (
+                f"the rule asks that one more training at its best rate may give the printed number{_too_wide(claim)}"
+            )
+        case "shown":
+            return f"the rule asks for at least {low:.4g}, and less shows nothing"
         case "at least" | "no less":
             return f"the rule asks for at least {low:.4g}"
         case "at most" | "least near":
@@ -178,6 +185,16 @@ def rule_words(claim: Claim) -> str:
         case "falling":
             return "the rule asks for less than 0"
         case "differ":
-            return "the rule asks for a difference from 0"
+            return f"the rule asks for a difference from 0 over {FEW} seeds or more"
         case _:
             return "the rule asks for more than 0"
+
+
+def _too_wide(claim: Claim) -> str:
+    """Of what a prediction must not reach, or it decides nothing."""
+    correlations = [Query.of(text).name == "r" for text in quantities_of(claim)]
+    limits = (
+        *((f"r above {NO_LAW_R:g}",) if any(correlations) else ()),
+        *((f"a number beyond a factor of {ALIKE:g} of the mean",) if not all(correlations) else ()),
+    )
+    return f", and decides nothing where it may as well give {' or '.join(limits)}"

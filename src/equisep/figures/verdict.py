@@ -18,6 +18,7 @@ from equisep.figures.rules import (
     ALIKE,
     EQUIVALENCE,
     EQUIVALENCE_LEVEL,
+    FEW,
     LAWS,
     LEVEL,
     Side,
@@ -44,7 +45,6 @@ _WORD: Mapping[tuple[Side, bool], Word] = {  # by side of the rule, and whether 
     ("reaches", False): "undecided",
     ("reaches", True): "undecided",
 }
-FEW = 3  # with fewer seeds than this a claim is supported at best
 _LAW_NUMBERS = ("r", "rho", "half_life")
 
 
@@ -59,8 +59,8 @@ class Part:
                 seed at its own best rate); means over seeds.
     lost        seeds that were run but have no such number, and of these `diverged` whose training diverged.
     unfit       seeds left out because their network does not fit; `accuracy`: the mean training accuracy over all seeds.
-    printed     the paper's number of this very series. `other_data`: whether networks trained on all of another data set;
-                `other_network`: whether it is another network.
+    printed     the paper's number of this very series.
+    lacks       what of the paper's own is wanting, in words, where its network or data are others.
     """
 
     name: str
@@ -77,8 +77,7 @@ class Part:
     accuracy: float | None = None
     printed: float | None = None
     rates: Mapping[str, float] = field(default_factory=dict)
-    other_data: bool = False
-    other_network: bool = False
+    lacks: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +110,14 @@ def judge_claim(evidence: Evidence, claim: Claim, reading: str = "") -> Verdict:
     undecided             the interval reaches the bounds; of a law also: r lies between what the paper calls a law and none.
     supported, against    the same of a mean of fewer than 3 seeds; or where some seeds have no number, since those left are a
                           choice; or where networks train on all of a data set that stands in for the paper's, or
-                          stand in for the paper's themselves.
+                          stand in for the paper's themselves, or where the figure says that a claim of the paper
+                          lacks either (`lacks`).
     not testable          there is no number, or no network fits its training data where the figure asks for that.
     not run               cells are missing, or were not read so; at smoke scale everything.
 
     law · no law · fuzzy law      r over seeds: ≤ −0.996 · > −0.971, or mean ρ ≥ 1 · ≤ −0.95 and mean ρ < 1.
-    below, above, differ          the paired 95 % interval (Student t) of the differences excludes zero.
+    below, above, differ          the paired 95 % interval (Student t) of the differences excludes zero; with fewer than 3 seeds
+                                  `differ` is undecided, as any two numbers differ.
     alike, near                   two one-sided tests at 5 %: the 90 % interval of the mean log ratio within ± ln 1.25.
     no less                       the 95 % interval of the ratio to the first is 0.8 at least.
     rising, falling               … of the least-squares slopes over places excludes zero; where every glob of the claim
@@ -128,6 +129,7 @@ def judge_claim(evidence: Evidence, claim: Claim, reading: str = "") -> Verdict:
     best at zero                  in every seed, where the first quantity is greatest, or beside, the second changes its sign.
     at least, at most             the 95 % interval of the number (of D, CDNV, ρ and half-life: of its logarithm) lies beyond the
                                   value.
+    shown                         the same as `at least`, of a test over its limit: what is not above it is undecided.
     as printed                    the printed number, to its rounding, lies in the 95 % prediction interval of one more draw at
                                   its own best rate; where that reaches beyond a factor of 1.25 (of r: to where there is no
                                   law), it decides nothing.
@@ -192,8 +194,7 @@ def _part(figure: Figure, claim: Claim, comparison: Comparison) -> Part:
     if mean is None and comparison.values:
         mean = seed_mean(comparison.values, comparison.scale)
     part = Part(
-        other_data=any(_other_data(found) for found in series),
-        other_network=any(_other_network(found) for found in series),
+        lacks=next((words for found in series if (words := _lacks(figure, claim, found))), ""),
         name=comparison.name,
         mean=mean,
         n=comparison.n,
@@ -260,7 +261,18 @@ def _word(claim: Claim, part: Part, comparison: Comparison) -> Word:
     where = _side(claim, part, comparison.printed, low, high)
     if claim.exact and where == "reaches":
         where = "out"
-    return _WORD[where, few or part.lost > 0 or part.other_data or part.other_network]
+    if few and claim.rule == "differ":
+        where = "reaches"
+    return _WORD[where, few or part.lost > 0 or bool(part.lacks)]
+
+
+def _lacks(figure: Figure, claim: Claim, found: SeriesEvidence) -> str:
+    """What of the paper's own a series lacks to decide its claims; claims of ours are of this very network and data."""
+    if _other_network(found):
+        return "the paper's network"
+    if _other_data(found):
+        return "the paper's data"
+    return "" if claim.ours else found.series.lacks or figure.lacks
 
 
 def _other_data(found: SeriesEvidence) -> bool:
@@ -326,9 +338,7 @@ def _wanting(figure: Figure, part: Part) -> str:
         return "a proof"
     if part.n < FEW:
         return f"{FEW} seeds or more"
-    if part.other_network:
-        return "the paper's network"
-    return "the paper's data" if part.other_data else "a number in every seed"
+    return part.lacks or "a number in every seed"
 
 
 def _others(worst: Part, parts: Sequence[Part]) -> str:

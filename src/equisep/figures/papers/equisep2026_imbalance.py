@@ -24,7 +24,9 @@ EMBEDDED = (
 )
 EMERGE = (
     "Law, neural collapse (NC1 ≤ 0.01) and minority collapse (mean cosine ≥ 0.95) emerge by `equisep.law.emergence`, all of "
-    "one training, read every 10 epochs in `mixed`. What did not emerge by the last epoch emerges then at the earliest."
+    "one training, read every 10 epochs in `mixed`: at the first reading that has it, if neither of the next two has lost it "
+    "(r > −0.971, NC1 or cosine beyond a second threshold); it need not stay. What did not emerge by the last epoch emerges "
+    "then at the earliest."
 )
 
 

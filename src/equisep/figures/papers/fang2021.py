@@ -22,6 +22,8 @@ MITIGATE = "we use the Layer-Peeled Model to gain insights into how to mitigate 
 COLLAPSE = (
     "Minority Collapse, which fundamentally limits the performance of deep learning models on the minority classes"
 )
+AT_RANDOM = "prediction on minority completely at random"
+NETWORKS_OF_PAPER = "one of the paper's networks (VGG, ResNet18)"
 EXACT = 1e-6  # what a proven optimum may miss an angle by: about the root of its gap
 CLASSES = (2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100)
 POWERS = (0.5, 1.0, 1.5, 2.0, 3.0)
@@ -64,7 +66,9 @@ def imbalanced(largest: int, ratio: int | None) -> tuple[int, ...]:
     return (largest,) * HALF + (0 if ratio is None else largest // ratio,) * HALF
 
 
-def over_ratios(group: str, largest: int, ratios: tuple[int | None, ...], **changes: Any) -> tuple[Series, ...]:
+def over_ratios(
+    group: str, largest: int, ratios: tuple[int | None, ...], *, lacks: str = "", **changes: Any
+) -> tuple[Series, ...]:
     """One series for each imbalance ratio R."""
     return tuple(
         Series(
@@ -72,6 +76,7 @@ def over_ratios(group: str, largest: int, ratios: tuple[int | None, ...], **chan
             {**changes, "sizes": imbalanced(largest, ratio)},
             label=f"R = {'∞' if ratio is None else ratio}",
             x=ABSENT if ratio is None else float(ratio),
+            lacks=lacks,
         )
         for ratio in ratios
     )
@@ -87,9 +92,9 @@ def collapse_claims(group: str, title: str) -> tuple[Claim, ...]:
               0.95, quote=COLLAPSE, source="abstract"),
         Claim(f"{title}: test accuracy on minority classes falls with R", "falling", (f"{group}-R*",),
               "minority_accuracy_test", quote=COLLAPSE, source="abstract"),
-        Claim(f"{title}: minority test accuracy is at chance, 1/10 or less, where the minority is absent",
-              "at most", (f"{group}-Rinf",),
-              "minority_accuracy_test", 0.1, quote="prediction on minority completely at random", source="slides, part I"),
+        Claim(f"{title}: where the minority is absent none of its test samples is named rightly", "at most", (f"{group}-Rinf",),
+              "minority_accuracy_test", 0.0,
+              source=f"ours: the slides have “{AT_RANDOM}”"),
     )  # fmt: skip
 
 
@@ -214,6 +219,7 @@ FNN = Figure(
     source=SOURCE,
     cite=CITE,
     base=TRAINED.with_(data="embedded-10x10", depth=8),
+    lacks=NETWORKS_OF_PAPER,
     series=over_ratios("fnn", LARGE_EMBEDDED, FNN_RATIOS),
     panels=sweep_panels("fnn-R*", R_AXIS),
     claims=(
@@ -250,7 +256,14 @@ NETS = Figure(
             for series in over_ratios(group, largest, NETWORK_RATIOS, **changes)
         ),
         *over_ratios(
-            "vgg11-part", LARGE_PART, PART_RATIOS, network="vgg11", epochs=PART_EPOCHS, rate=PART_RATE, **ON_CIFAR
+            "vgg11-part",
+            LARGE_PART,
+            PART_RATIOS,
+            lacks="a network of the paper's on all of its data",
+            network="vgg11",
+            epochs=PART_EPOCHS,
+            rate=PART_RATE,
+            **ON_CIFAR,
         ),
     ),
     panels=tuple(
@@ -280,6 +293,7 @@ OVERSAMPLING = Figure(
     title=f"Loss weights and copies for the minority, R = {LARGE_EMBEDDED} (FNN of 8 layers)",
     source=SOURCE,
     cite=CITE,
+    lacks=NETWORKS_OF_PAPER,
     base=FNN.base.with_(sizes=imbalanced(LARGE_EMBEDDED, LARGE_EMBEDDED)),
     series=(
         *(

@@ -378,6 +378,7 @@ BOUND = Figure(
     cite=CITE,
     fit=FITTED,
     # the embedded images: both samples are small, anyone has them, and an FNN errs on them little enough to tell p apart
+    lacks="data that the paper trained on",
     base=BASE.with_(data="embedded-10x10", preparation="he2023-10x10", width=100, per_class=50, second=50, read_epochs=(),
                     milestones=(1 / 3, 2 / 3), factor=0.1),
     series=(

@@ -149,7 +149,7 @@ FIG7 = Figure(
         Claim("Where blocks are of one kind, r by block is nearer to −1 than by layer", "below", ("2-layer-*", "3-layer-*"),
               "r@grain=blocks;r@grain=layers", source="main text, on Fig. 7",
               quote="it can be restored by identifying a block rather than a layer as a module"),
-        Claim("Mixed blocks have two slopes (bend above its limit)", "at least", ("mixed-*",), "bend@grain=blocks", value=1.0,
+        Claim("Mixed blocks have two slopes (bend above its limit)", "shown", ("mixed-*",), "bend@grain=blocks", value=1.0,
               source=f"{AFTER} the main text on Fig. 7"),
         *(
             Claim(f"3-layer blocks separate more than 2-layer ones ({SET_NAMES[data]})", "below",
