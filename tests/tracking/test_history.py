@@ -104,10 +104,59 @@ def test_a_history_of_another_model_or_other_samples_is_refused(path: Path) -> N
         (replace(HEADER, module="Other"), "the model is `Other`"),
         (replace(HEADER, sites=("input", "c")), "it was read at 3 sites, and the model is read at 2 others"),
         (replace(HEADER, subset="9"), "its 20 samples are others than the 20 drawn now"),
+        (
+            replace(HEADER, subset="1-2+3-4", samples_test=9),
+            "it was read without test data, and now there are 9 test samples",
+        ),
         (replace(HEADER, options={"reading": "mixed"}), "it was read with reading='eval', now 'mixed'"),
     ):
         with pytest.raises(StoreError, match=f"does not go on with this training: .*{words}.*Give another file"):
             History.open(path, other)
+
+
+def test_other_test_samples_are_named() -> None:
+    tested = replace(HEADER, subset="1-2+3-4", samples_test=9)
+    assert tested.why_other(HEADER) == "it was read with 9 test samples, and now there are no test data"
+    other = replace(tested, subset="1-2+3-5", samples_test=8)
+    assert tested.why_other(other) == "its 9 test samples are others than the 8 drawn now"
+
+
+def test_a_training_that_begins_anew_leaves_nothing_of_the_former_in_the_file(path: Path) -> None:
+    written(path, [3, 6])
+    again = History.open(path, HEADER)
+    again.forget_after(1)  # its first epoch, which is not read
+    again.append(entry(5))
+    again.append(entry(10))
+    assert History.load(path).numbers == again.numbers == (5, 10)
+
+
+def test_a_file_that_was_deleted_is_said_and_may_be_put_back(path: Path) -> None:
+    history = written(path, [1, 2])
+    content = path.read_bytes()
+    path.unlink()
+    with pytest.raises(StoreError, match=r"is no longer there: it was deleted or moved .* Put it back") as said:
+        history.append(entry(3))
+    assert "intact" not in str(said.value) and not path.exists()
+    path.write_bytes(content)
+    history.append(entry(4))
+    assert History.load(path).entries == history.entries and history.numbers == (1, 2, 3, 4)
+
+
+def test_readings_that_fail_in_the_end_have_not_settled() -> None:
+    good = [entry(number) for number in range(1, 9)]
+    assert History(HEADER, good).settled() and History(HEADER, good).findings[0].code == "settled"
+    history = History(HEADER, [*good, *(Entry(number=n, failure="Site `a` holds NaN.") for n in range(9, 12))])
+    assert not history.settled()
+    assert history.settled().reason == "The last 3 readings, from epoch 9 on, failed."
+    (finding,) = history.findings
+    assert finding.text.startswith("The last 3 readings, from epoch 9 on, failed: Site `a` holds NaN. The law before: ")
+    one = History(HEADER, [*good, Entry(number=9, failure="No memory")])
+    assert one.findings[0].text.startswith("The last reading, of epoch 9, failed: No memory.")
+    none = History(HEADER, [Entry(number=n, failure="Site `a` holds NaN.") for n in (1, 2)])
+    assert [each.text for each in none.findings] == ["All 2 readings failed: Site `a` holds NaN."]
+    again = History(HEADER, [*history.entries, entry(12)])
+    assert again.settled() and "failed" not in again.findings[0].text
+    assert "holds no reading" in History(HEADER).findings[0].text
 
 
 def test_files_that_are_no_history(tmp_path: Path) -> None:
@@ -189,6 +238,12 @@ def test_frames() -> None:
     assert sites.loc[(2, 1), "fuzziness"] == 1.0 and sites.loc[(2, 1), "name"] == "a"
     laws = history.to_frame(sites=False)
     assert list(laws.index) == [1, 2, 3] and laws.loc[3, "failure"] == "It failed."
+    empty = History(HEADER, [Entry(number=3, failure="It failed.")]).to_frame()
+    assert empty.index.names == ["epoch", "site"] and len(empty) == 0
+    assert list(empty.columns) == list(sites.columns)
+    assert list(History(HEADER).to_frame().columns) == list(sites.columns)
+    none = History(HEADER).to_frame(sites=False)
+    assert len(none) == 0 and list(none.columns) == list(laws.columns) and none.index.name == "epoch"
     assert laws.loc[1, "rho"] == pytest.approx(0.5) and laws.loc[2, "fuzziness_last"] == 0.25
 
 

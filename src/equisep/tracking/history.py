@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +13,7 @@ from equisep.display import brief
 from equisep.errors import InputError, MissingExtraError, ProfileError, StoreError
 from equisep.files import LineFile
 from equisep.findings import ranked, spelled, training
+from equisep.findings.ranking import new_finding
 from equisep.law.emergence import CONFIRM, Emergence, emergences
 from equisep.results import Finding, Profile
 from equisep.results.codec import HISTORY, decode, profile_from_dict, profile_to_dict
@@ -64,11 +66,22 @@ class Header:
         both = self.options.keys() & other.options.keys()  # a later version may have more
         changed = sorted(name for name in both if self.options[name] != other.options[name])
         if self.subset != other.subset and "reading" not in changed:  # which orders the samples
-            return f"its {self.samples} samples are others than the {other.samples} drawn now"
+            return self._why_other_samples(other)
         if changed:
             name = "reading" if "reading" in changed else changed[0]
             return f"it was read with {name}={self.options[name]!r}, now {other.options[name]!r}"
         return None
+
+    def _why_other_samples(self, other: Header) -> str:
+        """Which samples differ: those of the training data, or of test data, which may be missing."""
+        (own, _, own_test), (theirs, _, their_test) = self.subset.partition("+"), other.subset.partition("+")
+        if own != theirs:
+            return f"its {self.samples} samples are others than the {other.samples} drawn now"
+        if own_test and their_test:
+            return f"its {self.samples_test} test samples are others than the {other.samples_test} drawn now"
+        if their_test:
+            return f"it was read without test data, and now there are {other.samples_test} test samples"
+        return f"it was read with {self.samples_test} test samples, and now there are no test data"
 
 
 @brief
@@ -220,6 +233,11 @@ class History:
         self._entries[entry.number] = entry
         if self._file is not None:
             self._unwritten.append({**_content(entry), "follows": follows})
+            if not self._file.path.exists():
+                raise StoreError(
+                    f"`{self._file.path}` is no longer there: it was deleted or moved while the training runs. Put it back, and "
+                    "the next reading is written after what it holds; without it `tracker.history` alone has the readings."
+                )
             while self._unwritten:
                 self._file.append(self._unwritten[0])
                 self._unwritten.pop(0)
@@ -255,18 +273,31 @@ class History:
 
     def settled(self, stopping: Stopping | None = None) -> Settled:
         """Whether the training has settled: see `equisep.tracking.Stopping`, whose default it is without one."""
+        failed = self._failed_last()
+        if failed:
+            return Settled(False, None, f"{_last_failed(failed, self.unit)}.")
         seen = [Watched.of(number, profile) for number, profile in self.profiles().items()]
         return (stopping or Stopping()).settled(seen, unit=self.unit)
 
+    def _failed_last(self) -> tuple[Entry, ...]:
+        """The readings after the latest that has a profile; all failed."""
+        return tuple(takewhile(lambda entry: entry.profile is None, reversed(self._entries.values())))[::-1]
+
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Whether the network was trained long enough, in words; the rule is that of `equisep.findings.training`."""
-        settled, last = self.settled(), self.last_read
+        """Whether the network was trained long enough, in words; the rule is that of `equisep.findings.training`.
+
+        Where the latest readings failed, nothing is known of the network as it is: then that is what is said.
+        """
+        failed, last, emergence = self._failed_last(), self.last_read, self.emergence()
+        if failed:
+            return spelled((_failure(failed, self.unit, every=last is None, law=emergence.get("law")),))
+        settled = self.settled()
         return spelled(
             ranked(
                 training(
                     None if last is None else last.profile,
-                    emergence=self.emergence(),
+                    emergence=emergence,
                     settled=settled.settled,
                     since=settled.since,
                     reason=settled.reason,
@@ -277,6 +308,7 @@ class History:
 
     def to_frame(self, *, sites: bool = True) -> pandas.DataFrame:
         """One row per reading and site; without `sites` one per reading: the law, depth and accuracy (extra `frame`)."""
+        from equisep.report.columns import COLUMNS
         from equisep.report.history_tables import law_rows, site_rows
 
         try:
@@ -284,7 +316,13 @@ class History:
         except ImportError as error:
             raise MissingExtraError(needed_for="`History.to_frame`", package="pandas", extra="frame") from error
         rows = site_rows(self) if sites else law_rows(self)
-        return pandas.DataFrame(rows).set_index([self.unit, "site"] if sites else self.unit)
+        if rows:
+            columns = None
+        elif sites:
+            columns = [self.unit, *(column.name for column in COLUMNS)]
+        else:
+            columns = list(law_rows(History(self.header, [Entry(0, self.unit)]))[0])
+        return pandas.DataFrame(rows, columns=columns).set_index([self.unit, "site"] if sites else self.unit)
 
     def plot(self, path: str | Path | None = None, **options: Any) -> Figure:
         """Draw the law over the epochs, into a file where one is named; see `equisep.report.history_plots.plot_history`."""
@@ -314,6 +352,23 @@ class History:
         from equisep.report.notebook import history_html
 
         return history_html(self)
+
+
+def _last_failed(failed: Sequence[Entry], unit: str) -> str:
+    """How many of the latest readings failed, and from where on."""
+    if len(failed) == 1:
+        return f"The last reading, of {unit} {failed[0].number}, failed"
+    return f"The last {len(failed)} readings, from {unit} {failed[0].number} on, failed"
+
+
+def _failure(failed: Sequence[Entry], unit: str, *, every: bool, law: Emergence | None) -> Finding:
+    """That the latest readings failed, or that all did, what the last one says of why, and when the law had emerged."""
+    head = _last_failed(failed, unit)
+    if every:
+        head = "The only reading failed" if len(failed) == 1 else f"All {len(failed)} readings failed"
+    why = (failed[-1].failure or "nothing says why").rstrip(".")
+    before = "" if every or law is None else f" The law before: {law.sentence(unit)}."
+    return new_finding("nothing-measured", f"{head}: {why}.{before}", rule="training", numbers={"failed": len(failed)})
 
 
 def _content(entry: Entry) -> dict[str, Any]:
@@ -366,11 +421,14 @@ def _read(path: Path) -> History | None:
 
 
 def _entry(line: Mapping[str, Any], header: Header) -> tuple[Entry, int]:
-    """A reading from its line, and the number of the one that it follows (less than any, where it is the first)."""
+    """A reading from its line, and the number of the one that it follows (less than any, where it is the first).
+
+    The first of a training that was begun anew follows none: what stands before it in the file is of the former one.
+    """
     follows = line.get("follows")
     profile = None
     if "profile" in line:
         profile = replace(profile_from_dict(line["profile"]), class_names=header.class_names)
     rest = {name: value for name, value in line.items() if name not in ("follows", "profile")}
     entry = decode(Entry, rest, where="reading")
-    return replace(entry, profile=profile), entry.number - 1 if follows is None else int(follows)
+    return replace(entry, profile=profile), -1 if follows is None else int(follows)
