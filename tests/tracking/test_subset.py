@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +10,19 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, SubsetRandomSampler, TensorDataset
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    Subset,
+    SubsetRandomSampler,
+    TensorDataset,
+    WeightedRandomSampler,
+)
 from tracked import CLASSES, loader, network, samples
 
 from equisep import Tracker
@@ -149,6 +162,99 @@ def test_too_large_to_keep_is_fetched_again_alike() -> None:
         Tracker(network(), Loop(), memory=100)
 
 
+PART = list(range(60))
+
+
+class Own(Sampler[int]):
+    """A sampler of someone's own: a part in an order of its own, which it counts, without an end."""
+
+    def __init__(self) -> None:
+        self.asked, self.order = 0, np.random.default_rng(3)
+
+    def __iter__(self) -> Iterator[int]:
+        self.asked += 1
+        while True:
+            yield from self.order.permutation(PART).tolist()
+
+
+class OwnBatches(Sampler[list[int]]):
+    def __iter__(self) -> Iterator[list[int]]:
+        yield from ([*PART[start : start + 7]] for start in range(0, len(PART), 7))
+
+
+SAMPLERS: dict[str, Any] = {
+    "list": lambda: {"sampler": PART},
+    "array": lambda: {"sampler": np.asarray(PART)},
+    "random part": lambda: {"sampler": SubsetRandomSampler(torch.tensor(PART))},
+    "range": lambda: {"sampler": SequentialSampler(PART)},
+    "mixed range": lambda: {"sampler": RandomSampler(PART)},
+    "weights": lambda: {"sampler": WeightedRandomSampler([1.0] * 60 + [0.0] * 60, num_samples=40)},
+    "batches of a list": lambda: {"batch_sampler": BatchSampler(PART, 8, drop_last=False)},
+    "list of batches": lambda: {"batch_sampler": [PART[:30], PART[30:]]},
+    "own": lambda: {"sampler": Own()},
+    "own batches": lambda: {"batch_sampler": OwnBatches()},
+}
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_no_sample_is_read_that_the_loader_never_draws(name: str, known: bool) -> None:
+    data = Plain(Y.tolist() if known else None)
+    options = SAMPLERS[name]()
+    tracker = Tracker(model(), DataLoader(data, **options), per_class=30)
+    assert tracker.subset.counts == (15,) * CLASSES
+    assert set(data.fetched) <= set(PART)
+    assert tracker.subset.class_sizes == ((15,) * CLASSES if known else None)
+    again = Tracker(model(), DataLoader(Plain(), **SAMPLERS[name]()), per_class=30)
+    assert again.subset.fingerprint == tracker.subset.fingerprint
+    if name == "own":
+        sampler = options["sampler"]
+        untouched = np.random.default_rng(3).bit_generator.state
+        assert sampler.asked == 0 and sampler.order.bit_generator.state == untouched
+
+
+def test_samplers_that_give_no_numbers_draw_from_all() -> None:
+    class Named(Plain):
+        def __getitem__(self, index: Any) -> tuple[Tensor, int]:
+            return super().__getitem__(int(index))
+
+    named = DataLoader(Named(), sampler=[str(number) for number in PART])  # type: ignore[arg-type]
+    assert Tracker(model(), named, per_class=30).subset.counts == (30,) * CLASSES
+
+
+class Sorted(IterableDataset[tuple[Tensor, int]]):
+    """A stream of one class after the other."""
+
+    def __init__(self, sizes: list[int]) -> None:
+        self.sizes = sizes
+
+    def __iter__(self) -> Iterator[tuple[Tensor, int]]:
+        for label, size in enumerate(self.sizes):
+            yield from ((X[4 * (number % 30) + label], label) for number in range(size))
+
+
+def test_a_stream_that_is_sorted_by_class_is_told_how_far_was_looked() -> None:
+    words = r"Of the first 1,000 samples of the stream.* none of the training data is of "
+    with pytest.raises(DataError, match=words + r"another class than 0\. Shuffle the stream, or pass a data set"):
+        Tracker(model(), DataLoader(Sorted([2000] * 4), batch_size=50), per_class=12)
+    tracker = Tracker(model(), DataLoader(Sorted([400] * 4), batch_size=50), per_class=12)
+    profile = tracker.epoch()
+    assert profile is not None and profile.counts == (12, 12, 12, 0)
+    (absent,) = [note.text for note in profile.notes if note.code == "absent-training"]
+    assert absent.startswith("Of the first 1,000 samples of the stream") and "1 of 4 classes (3). Shuffle" in absent
+    whole = Tracker(model(), DataLoader(Sorted([40, 40, 40, 0]), batch_size=50), per_class=12).epoch()
+    assert whole is not None
+    assert next(note.text for note in whole.notes if "absent" in note.code).startswith("1 of 4 classes (3) have no")
+
+
+def test_a_tracker_that_fetches_its_samples_again_is_pickled() -> None:
+    for kind in ("pair", "loader"):
+        tracker = Tracker(model(), KINDS[kind](), test=(X, Y), per_class=20, memory=100)
+        again = pickle.loads(pickle.dumps(tracker))
+        one, two = tracker.epoch(), again.epoch()
+        assert one is not None and two is not None and one.curve() == two.curve()
+
+
 def test_how_many_are_drawn_where_nobody_says() -> None:
     assert [samples_per_class(classes) for classes in (2, 10, 20, 100, 1000)] == [30, 30, 15, 5, 5]
     assert Tracker(model(), (X, Y)).subset.counts == (30,) * CLASSES
@@ -167,8 +273,14 @@ def test_bad_data() -> None:
         Tracker(model(), (X, Y + 1))
     with pytest.raises(LabelError, match=r"Labels must lie in 0 … 3"):
         Tracker(model(), [(X, Y + 1)])
-    with pytest.raises(DataError, match="hold no batch"):
-        Tracker(model(), [])
+    for empty in (
+        [],
+        (X[:0], Y[:0]),
+        loader(TensorDataset(X[:0], Y[:0]), shuffle=False),
+        loader(shuffle=None, sampler=[]),
+    ):
+        with pytest.raises(DataError, match="The training data hold no batch"):
+            Tracker(model(), empty)
 
     class Broken(Plain):
         def __getitem__(self, index: int) -> tuple[Tensor, int]:

@@ -7,7 +7,7 @@ import warnings
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
@@ -55,6 +55,19 @@ from equisep.tracking.subset import Subset, batch_size_for, draw_subset, first_s
 OTHER_NAMES = re.compile(r"_orig_mod\.|(?<=_torch_params\.)[^.]*/")
 
 
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """Makes inputs and labels of raw batches, for a model of one device and type."""
+
+    what: str
+    device: torch.device
+    dtype: torch.dtype | None
+    unpack: Unpack | None
+
+    def __call__(self, raw: Any) -> Feed:
+        return Feed(raw, what=self.what, device=self.device, dtype=self.dtype, unpack=self.unpack)
+
+
 class LightReader:
     """A model, the plan by which it is read, and the samples that it is read on."""
 
@@ -78,10 +91,7 @@ class LightReader:
         if not (isinstance(sites, str) and sites in GRAINS):
             choose(model, sites)
         where, dtype = home_of(model)
-
-        def check(raw: Any, what: str = "training") -> Feed:
-            return Feed(raw, what=what, device=where, dtype=dtype, unpack=unpack)
-
+        check = _Check("training", where, dtype, unpack)
         feed = check(batches)
         source = source_of(feed)
         tried = first_samples(source, seed=options.seed)
@@ -107,7 +117,8 @@ class LightReader:
         self.subset = draw_subset(source, check, **drawn)
         self.subset_test: Subset | None = None
         if test is not None:
-            self.subset_test = draw_subset(source_of(check(test, "test")), lambda raw: check(raw, "test"), **drawn)
+            check_test = replace(check, what="test")
+            self.subset_test = draw_subset(source_of(check_test(test)), check_test, **drawn)
         self.name = name or kind_name(model)
         self._class_names = known_class_names(class_names, feed, seen.classes)
 
@@ -158,7 +169,9 @@ class LightReader:
         )
         if failure is not None:
             raise failure
-        return profile
+        drawn = {note for subset in (self.subset, self.subset_test) if subset is not None for note in subset.notes}
+        told = {note.code for note in drawn if note.code.startswith("absent-")}  # classes that were only not met
+        return replace(profile, notes=tuple(note for note in profile.notes if note in drawn or note.code not in told))
 
     def _planned(self, feed: Feed, together: Together) -> None:
         """Plan what is measured, from a few samples."""
@@ -233,6 +246,12 @@ def checked_model(model: nn.Module, *, by_all: bool) -> nn.Module:
     refuse_scripted(model, asked="Tracker")
     refuse_uninitialized(model, asked="Tracker")
     refuse_flattened(model, asked="Tracker")
+    empty = next((name for name, value in model.named_parameters() if value.is_meta), None)
+    if empty is not None:
+        raise ModelError(
+            f"`Tracker` needs a model with weights, and `{empty}` lies on `meta`, which holds no numbers. Give the model a "
+            "device (`model.to_empty(device=…)`) and its weights first."
+        )
     check_processes(model, "eval", by_all=by_all)
     return model
 

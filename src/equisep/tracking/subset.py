@@ -7,9 +7,7 @@ alone, also where the data set augments at random, so that a training begun anew
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -28,8 +26,7 @@ from equisep.labels import check_range
 from equisep.measuring.fingerprint import Fingerprint
 from equisep.results import Note
 from equisep.shapes import Int
-from equisep.taps import random_state_kept
-from equisep.tracking.sources import Indexed, Streamed
+from equisep.tracking.sources import Indexed, Streamed, seeded
 
 MOST_A_CLASS, LEAST_A_CLASS, MOST = 30, 5, 300  # samples drawn by default: about 300, within these limits per class
 LARGE_BATCH, SMALL_INPUT = 500, 4096  # samples at once, of inputs of no more numbers than these
@@ -111,6 +108,43 @@ class _Held:
         return iter(self.batches)
 
 
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """Raw batches as inputs and labels that the model can have; what is to be said of them goes into `notes`."""
+
+    check: Check
+    classes: int
+    owner: str
+    what: str
+    notes: dict[str, Note]
+
+    def __call__(self, raw: Any) -> Iterator[Batch]:
+        feed = self.check(raw)
+        for inputs, labels in feed:
+            check_range(labels, self.classes, owner=self.owner, where=f"the {self.what} data")
+            yield inputs, labels
+        self.notes.update(feed.notes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fetched:
+    """Batches that are fetched anew whenever they are read."""
+
+    source: Indexed
+    checked: _Checked
+    positions: Int[numpy.ndarray, " m"]
+    batch_size: int
+    seed: int
+
+    def __call__(self) -> Iterator[Batch]:
+        starts = batch_starts(len(self.positions), self.batch_size)
+        for start, stop in zip(starts, [*starts[1:], len(self.positions)], strict=True):
+            # never around a `yield`: who asks for batches may never come back
+            with seeded(self.seed + start, self.source.loader):
+                part = list(self.checked([self.source.fetch(self.positions[start:stop])]))
+            yield from part
+
+
 def draw_subset(
     source: Indexed | Streamed,
     check: Check,
@@ -126,36 +160,20 @@ def draw_subset(
     """As many samples of each class as there are, up to `per_class`; `owner` says who told the number of classes."""
     wanted = samples_per_class(classes) if per_class is None else per_class
     notes: dict[str, Note] = {}
-
-    def checked(raw: Any) -> Iterator[Batch]:
-        feed = check(raw)
-        for inputs, labels in feed:
-            check_range(labels, classes, owner=owner, where=f"the {source.what} data")
-            yield inputs, labels
-        notes.update(feed.notes)
-
+    checked = _Checked(check, classes, owner, source.what, notes)
     if isinstance(source, Streamed):
         with seeded(seed, source.loader):
-            parts = _streamed(checked(source.batches()), classes=classes, wanted=wanted, batch_size=batch_size)
-        return _kept(parts, source, classes, memory, notes)
+            parts, looked = _streamed(checked(source.batches()), classes=classes, wanted=wanted, batch_size=batch_size)
+        return _told(_kept(parts, source, classes, memory, notes), looked, source)
     with seeded(seed, source.loader):
-        positions = _positions(source, checked, classes=classes, owner=owner, wanted=wanted, seed=seed)
+        positions, looked = _positions(source, checked, classes=classes, owner=owner, wanted=wanted, seed=seed)
     if mixed:
         positions = positions[permutation(len(positions), seed=seed, use=WALK)]
-
-    def fetch() -> Iterator[Batch]:
-        starts = batch_starts(len(positions), batch_size)
-        for start, stop in zip(starts, [*starts[1:], len(positions)], strict=True):
-            with seeded(
-                seed + start, source.loader
-            ):  # never around a `yield`: who asks for batches may never come back
-                part = list(checked([source.fetch(positions[start:stop])]))
-            yield from part
-
+    fetch = _Fetched(source, checked, positions, batch_size, seed)
     sizes = None
     if source.labels is not None:
         sizes = tuple(numpy.bincount(source.labels, minlength=classes).tolist())
-    return replace(_kept(fetch, source, classes, memory, notes, sizes), mixes=mixed)
+    return _told(replace(_kept(fetch, source, classes, memory, notes, sizes), mixes=mixed), looked, source)
 
 
 def first_samples(source: Indexed | Streamed, *, seed: int) -> list[Any]:
@@ -163,20 +181,9 @@ def first_samples(source: Indexed | Streamed, *, seed: int) -> list[Any]:
     with seeded(seed, source.loader):
         if isinstance(source, Streamed):
             return list(islice(source.batches(), 1))
+        if not len(source.positions):
+            return []
         return [source.fetch(_order(source, seed)[:TRIED])]
-
-
-@contextmanager
-def seeded(seed: int, *owners: Any) -> Iterator[None]:
-    """Random numbers of this seed for the while, then every state as it was.
-
-    Only the CPU's: to seed a GPU that is not yet in use would change its numbers once it is.
-    """
-    with random_state_kept(*owners):
-        torch.default_generator.manual_seed(seed)
-        numpy.random.seed(seed % 2**32)  # noqa: NPY002 (data sets use it)
-        random.seed(seed)
-        yield
 
 
 def _order(source: Indexed, seed: int) -> Int[numpy.ndarray, " n"]:
@@ -186,8 +193,11 @@ def _order(source: Indexed, seed: int) -> Int[numpy.ndarray, " n"]:
 
 def _positions(
     source: Indexed, checked: Callable[[Any], Iterator[Batch]], *, classes: int, owner: str, wanted: int, seed: int
-) -> Int[numpy.ndarray, " m"]:
-    """Where the samples stand, in a mixed order: by labels that are known and true, or by a look at one after the other."""
+) -> tuple[Int[numpy.ndarray, " m"], int | None]:
+    """Where the samples stand, in a mixed order: by labels that are known and true, or by a look at one after the other.
+
+    And how many were looked at, where not all were and some may be missing.
+    """
     order = _order(source, seed)
     if source.labels is not None:
         labels = source.labels[permutation(len(source.positions), seed=seed, use=ORDER)]
@@ -196,7 +206,7 @@ def _positions(
         some = slice(0, OWN_BATCH)
         told = [y for _, y in checked([source.fetch(order[chosen][some])])]
         if numpy.array_equal(torch.cat(told).cpu().numpy(), labels[chosen][some]):
-            return numpy.asarray(order[chosen])
+            return numpy.asarray(order[chosen]), None
         source.labels = None  # the data set says other labels than its samples have: `target_transform`, say
     seen: list[Int[numpy.ndarray, " b"]] = []
     for start in range(0, min(len(order), max(SCANNED * wanted * classes, OWN_BATCH)), OWN_BATCH):
@@ -206,7 +216,8 @@ def _positions(
         if counts.min() >= wanted:
             break
     labels = numpy.concatenate(seen)
-    return numpy.asarray(order[_first_of_each(labels, classes, wanted)])
+    looked = len(labels) if len(labels) < len(order) else None
+    return numpy.asarray(order[_first_of_each(labels, classes, wanted)]), looked
 
 
 def _first_of_each(
@@ -218,8 +229,10 @@ def _first_of_each(
     return numpy.sort(numpy.concatenate(rows))
 
 
-def _streamed(batches: Iterator[Batch], *, classes: int, wanted: int, batch_size: int) -> list[Batch]:
-    """Rows of one batch after the other."""
+def _streamed(
+    batches: Iterator[Batch], *, classes: int, wanted: int, batch_size: int
+) -> tuple[list[Batch], int | None]:
+    """Rows of one batch after the other; and how many samples were looked at, where that may not have been all."""
     taken, looked = numpy.zeros(classes, dtype=numpy.int64), 0
     parts: list[Batch] = []
     for inputs, labels in batches:
@@ -230,8 +243,27 @@ def _streamed(batches: Iterator[Batch], *, classes: int, wanted: int, batch_size
             taken += numpy.bincount(numbers[chosen], minlength=classes)
         looked += len(numbers)
         if taken.min() >= wanted or looked >= SCANNED * wanted * classes:
-            break
-    return _joined(parts, batch_size)
+            return _joined(parts, batch_size), looked
+    return _joined(parts, batch_size), None
+
+
+def _told(subset: Subset, looked: int | None, source: Indexed | Streamed) -> Subset:
+    """The subset, with a word about classes that were not met among the `looked` samples, after which the search ended."""
+    absent = [number for number, count in enumerate(subset.counts) if not count]
+    if looked is None or not absent:
+        return subset
+    names = ", ".join(map(str, absent[:5])) + (", …" if len(absent) > 5 else "")
+    kind = "in a mixed order" if isinstance(source, Indexed) else "of the stream"
+    text = (
+        f"Of the first {looked:,} samples {kind}, which is as far as was looked, none of the {source.what} data is of "
+    )
+    cure = "Pass a data set that tells its labels (`targets`), or a pair (X, Y)."
+    if isinstance(source, Streamed):
+        cure = "Shuffle the stream, or pass a data set that can be indexed or a pair (X, Y)."
+    if len(subset.counts) - len(absent) == 1:
+        raise DataError(f"{text}another class than {int(numpy.argmax(subset.counts))}. {cure}")
+    note = Note(f"absent-{source.what}", f"{text}{len(absent)} of {len(subset.counts)} classes ({names}). {cure}")
+    return replace(subset, notes=(*subset.notes, note))
 
 
 def _rows(inputs: Inputs, labels: Int[Tensor, " b"], rows: Int[Tensor, " m"]) -> Batch:
