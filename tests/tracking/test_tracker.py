@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -71,6 +73,85 @@ def test_every_counts_steps_where_steps_are_called() -> None:
     assert by_epoch.step() is None and by_epoch.history.numbers == (0,)
 
 
+def test_every_counts_calls_where_numbers_advance_by_more_than_one(tmp_path: Path) -> None:
+    """As those of batches do whose gradients are summed up; a training that is resumed reads what it would have read."""
+    model, path = network(), tmp_path / "h.jsonl"
+    options: dict[str, Any] = {"every": 2, "per_class": 5, "sites": ["2"], "history": path}
+    steps = [3, 7, 11, 15, 19, 23, 27]
+    tracker = Tracker(model, loader(), **options)
+    states = {}
+    for number in steps:
+        stepped(model)
+        tracker.step(number)
+        states[number] = tracker.state_dict()
+    assert tracker.history.numbers == (7, 15, 23)
+    for at in (11, 15):
+        for way in ("resume", "state"):
+            again = Tracker(model, loader(), **options)
+            if way == "resume":
+                again.resume(at)
+            else:
+                again.load_state_dict(states[at])
+            for number in steps[steps.index(at) + 1 :]:
+                stepped(model)
+                again.step(number)
+            assert again.history.numbers == (7, 15, 23), (at, way)
+    uneven = Tracker(model, loader(), every=3, per_class=5, sites=["2"])
+    for number in (3, 7, 9, 13, 17, 19, 23):
+        stepped(model)
+        uneven.step(number)
+    assert uneven.history.numbers == (3, 13, 23)
+
+
+def test_readings_of_a_training_that_was_given_up_do_not_come_back(tmp_path: Path) -> None:
+    path = tmp_path / "h.jsonl"
+    for begin in (None, 0):
+        model = network()
+        with Tracker(model, loader(), every=5, per_class=5, sites=["2"], history=path) as tracker:
+            if begin is not None:
+                tracker.resume(begin)
+            for epoch in range(1, 4 if begin is None else 11):
+                stepped(model)
+                tracker.epoch(epoch)
+        assert History.load(path).numbers == tracker.history.numbers == ((3,) if begin is None else (5, 10))
+
+
+def test_a_file_of_steps_and_a_loop_of_epochs(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"per_class": 5, "sites": ["2"]}
+    for old, new in (("step", "epoch"), ("epoch", "step")):
+        model, path = network(), tmp_path / f"{old}.jsonl"
+        getattr(Tracker(model, loader(), history=path, **options), old)(1)
+        stepped(model)
+        silent = Tracker(model, loader(), history=path, **options)
+        with pytest.warns(
+            UserWarning,
+            match=f"counted by {old}s up to {old} 1, and this training calls `tracker.{new}` alone: nothing",
+        ):
+            getattr(silent, new)(1)
+            silent.finish()
+        anew = Tracker(model, loader(), history=path, **options)
+        anew.resume(0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            getattr(anew, new)(1)
+            anew.finish()
+        assert History.load(path).unit == new and History.load(path).numbers == (1,)
+    both = Tracker(network(), loader(), history=tmp_path / "both.jsonl", **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        both.step()
+        both.epoch()
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_whole_numbers_of_numpy_are_taken() -> None:
+    tracker = Tracker(network(), loader(), every=np.int64(2), per_class=np.int64(5))  # type: ignore[arg-type]
+    assert tracker.epoch(np.int64(1)) is None and tracker.epoch(np.int32(2)) is not None  # type: ignore[arg-type]
+    assert tracker.history.numbers == (2,) and type(tracker.number) is int and type(tracker.every) is int
+    tracker.resume(np.int64(2))  # type: ignore[arg-type]
+    assert json.dumps(tracker.state_dict())
+
+
 def test_a_restart_goes_on_without_a_double_or_missing_epoch(tmp_path: Path) -> None:
     path = tmp_path / "h.jsonl"
     model = network()
@@ -131,6 +212,22 @@ def test_nan_is_said_and_the_training_goes_on(tmp_path: Path) -> None:
     history = History.load(tmp_path / "h.jsonl")
     assert history.numbers == (3,) and "NaN" in (history[1].failure or "")
     assert not tracker.settled
+
+
+def test_a_network_that_diverged_has_not_settled() -> None:
+    model = network()
+    tracker = Tracker(model, loader(), per_class=5, stopping=Stopping(window=1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tracker.epoch()
+        tracker.epoch()
+        assert tracker.settled
+        with torch.no_grad():
+            model[0].weight.fill_(torch.nan)
+        tracker.epoch()
+        tracker.epoch()
+    assert not tracker.settled and tracker.settled.reason == "The last 2 readings, from epoch 3 on, failed."
+    assert tracker.history.findings[0].text.startswith("The last 2 readings, from epoch 3 on, failed: ")
 
 
 def test_nan_in_the_samples_is_said_too() -> None:
@@ -227,6 +324,21 @@ def test_where_only_the_classifier_learns_nothing_is_said_of_other_models() -> N
             tracker.epoch()
     one, two = tracker.history.profiles().values()
     assert one.curve() == two.curve() and "unchanged" not in [note.code for note in two.notes]
+
+
+def test_after_a_restart_nobody_knows_whether_only_the_classifier_has_learned(tmp_path: Path) -> None:
+    model, path = network(), tmp_path / "h.jsonl"
+    Tracker(model, loader(), per_class=5, history=path).epoch(1)
+    again = Tracker(model, loader(), per_class=5, history=path)
+    again.resume(1)
+    with torch.no_grad():
+        model[-1].weight.mul_(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        profile = again.epoch(2)
+    assert profile is not None and "unchanged" not in [note.code for note in profile.notes]
+    with pytest.warns(UserWarning, match="the weights that are read have not changed"):
+        again.epoch(3)
 
 
 def test_an_averaged_model_has_the_sites_of_the_model_itself() -> None:
@@ -357,6 +469,7 @@ def test_settled_stops_a_training() -> None:
         ({"every": 0}, InputError, "`every` counts epochs or steps, 1 or more; found 0"),
         ({"every": None}, InputError, "`every` counts"),
         ({"per_class": True}, InputError, "`per_class` is a number of samples, 1 or more; found True"),
+        ({"stopping": 5}, InputError, r"`stopping` is a rule, `equisep.tracking.Stopping\(window=5\)`; found 5"),
         ({"metrics": ["fuzzy"]}, InputError, "No metric `fuzzy`"),
         ({"sites": ["9.x"]}, SiteError, "9.x"),
         ({"reading": "no"}, InputError, "No reading `no`"),
@@ -404,4 +517,8 @@ def test_bad_numbers_and_models() -> None:
         Tracker(3, loader())  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="has no shape yet"):
         Tracker(nn.Sequential(nn.LazyLinear(3)), loader())
+    with pytest.raises(
+        ModelError, match=r"`0\.weight` lies on `meta`, which holds no numbers\. Give the model a device"
+    ):
+        Tracker(network().to("meta"), loader())
     assert repr(tracker) == "<Tracker of Sequential: every 1, 20 samples, <History: 0 readings of Sequential, 3 sites>>"

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -38,7 +39,8 @@ class Tracker:
     batches     the training data: a loader, a data set, a pair (X, Y), or any iterable of batches that can be read again.
                 A subset is drawn once, `per_class` samples of each class, by the `seed`; the loader itself is left alone
     test        test data, of which as many are drawn
-    every       a reading at every so many calls of `epoch` (or of `step`, where that is what the loop calls)
+    every       a reading at every so many calls of `epoch` (or of `step`, where that is what the loop calls): at its multiples,
+                or where your numbers advance by more than one, by the count of calls
     history     a file of JSON lines to write; where it holds the readings of this training already, it goes on
     per_class   samples of each class: by default about 300 in all, from 5 to 30 per class
     stopping    what `settled` means: see `equisep.tracking.Stopping`
@@ -99,10 +101,15 @@ class Tracker:
         stopping: Stopping | None = None,
         name: str | None = None,
     ) -> None:
-        _check_counts(every=every, per_class=per_class)
+        every = _checked_count("every", every)
+        per_class = None if per_class is None else _checked_count("per_class", per_class)
         if reading == "drawn":
             raise InputError(
                 "`Tracker` reads `eval` or `mixed`: the order in which all samples were drawn is not that of some of them."
+            )
+        if stopping is not None and not isinstance(stopping, Stopping):
+            raise InputError(
+                f"`stopping` is a rule, `equisep.tracking.Stopping(window=5)`; found {stopping!r}. Leave it out for the default."
             )
         self.every = every
         self.stopping = Stopping() if stopping is None else stopping
@@ -146,6 +153,9 @@ class Tracker:
         self._warned: set[str] = set()
         self._changes: tuple[int, ...] | None = None  # how often each parameter had been changed at the latest reading
         self._goes_on = last is not None  # after readings of a file, and nobody has said from where
+        self._begun = False  # whether a call was counted, or a number told to go on from
+        self._passed: int | None = 0  # calls since the latest that was due; None where they are not known
+        self._called: set[Unit] = set()
 
     def _opened(self, path: str | Path | None, together: Together) -> History:
         """The history, where it was left; of several processes one writes, since a second would replace what it has written."""
@@ -195,10 +205,12 @@ class Tracker:
 
     def epoch(self, number: int | None = None) -> Profile | None:
         """An epoch has ended: read the network where it is one of `every`; `number` where the loop counts itself."""
+        self._called.add("epoch")
         if self._unit is None:
             self._unit = "epoch"
         if self._unit == "step":
             self._epochs = self._epochs + 1 if number is None else _checked_number(number)
+            self._warn_of_another_unit()  # a loop that counts steps has taken some before its first epoch ends
             return None
         return self._count(number)
 
@@ -208,6 +220,7 @@ class Tracker:
         A loop that calls `step` first is numbered by steps, and `epoch` then counts epochs beside them; one that calls
         `epoch` first is numbered by epochs, and `step` does nothing.
         """
+        self._called.add("step")
         if self._unit is None:
             self._unit = "step"
         return self._count(number) if self._unit == "step" else None
@@ -216,18 +229,26 @@ class Tracker:
         """The model is as it was after epoch (or step) `number`, from a checkpoint: what was read after it is replaced.
 
         Where that reading is missing, since the training was killed before it, it is taken now. Where steps are numbered,
-        `epochs` says how many were over; without it they are those of the latest reading before.
+        `epochs` says how many were over; without it they are those of the latest reading before. After `resume(0)` the loop
+        may count what it likes, epochs or steps.
         """
-        self._number, self._goes_on = _checked_number(number), False
+        return self._resumed(_checked_number(number), epochs, passed=None)
+
+    def _resumed(self, number: int, epochs: int | None, *, passed: int | None) -> Profile | None:
+        """As `resume`; `passed` are the calls since the latest that was due, where they are known."""
+        self._number, self._goes_on, self._begun, self._due, self._passed = number, False, True, None, passed
         self.history.forget_after(number)
         last = self.history.last
+        if last is None and not number:
+            self._unit, self._passed = None, 0
         self._epochs = (0 if last is None else last.epoch or 0) if epochs is None else _checked_number(epochs)
-        due = self._number > 0 and self._number % self.every == 0 and self._number not in self.history
-        return self._read(self._number) if due else None
+        due = number > 0 and number not in self.history
+        due = due and (number % self.every == 0 if passed is None else passed == 0)
+        return self._read(number) if due else None
 
     def state_dict(self) -> dict[str, Any]:
         """What to put into a checkpoint, so that `load_state_dict` goes on from there."""
-        return {"number": self._number, "unit": self._unit, "epochs": self._epochs}
+        return {"number": self._number, "unit": self._unit, "epochs": self._epochs, "passed": self._passed}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a checkpoint, with the model as it holds it: see `resume`."""
@@ -235,7 +256,7 @@ class Tracker:
         if unit not in ("epoch", "step", None) or not isinstance(state.get("number"), int):
             raise InputError(f"That is no state of a Tracker: it holds {', '.join(map(repr, state)) or 'nothing'}.")
         self._unit = unit
-        self.resume(state["number"], epochs=int(state.get("epochs", 0)))
+        self._resumed(_checked_number(state["number"]), int(state.get("epochs", 0)), passed=state.get("passed"))
 
     def read(self) -> Profile | None:
         """Read the network now, whatever `every` says; the reading has the number that was counted last."""
@@ -259,6 +280,7 @@ class Tracker:
 
     def finish(self) -> Profile | None:
         """The training is over: read its last epoch (or step) where `every` passed it over, and its weights are still there."""
+        self._warn_of_another_unit()
         if self._due is None:
             return None
         number, before = self._due, self._due_changes
@@ -287,12 +309,41 @@ class Tracker:
                 "If it is another one, give another file; if it begins anew, say so: `tracker.resume(0)`, or "
                 f"`tracker.{unit}(1)`.",
             )
-        self._number = self._number + 1 if number is None else _checked_number(number)
+        before, self._number = self._number, self._number + 1 if number is None else _checked_number(number)
+        due = self._is_due(self._number - before)
         self.history.forget_after(self._number)  # a loop that counts back has begun anew from there
-        if self._number % self.every:
+        if not due:
             self._due, self._due_changes = self._number, self._reader.changes()
             return None
         return self._read(self._number)
+
+    def _is_due(self, ahead: int) -> bool:
+        """Whether the number that is counted, so far `ahead` of the one before, is to be read.
+
+        By the number itself, so that a training that was resumed is read where it would have been without. Where numbers
+        advance by more than one, as those of batches do whose gradients are summed up, calls are counted.
+        """
+        if self._begun and ahead > 1:
+            if self._passed is None:  # resumed: as many calls as fit between the latest reading and there, by this one
+                last = self.history.last
+                self._passed = 0 if last is None else (self._number - ahead - last.number) // ahead
+            due = self._passed + 1 >= self.every
+        else:
+            due = self._number % self.every == 0
+        self._begun, self._passed = True, 0 if due else (self._passed or 0) + 1
+        return due
+
+    def _warn_of_another_unit(self) -> None:
+        """Where a file is of steps and the loop counts epochs, or the other way round, nothing is read."""
+        last = self.history.last
+        if last is not None and self._called and last.unit not in self._called:
+            (other,) = self._called
+            self._warn(
+                "unit",
+                f"The history is counted by {last.unit}s up to {last.unit} {last.number}, and this training calls "
+                f"`tracker.{other}` alone: nothing is read. Call `tracker.{last.unit}` to go on with it; to begin anew by "
+                f"{other}s call `tracker.resume(0)` first, or give another file.",
+            )
 
     def _read(self, number: int) -> Profile | None:
         """One reading, into the history; whatever goes wrong with it is said there."""
@@ -328,7 +379,7 @@ class Tracker:
     def _checked_change(self, profile: Profile) -> Profile:
         """The profile, with a word where nothing at all has changed since the reading before."""
         last, before, self._changes = self.history.last_read, self._changes, self._reader.changes()
-        stepped = before is not None and before != self._changes
+        stepped = before is None or before != self._changes  # after a restart nobody knows what was stepped
         if last is None or last.profile is None or last.number >= self._number:
             return profile
         pairs = list(zip(profile.curve(), last.profile.curve(), strict=False))
@@ -349,15 +400,14 @@ class Tracker:
             warnings.warn(text, stacklevel=5)
 
 
-def _check_counts(**counts: int | None) -> None:
-    for name, value in counts.items():
-        known = value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 1)
-        if not known or (name == "every" and value is None):
-            words = "counts epochs or steps" if name == "every" else "is a number of samples"
-            raise InputError(f"`{name}` {words}, 1 or more; found {value!r}.")
+def _checked_count(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        words = "counts epochs or steps" if name == "every" else "is a number of samples"
+        raise InputError(f"`{name}` {words}, 1 or more; found {value!r}.")
+    return int(value)
 
 
-def _checked_number(number: int) -> int:
-    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+def _checked_number(number: Any) -> int:
+    if isinstance(number, bool) or not isinstance(number, Integral) or number < 0:
         raise InputError(f"Epochs and steps are whole numbers from 0 on; found {number!r}.")
-    return number
+    return int(number)
