@@ -126,8 +126,80 @@ def test_words_become_classes_in_alphabetical_order(tmp_path: Path) -> None:
     batches = StoredBatches(open_features(tmp_path / "x.feather").train)
     assert batches.class_names == tuple(f"class {k}" for k in range(5, 10))
     assert torch.equal(next(iter(batches))[1], torch.from_numpy(4 - Y))
+    feather.write_feather(table(0, 4, words=True), tmp_path / "four.feather")  # without class 5
+    four = StoredBatches(open_features(tmp_path / "four.feather").train)
+    assert StoredBatches(four.split, like=batches).class_names == batches.class_names
     with pytest.raises(LabelError, match="`class 5`, which the training data have not"):
-        StoredBatches(batches.split, names=("class 6", "class 7", "class 8", "class 9"))
+        StoredBatches(batches.split, like=four)
+
+
+def test_words_and_numbers_are_not_the_same_labels(tmp_path: Path) -> None:
+    feather.write_feather(table(words=True), tmp_path / "words.feather")
+    feather.write_feather(table(), tmp_path / "numbers.feather")
+    words, numbers = (StoredBatches(open_features(tmp_path / f"{name}.feather").train) for name in ("words", "numbers"))
+    for one, two in ((words, numbers), (numbers, words)):
+        with pytest.raises(LabelError, match="which number is which word is not known"):
+            StoredBatches(two.split, like=one)
+
+
+def test_words_of_every_type_of_arrow(tmp_path: Path) -> None:
+    rows = table(words=True)
+    for kind in (pa.large_string(), pa.string_view()):
+        words = rows["label"].cast(kind)  # type: ignore[index]
+        path = tmp_path / f"{kind}.feather"
+        feather.write_feather(rows.set_column(2, "label", words), path, compression="uncompressed")  # type: ignore[attr-defined]
+        batches = StoredBatches(open_features(path).train)
+        assert torch.equal(torch.cat([y for _, y in batches]), torch.from_numpy(4 - Y))
+
+
+def test_one_file_of_labels_does_not_serve_two_data_sets(tmp_path: Path) -> None:
+    splits(tmp_path)
+    for name in ("train", "test"):
+        np.save(tmp_path / name / "kind.npy", Y)
+    with pytest.raises(
+        InputError,
+        match=r"is one file, and .* holds training and test data.*in its own folder and pass their name, `labels=kind`",
+    ):
+        open_features(tmp_path, labels=tmp_path / "train" / "kind.npy")
+    assert open_features(tmp_path, labels="kind").test is not None
+
+
+def test_labels_named_by_their_path_are_no_layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    npy_folder(tmp_path)
+    np.save(tmp_path / "kind.npy", Y[:, None])
+    monkeypatch.chdir(tmp_path)
+    for path in (tmp_path / "kind.npy", "kind.npy", tmp_path / ".." / tmp_path.name / "kind.npy"):
+        assert open_features(tmp_path, labels=path).train.names == ("layer2", "layer10")
+    (tmp_path / "kind.csv").write_text("0")
+    with pytest.raises(InputError, match=r"kind.csv` is not read: labels lie in \.npy, .*`numpy\.save`"):
+        open_features(tmp_path, labels=tmp_path / "kind.csv")
+
+
+def test_layers_in_folders_with_dots(tmp_path: Path) -> None:
+    for name, x in (("layer1", X["layer2"]), ("layer.3", X["layer2"])):
+        (tmp_path / name).mkdir()
+        np.save(tmp_path / name / "0.npy", x)
+    np.save(tmp_path / "labels.npy", Y)
+    (tmp_path / "model.ckpt").mkdir()  # what holds no array is no layer
+    (tmp_path / "notes.txt").write_text("")
+    assert set(open_features(tmp_path).train.names) == {"layer1", "layer.3"}
+
+
+@pytest.mark.parametrize("kind", ["feather", "parquet"])
+def test_columns_that_are_no_layers_are_named(kind: str, tmp_path: Path) -> None:
+    nested = pa.array([[row.tolist(), row.tolist()] for row in X["layer2"]])
+    rows = table().append_column("maps", nested)  # type: ignore[attr-defined]
+    rows = rows.append_column("tags", pa.array([["a", "b"]] * 50))  # words are no features that were meant
+    feather.write_feather(rows, tmp_path / "x.feather") if kind == "feather" else parquet.write_table(
+        rows, tmp_path / "x.parquet"
+    )
+    stored = open_features(tmp_path)
+    assert stored.train.names == ("layer2", "layer10")
+    (note,) = (note for note in stored.notes if note.code == "unread-columns")
+    assert "`maps (list<" in note.text and "tags" not in note.text
+    with pytest.raises(DataError, match=r"holds no features.*`maps \(list<"):
+        feather.write_feather(rows.select(["maps", "label"]), tmp_path / "only.feather")
+        open_features(tmp_path / "only.feather")
 
 
 def test_the_layout_of_laion(tmp_path: Path) -> None:
@@ -190,6 +262,10 @@ def test_a_written_folder_is_read_as_it_was_and_appears_whole(tmp_path: Path) ->
     assert json.loads((tmp_path / "out" / "features.json").read_text())["model"] == "M"
     with pytest.raises(StoreError, match="is not empty"):
         FeatureWriter(tmp_path / "out", ("a",))
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match=r"file` is a file\. Name a folder"):
+        FeatureWriter(tmp_path / "file", ("a",))
+    (tmp_path / "file").unlink()
     with FeatureWriter(tmp_path / "other", ("a",)) as writer:  # something fails on the way
         writer.begin("train")
         writer.add("a", rows)
@@ -241,6 +317,46 @@ def test_a_damaged_store_is_one_sentence(what: str, words: str, tmp_path: Path) 
     damaged(tmp_path, what)
     with pytest.raises((DataError, LabelError), match=words):
         list(StoredBatches(open_features(tmp_path).train))
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"splits": []}, "lists no training data"),
+        ({"splits": ["test"]}, "lists no training data"),
+        ({"layers": []}, "lists no layers"),
+        ({"layers": ["a"]}, "a layer without a name or a file"),
+        ({"layers": [{"name": "a"}]}, "a layer without a name or a file"),
+        ({"classes": "ten"}, "tells of 'ten' classes"),
+    ],
+    ids=str,
+)
+def test_a_damaged_manifest_is_one_sentence(said: dict[str, object], words: str, tmp_path: Path) -> None:
+    (tmp_path / "train").mkdir()
+    npy_folder(tmp_path / "train")
+    whole = {"layers": [{"name": "a", "file": "layer2.npy"}], "splits": ["train"], "classes": 5}
+    (tmp_path / "features.json").write_text(json.dumps(whole))
+    assert open_features(tmp_path).train.names == ("a",)
+    (tmp_path / "features.json").write_text(json.dumps({**whole, **said}))
+    with pytest.raises(DataError, match=rf"features\.json` {'.*'}{words}.*Write the features again"):
+        open_features(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        ([1, 2], "its header is a list"),
+        ({"a": {"dtype": "F32"}}, "type, shape and place of `a`"),
+        ({"a": {"dtype": "F32", "shape": ["x"], "data_offsets": [0, 4]}}, "type, shape and place of `a`"),
+        ({"a": "F32"}, "type, shape and place of `a`"),
+    ],
+    ids=str,
+)
+def test_a_damaged_header_of_safetensors_is_one_sentence(header: object, words: str, tmp_path: Path) -> None:
+    content = json.dumps(header).encode()
+    (tmp_path / "x.safetensors").write_bytes(len(content).to_bytes(8, "little") + content)
+    with pytest.raises(DataError, match=words):
+        open_features(tmp_path)
 
 
 def test_a_store_that_vanishes_while_it_is_read(tmp_path: Path) -> None:

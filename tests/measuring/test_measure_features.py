@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from cli.running import equisep as command
 from equisep.data.stores import StoredBatches, open_features
 from equisep.errors import DataError, EquisepError, FeatureError, InputError, LabelError, SiteError
 from equisep.measuring import write_features
+from measuring.distributed.processes import in_processes, outcomes
 
 
 def data(n: int = 240, *, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -142,12 +144,84 @@ def test_bad_input_is_one_sentence(tmp_path: Path) -> None:
         (lambda: equisep.measure_features({"a": x}, 0 * y), LabelError, "at least 2 classes"),
         (lambda: equisep.measure_features({"a": x}, y, split="test"), InputError, "needs test data"),
         (lambda: equisep.measure_features({"a": x}, y, reduction="pca=2", memory=100), DataError, "1,920 bytes"),
+        (lambda: equisep.measure_features({"a": x}, y, test_labels=y), InputError, "`test_labels` needs `test`"),
     ):
         with pytest.raises(error, match=words):
             call()
     x[41, 3] = torch.nan
     with pytest.raises(FeatureError, match="Site `a` gives 1 NaN or Inf among 480 numbers at batch 0 of the training"):
         equisep.measure_features({"a": x}, y)
+
+
+def store(folder: Path, x: torch.Tensor, y: torch.Tensor) -> Path:
+    folder.mkdir(parents=True)
+    np.save(folder / "a.npy", x.numpy())
+    np.save(folder / "labels.npy", y.numpy())
+    return folder
+
+
+def test_of_a_folder_of_both_the_test_data_are_tested(tmp_path: Path) -> None:
+    (x, y), (x_test, y_test) = data(), data(90, seed=1)
+    for split, rows, labels in (("train", x, y), ("test", x_test, y_test)):
+        store(tmp_path / "both" / split, rows, labels)
+    alone = store(tmp_path / "alone", x, y)
+    expected = equisep.measure_features({"a": x}, y, test={"a": x_test}, test_labels=y_test)
+    found = equisep.measure_features(alone, test=tmp_path / "both")
+    assert found.counts_test == (30, 30, 30)
+    assert found.sites[0].fuzziness_test == pytest.approx(expected.sites[0].fuzziness_test, rel=1e-12)
+
+
+def test_classes_are_those_of_the_network_that_gave_the_features(tmp_path: Path) -> None:
+    """A network of more outputs than the data have classes."""
+    torch.manual_seed(0)
+    model = equisep.Fnn(3, width=12, inputs=8, classes=5)
+    write_features(model, data(), out=tmp_path / "f", class_names=list("abcde"), name="net")
+    direct = equisep.measure(model, data(), name="net", class_names=list("abcde"))
+    kept = equisep.measure_features(tmp_path / "f")
+    assert kept.counts == direct.counts == (80, 80, 80, 0, 0)
+    assert kept.class_names == tuple("abcde")
+    assert without_network(kept) == without_network(direct)
+    assert equisep.measure_features(tmp_path / "f", classes=4, class_names=list("abcd")).counts == (80, 80, 80, 0)
+
+
+def test_what_cannot_be_written_says_what_works(model: nn.Module, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"`pca=2` makes others of them\. Write them without, and pass it to"):
+        write_features(model, data(), out=tmp_path / "f", reduction="pca=2")
+    with pytest.raises(InputError, match=r"is flat.*save maps as they are"):
+        write_features(model, data(), out=tmp_path / "f", reduction="positions")
+    maps, y = torch.randn(60, 4, 3, 3, generator=torch.Generator().manual_seed(0)), torch.arange(60) % 3
+    kept = equisep.measure_features(store(tmp_path / "maps", maps, y), reduction="positions", intervals="none")
+    assert kept.sites[0].dim == 4
+
+
+def test_ranks_that_read_other_stores_are_refused(tmp_path: Path) -> None:
+    (x, y), (x_test, y_test) = data(), data(90, seed=1)
+    one = store(tmp_path / "one", x, y)
+    tested = store(tmp_path / "tested", x_test, y_test)
+    order = torch.arange(len(y)).flip(0)
+    others = {
+        "rows of the training data: 240 and 90": {"features": tested},
+        "layers of the training data": {"features": store(tmp_path / "half", x.half(), y)},
+        "labels of the training data": {"features": store(tmp_path / "labels", x, y[order])},
+        "first rows of the training data": {"features": store(tmp_path / "values", x + 1, y)},
+        "blocks of the training data": {"features": tmp_path / "parts"},
+        'test data: "none" and "given"': {"features": one, "test": tested},
+    }
+    for number, part in enumerate((slice(0, 100), slice(100, 240))):
+        (tmp_path / "parts" / "a").mkdir(parents=True, exist_ok=True)
+        np.save(tmp_path / "parts" / "a" / f"{number}.npy", x[part].numpy())
+    np.save(tmp_path / "parts" / "labels.npy", y.numpy())
+
+    def work(rank: int) -> dict[str, Any]:
+        given = {said: other if rank else {"features": one} for said, other in others.items()}
+        light = {"metrics": ("fuzziness",), "intervals": "none", "coordinates": 0}
+        return outcomes({said: partial(equisep.measure_features, **each, **light) for said, each in given.items()})
+
+    for found in in_processes(2, work):
+        for said, error in found.items():
+            assert isinstance(error, InputError), (said, error)
+            assert f"Ranks 0 and 1 disagree on the {said}" in str(error)
+            assert "All ranks measure one store" in str(error)
 
 
 def test_what_was_measured_outlives_test_data_that_vanish(tmp_path: Path) -> None:

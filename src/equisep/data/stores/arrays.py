@@ -194,15 +194,25 @@ def safetensors_arrays(where: Location) -> list[StoredArray]:
         if length > HEADER_BYTES:
             raise DataError(f"`{where}` is no safetensors file: its header would have {length:,} bytes.")
         header = json.loads(_exactly(file.read, length))
-    begin, arrays = 8 + length, []
-    for name in sorted((key for key in header if key != "__metadata__"), key=natural):
-        entry = header[name]
-        kind = SAFETENSORS.get(entry["dtype"])
-        if kind is None:
-            raise DataError(f"`{where}`: `{name}` holds {entry['dtype']}, of which no number can be made here.")
-        rows, *shape = entry["shape"] or [0]
-        arrays.append(StoredArray(name, where, rows, tuple(shape), kind, begin + entry["data_offsets"][0]))
-    return arrays
+    if not isinstance(header, dict):
+        raise DataError(f"`{where}` is no safetensors file: its header is a {type(header).__name__}. Write it again.")
+    names = sorted((key for key in header if key != "__metadata__"), key=natural)
+    return [_tensor(where, name, header[name], begin=8 + length) for name in names]
+
+
+def _tensor(where: Location, name: str, entry: Any, *, begin: int) -> StoredArray:
+    """A tensor as the header of its file tells of it; the numbers of the file `begin` there."""
+    match entry:
+        case {"dtype": str(dtype), "shape": [*sizes], "data_offsets": [int(offset), int()]} if all(
+            isinstance(size, int) for size in sizes
+        ):
+            if dtype not in SAFETENSORS:
+                raise DataError(f"`{where}`: `{name}` holds {dtype}, of which no number can be made here.")
+            rows, *shape = sizes or [0]
+            return StoredArray(name, where, rows, tuple(shape), SAFETENSORS[dtype], begin + offset)
+    raise DataError(
+        f"`{where}` is damaged: its header does not tell the type, shape and place of `{name}`. Write it again."
+    )
 
 
 def _exactly(read: Callable[[int], bytes], count: int) -> bytes:

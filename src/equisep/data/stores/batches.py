@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from copy import copy
@@ -28,25 +29,39 @@ LABEL_ROWS = 2**20  # looked at together
 class StoredBatches:
     """({layer: rows}, labels) in the order of the store; `wanted` names the layers that are read, None for all.
 
-    Words as labels become class numbers in alphabetical order, or those of `names`, which are `class_names` then. No batch
-    reaches over the end of a part, so that rows are read where they are to be and never copied together. Where memory is
-    `reused`, the rows of a batch lie where those of the batch before did: who keeps any copies them. New memory costs as much
-    as reading does, and the more of it a process has had, the more it seems to need.
+    Words as labels become class numbers in alphabetical order, `class_names`; those of test data as they are in the training
+    data that they are `like`. No batch reaches over the end of a part, so that rows are read where they are to be and never
+    copied together. Where memory is `reused`, the rows of a batch lie where those of the batch before did: who keeps any copies
+    them. New memory costs as much as reading does, and the more of it a process has had, the more it seems to need.
     """
 
-    def __init__(self, split: StoredSplit, *, names: tuple[str, ...] | None = None, reused: bool = False) -> None:
+    def __init__(self, split: StoredSplit, *, like: StoredBatches | None = None, reused: bool = False) -> None:
         self.split, self.reused = split, reused
         self.wanted: frozenset[str] | None = None
         self._chosen = slice(None)
         self._rooms: dict[str, Tensor] = {}
         total = sum(layer.row_bytes for layer in split.layers)
         self.size = min(MOST_ROWS, max(LEAST_ROWS, BATCH_BYTES // max(1, total)))
-        self.classes, words = _classes(split.labels)
-        self.class_names: tuple[str, ...] | None = names if words is not None and names is not None else words
-        if words is not None and names is not None and not set(words) <= set(names):
-            strange = sorted(set(words) - set(names))[0]
+        self.classes, words, self._mark = _classes(split.labels)
+        self.class_names: tuple[str, ...] | None = words if like is None else like.class_names
+        if like is not None and (words is None) != (like.class_names is None):
+            kinds = ("numbers", "words") if like.class_names is None else ("words", "numbers")
+            raise LabelError(
+                f"The training labels are {kinds[0]} (`{like.split.labels.parts[0].where}`) and the test labels {kinds[1]} "
+                f"(`{split.labels.parts[0].where}`): which number is which word is not known. Save both as numbers, or both "
+                "as words."
+            )
+        if not set(words or ()) <= set(self.class_names or ()):
+            strange = sorted(set(words or ()) - set(self.class_names or ()))[0]
             raise LabelError(f"The test data hold the label `{strange}`, which the training data have not.")
         self._numbers = {name: number for number, name in enumerate(self.class_names or ())}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What is the same wherever one store is read, by name: processes that read its blocks in turn agree on it."""
+        kinds = [(layer.name, layer.parts[0].shape, str(layer.parts[0].kind)) for layer in self.split.layers]
+        blocks = hashlib.sha256(repr(self._spans()).encode()).hexdigest()[:16]
+        return {"rows": self.split.labels.rows, "layers": kinds, "labels": self._mark, "blocks": blocks}
 
     def _spans(self) -> list[int]:
         """How many rows every batch has: up to the end of a part of any layer, `wanted` or not."""
@@ -136,9 +151,9 @@ class _Parts:
             self.reader.close()
 
 
-def _classes(labels: Layer) -> tuple[int, tuple[str, ...] | None]:
-    """K, the largest class number and one, and the names of the classes where the labels are words; by pieces."""
-    most, words = -1, set[str]()
+def _classes(labels: Layer) -> tuple[int, tuple[str, ...] | None, str]:
+    """K, the largest class number and one, the names of the classes where labels are words, and a digest; by pieces."""
+    most, words, digest = -1, set[str](), hashlib.sha256()
     for part in labels.parts:
         reader = part.open()
         try:
@@ -151,8 +166,10 @@ def _classes(labels: Layer) -> tuple[int, tuple[str, ...] | None]:
                             f"Class labels count from 0; `{part.where}` holds {int(numbers.min())}. Leave such rows out."
                         )
                     most = max(most, int(numbers.max()))
+                    digest.update(numbers.cpu().numpy().tobytes())
                 else:
                     words.update(piece.tolist())
+                    digest.update(repr(piece.tolist()).encode())
         finally:
             reader.close()
     if words and most >= 0:
@@ -162,4 +179,4 @@ def _classes(labels: Layer) -> tuple[int, tuple[str, ...] | None]:
         raise LabelError(
             f"Class labels lie in 0 … {MOST_CLASSES - 1:,}; `{labels.name}` holds up to {classes - 1:,}. Renumber them."
         )
-    return classes, tuple(sorted(words)) if words else None
+    return classes, tuple(sorted(words)) if words else None, digest.hexdigest()[:16]

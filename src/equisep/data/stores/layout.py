@@ -17,14 +17,14 @@ import torch
 
 from equisep.data.stores.arrays import HeldArray, StoredArray, npy_arrays, safetensors_arrays
 from equisep.data.stores.location import Location
-from equisep.data.stores.tables import StoredColumn, arrow_columns, parquet_columns
+from equisep.data.stores.tables import StoredColumn, UnreadColumn, arrow_columns, parquet_columns
 from equisep.errors import DataError, InputError, did_you_mean
 from equisep.files import parse_json
 from equisep.labels import as_tensor, class_indices
 from equisep.results import Note
 
 Part = StoredArray | HeldArray | StoredColumn
-READERS: dict[str, Callable[[Location], Sequence[Part]]] = {
+READERS: dict[str, Callable[[Location], Sequence[Part | UnreadColumn]]] = {
     ".npy": npy_arrays, ".safetensors": safetensors_arrays, ".arrow": arrow_columns, ".feather": arrow_columns,
     ".parquet": parquet_columns,
 }  # fmt: skip
@@ -60,10 +60,11 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class StoredSplit:
-    """The layers of one split, first to last, and the labels of their rows."""
+    """The layers of one split, first to last, the labels of their rows, and columns that are neither."""
 
     layers: tuple[Layer, ...]
     labels: Layer
+    unread: tuple[UnreadColumn, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -102,6 +103,12 @@ def open_features(url: str | Path, *, labels: str | Path | None = None) -> Store
         held_out = next((folders[name] for name in HELD_OUT if name in folders), None)
         test = None if held_out is None else _split(held_out.children(), labels, where=held_out)
         train = _split(folders["train"].children(), labels, where=folders["train"])
+        if test is not None and held_out is not None and train.labels.parts[0].where == test.labels.parts[0].where:
+            raise InputError(
+                f"`labels={labels}` is one file, and `{root}` holds training and test data. Keep the labels of each in its own "
+                f"folder and pass their name, `labels={Location.of(labels or '').stem}`; or pass `{folders['train']}`, with "
+                f"`test={held_out}` and `test_labels=` of its own."
+            )
         return _checked(StoredFeatures(str(root), train, test))
     return _checked(StoredFeatures(str(root), _split(root.children(), labels, where=root)))
 
@@ -128,9 +135,23 @@ def _manifest(root: Location) -> dict[str, Any]:
     file = root.child(MANIFEST)
     with file.reading(), file.open() as content:
         manifest = parse_json(content.read(), name=MANIFEST)
-    if not isinstance(manifest.get("layers"), list) or not isinstance(manifest.get("splits"), list):
-        raise DataError(f"`{file}` names no layers and splits. Write the features again with `equisep features`.")
+    layers, splits, classes = manifest.get("layers"), manifest.get("splits"), manifest.get("classes")
+    wrong = None
+    if not isinstance(splits, list) or "train" not in splits:
+        wrong = "lists no training data under `splits`"
+    elif not isinstance(layers, list) or not layers:
+        wrong = "lists no layers"
+    elif not all(isinstance(entry, dict) and _is_named(entry) for entry in layers):
+        wrong = "holds a layer without a name or a file"
+    elif classes is not None and (not isinstance(classes, int) or classes < 1):
+        wrong = f"tells of {classes!r} classes"
+    if wrong is not None:
+        raise DataError(f"`{file}` {wrong}. Write the features again with `equisep features`.")
     return manifest
+
+
+def _is_named(entry: dict[str, Any]) -> bool:
+    return isinstance(entry.get("name"), str) and isinstance(entry.get("file"), str)
 
 
 def _written(root: Location, manifest: dict[str, Any], split: str) -> StoredSplit | None:
@@ -152,28 +173,32 @@ def _split(entries: Sequence[Location], labels: str | Path | None, *, where: Loc
     """The layers among some files and folders, and their labels."""
     columns: dict[str, list[Part]] = {}
     known: dict[str, list[Part]] = {}  # what can be labels, but is no layer
+    unread = list[UnreadColumn]()
     for entry in entries:
         for part in _parts(entry):
+            if isinstance(part, UnreadColumn):
+                unread.append(part)
+                continue
             single = not part.shape or part.is_text
             (known if single else columns).setdefault(part.name, []).append(part)
     found, own = _labels(columns, known, labels, where=where)
     layers = tuple(Layer.of(name, parts) for name, parts in columns.items() if name != own)
     if not layers:
-        held = ", ".join(f"`{name}`" for name in list(known)[:5]) or "nothing that can be read"
+        held = ", ".join(f"`{name}`" for name in [*known, *_kinds(unread)][:5]) or "nothing that can be read"
         raise DataError(
             f"`{where}` holds no features: they are arrays of n × d (.npy, .safetensors) or columns of lists (.arrow, .feather, "
             f".parquet); found {held}."
         )
-    return StoredSplit(layers, found)
+    return StoredSplit(layers, found, tuple(unread))
 
 
-def _parts(entry: Location) -> list[Part]:
+def _parts(entry: Location) -> list[Part | UnreadColumn]:
     """The columns of a file, or of the files of a folder."""
     if entry.suffix in READERS:
-        parts: list[Part] = list(READERS[entry.suffix](entry))
+        parts: list[Part | UnreadColumn] = list(READERS[entry.suffix](entry))
         embeddings = _EMBEDDINGS.fullmatch(entry.stem)
         return [replace(part, name=embeddings[1]) for part in parts] if embeddings else parts
-    if entry.suffix or not entry.is_folder:
+    if not entry.is_folder:
         return []
     inside = [part for child in entry.children() if child.suffix in READERS for part in _parts(child)]
     if entry.name.lower() == METADATA:
@@ -192,15 +217,22 @@ def _labels(
     single = {**{name: parts for name, parts in columns.items() if name.lower() in LABELS}, **known}
     if asked is not None and str(asked) not in single and str(asked) not in columns:
         path = Location.of(asked)
+        if path.suffix not in READERS and path.exists() and not path.is_folder:
+            raise InputError(
+                f"`labels={asked}` is not read: labels lie in {', '.join(READERS)}. Save numbers with `numpy.save`, and words as "
+                "a column of a .parquet file."
+            )
         if path.suffix not in READERS:
             raise InputError(
                 f"No labels `{asked}` in `{where}`: no file, and no column.{did_you_mean(str(asked), single)} It holds "
                 f"{', '.join(f'`{name}`' for name in single) or 'none'}."
             )
-        parts: list[Part] = [part for part in READERS[path.suffix](path) if not part.shape or part.shape == (1,)]
+        held = [part for part in READERS[path.suffix](path) if not isinstance(part, UnreadColumn)]
+        parts: list[Part] = [part for part in held if part.shape in ((), (1,))]
         if len(parts) != 1:
             raise InputError(f"`{path}` should hold one column of labels; found {len(parts)}.")
-        return Layer.of(parts[0].name, parts), None
+        own = (name for name, mine in columns.items() for part in mine if _is_same(part, parts[0]))
+        return Layer.of(parts[0].name, parts), next(own, None)
     name = str(asked) if asked is not None else next((name for name in LABELS if name in single), None)
     if name is None:
         others = ", ".join(f"`{name}`" for name in single)
@@ -209,6 +241,12 @@ def _labels(
             f"a file or the name of a column{f' ({others})' if others else ''}."
         )
     return Layer.of(name, single.get(name) or columns[name]), name
+
+
+def _is_same(one: Part, two: Part) -> bool:
+    """Whether they are one column of one file, whatever way leads there."""
+    ways = [Path(part.where.path).resolve() if part.where.system is None else part.where.path for part in (one, two)]
+    return ways[0] == ways[1] and one.shape == two.shape
 
 
 def _checked(stored: StoredFeatures) -> StoredFeatures:
@@ -225,7 +263,8 @@ def _checked(stored: StoredFeatures) -> StoredFeatures:
             f"The training and the test data of `{stored.where}` need the same layers in one order; `{odd[0]}` is in one only, "
             "or stands elsewhere."
         )
-    notes = (_SLOW,) if slow else ()
+    unread = [column for _, split in splits for column in split.unread]
+    notes = (*((_SLOW,) if slow else ()), *((_unread(unread),) if unread else ()))
     return replace(stored, notes=notes)
 
 
@@ -234,6 +273,21 @@ _SLOW = Note(
     "The features lie in Parquet, which is decoded number by number: reading takes several times as long as from .npy, Arrow "
     "or safetensors, whose bytes are the numbers themselves.",
 )
+
+
+def _unread(columns: Sequence[UnreadColumn]) -> Note:
+    kinds = _kinds(columns)
+    named = ", ".join(f"`{name}`" for name in kinds[:3]) + (", …" if len(kinds) > 3 else "")
+    return Note(
+        "unread-columns",
+        f"Columns that are no layers were passed over: {named}. A layer is a column of lists of numbers, all of one length; "
+        "flatten each row to have such a column measured.",
+    )
+
+
+def _kinds(columns: Sequence[UnreadColumn]) -> list[str]:
+    """Names with types, each once."""
+    return list(dict.fromkeys(f"{column.name} ({column.kind})" for column in columns))
 
 
 def _check_layer(layer: Layer, labels: Layer, *, what: str) -> None:

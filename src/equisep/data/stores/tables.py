@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -40,6 +40,17 @@ class StoredColumn:
     def open(self) -> ColumnReader:
         """Read its rows from the first on."""
         return ColumnReader(self)
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadColumn:
+    """A column of numbers that is no layer, lists of lists say; `kind` is its type in Arrow's words."""
+
+    name: str
+    where: Location
+    kind: str
+    shape: ClassVar[tuple[int, ...]] = ()
+    is_text: ClassVar[bool] = False
 
 
 class ColumnReader:
@@ -128,7 +139,7 @@ class _Pages:
         return True
 
 
-def arrow_columns(where: Location) -> list[StoredColumn]:
+def arrow_columns(where: Location) -> list[StoredColumn | UnreadColumn]:
     """The columns of an Arrow file: feather, or the stream that Hugging Face's data sets write."""
     with where.reading(), _arrow_reader(where) as reader:
         rows, first = 0, None
@@ -140,7 +151,7 @@ def arrow_columns(where: Location) -> list[StoredColumn]:
         return _columns(where, reader.schema, rows, first, slow=False)
 
 
-def parquet_columns(where: Location) -> list[StoredColumn]:
+def parquet_columns(where: Location) -> list[StoredColumn | UnreadColumn]:
     """The columns of a Parquet file."""
     pa = _pyarrow(where)
     with where.reading(), where.open() as file, pa.parquet.ParquetFile(file) as table:
@@ -148,10 +159,10 @@ def parquet_columns(where: Location) -> list[StoredColumn]:
         return _columns(where, table.schema_arrow, table.metadata.num_rows, first, slow=True)
 
 
-def _columns(where: Location, schema: Any, rows: int, first: Any, *, slow: bool) -> list[StoredColumn]:
-    """The columns that can be features or labels; `first` shows how long their lists are."""
+def _columns(where: Location, schema: Any, rows: int, first: Any, *, slow: bool) -> list[StoredColumn | UnreadColumn]:
+    """The columns that can be features or labels, and those that hold numbers otherwise; `first` shows how long lists are."""
     pa = _pyarrow(where)
-    columns = []
+    columns = list[StoredColumn | UnreadColumn]()
     for field in schema:
         shape: tuple[int, ...] = ()
         kind = field.type
@@ -162,14 +173,24 @@ def _columns(where: Location, schema: Any, rows: int, first: Any, *, slow: bool)
             shape, kind = (0 if entry is None or not entry.is_valid else len(entry),), kind.value_type
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
-        text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view"
         if text and not shape:
             columns.append(StoredColumn(field.name, where, rows, (), torch.int64, is_text=True, slow=slow))
         elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
             with suppress(TypeError):  # a type that torch does not know is no feature
                 dtype = torch.from_numpy(np.zeros(1, dtype=kind.to_pandas_dtype())).dtype
                 columns.append(StoredColumn(field.name, where, rows, shape, dtype, slow=slow))
+        elif _number_inside(kind, pa):
+            columns.append(UnreadColumn(field.name, where, str(field.type)))
     return columns
+
+
+def _number_inside(kind: Any, pa: Any) -> bool:
+    """Whether lists of lists, or a type of somebody's own, hold numbers in the end."""
+    listed = pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list
+    while isinstance(kind, pa.BaseExtensionType) or any(each(kind) for each in listed):
+        kind = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind.value_type
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def _chunks(column: StoredColumn, pages: _Pages | None) -> Generator[Any]:

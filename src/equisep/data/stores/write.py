@@ -28,8 +28,9 @@ class FeatureWriter:
     """
 
     def __init__(self, folder: Path, layers: tuple[str, ...]) -> None:
-        if folder.exists() and any(folder.iterdir()):
-            raise StoreError(f"`{folder}` is not empty. Name a folder that is new or empty.")
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            found = "is not empty" if folder.is_dir() else "is a file"
+            raise StoreError(f"`{folder}` {found}. Name a folder that is new or empty.")
         self.folder, self.layers = folder, layers
         self.part = part_of(folder)
         self.splits: list[str] = []

@@ -13,14 +13,16 @@ import torch
 from torch import Tensor
 
 from equisep.data.feed import Feed
+from equisep.data.inputs import Inputs
 from equisep.data.shard import Shard
 from equisep.data.stores import StoredBatches, StoredFeatures, StoredSplit, held_features, open_features
 from equisep.devices import usable_device
 from equisep.errors import InputError, SiteError, did_you_mean
 from equisep.labels import ClassNames
-from equisep.measuring.distributed.control import in_group
+from equisep.measuring.distributed.control import Call, in_group
 from equisep.measuring.distributed.ranks import Ranks, processes
 from equisep.measuring.distributed.together import ALONE
+from equisep.measuring.fingerprint import Fingerprint
 from equisep.measuring.forward import Calling
 from equisep.measuring.measure import known_class_names, run_plan
 from equisep.measuring.notes import Notes
@@ -32,6 +34,11 @@ from equisep.results import Profile, reading_named
 from equisep.shapes import Shaped
 from equisep.taps import Reduction, ReductionLike
 
+STORED = Call(
+    "measure_features",
+    "In a process group all ranks call it, with one store; `group=False` measures in one process alone.",
+    "All ranks measure one store with the same options.",
+)
 # options of `measure` that say how a model is run
 _OF_MODELS = ("sites", "calls", "reduction", "reading", "classifier")
 
@@ -59,7 +66,7 @@ def measure_features(
                  of lists is a layer, in the order of names (`layer2` before `layer10`) or of columns; a folder of .npy files is
                  one layer in parts. Folders `train` and `test` are the two data sets. Or a mapping of arrays.
     labels       by default the array or column called `labels`, `label`, `y` or the like; else its name, a file, or an array.
-    test         test data that lie elsewhere, with `test_labels`.
+    test         test data that lie elsewhere, with `test_labels`; of a folder that holds `train` and `test`, the latter.
     split        `both`, `train` alone, or `test` alone, measured by its own means.
     sites        the layers to read, by names or globs; `auto` reads all.
     reduction    how rows of more than one dimension become vectors, as in `measure`.
@@ -78,10 +85,13 @@ def measure_features(
     ['first', 'second']
     """
     progress = callback(progress)
+    if test is None and test_labels is not None:
+        raise InputError("`test_labels` needs `test`, the features that they are of. Pass both, or neither.")
     stored = _one_split(_opened(features, labels, what="training"), split)
     other = stored.test
     if test is not None:
-        other = _opened(test, test_labels, what="test").train
+        there = _opened(test, test_labels, what="test")
+        other = there.test or there.train
         if other.names != stored.train.names:
             raise InputError(
                 f"`test` needs the layers of the features, {_few(stored.train.names)}; found {_few(other.names)}."
@@ -91,16 +101,19 @@ def measure_features(
     where = torch.device("cpu") if device is None else usable_device(device, asked="measure_features")
     model = StoredLayers(where)
     divided = group and in_group() and not isinstance(features, Mapping) and not isinstance(test, Mapping)
-    with processes(model, dealt=True) if divided else nullcontext(ALONE) as together:
+    with processes(model, dealt=True, call=STORED) if divided else nullcontext(ALONE) as together:
         shard = together.shard if isinstance(together, Ranks) else None
         feed = _feed(stored.train, chosen, "training", where, shard=shard)
         batches = feed.source
         assert isinstance(batches, StoredBatches)
-        feed_test = (
-            None if other is None else _feed(other, chosen, "test", where, names=batches.class_names, shard=shard)
-        )
-        plan = Plan(model, _probe(feed, batches, how, asked), how, asked, together=together)
+        feed_test = None if other is None else _feed(other, chosen, "test", where, like=batches, shard=shard)
+        inputs, first = feed.first()
+        feed.restart()
+        seen = _probe(inputs, first, how, asked, stored.manifest.get("classes"), batches.classes)
+        plan = Plan(model, seen, how, asked, together=together)
         together.agree(plan, None)
+        if isinstance(together, Ranks):
+            together.control.same(_facts(feed, feed_test, Fingerprint().after(inputs, first)))
         said = tuple(stored.manifest["class_names"]) if stored.manifest.get("class_names") else None
         known = known_class_names(class_names or said, feed, plan.probe.classes)
         title = name or stored.manifest.get("model") or Path(stored.where).name
@@ -182,23 +195,36 @@ def _feed(
     what: str,
     device: torch.device,
     *,
-    names: tuple[str, ...] | None = None,
+    like: StoredBatches | None = None,
     shard: Shard | None = None,
 ) -> Feed:
     layers = tuple(layer for layer in split.layers if layer.name in sites)
-    batches = StoredBatches(replace(split, layers=layers), names=names, reused=True)
+    batches = StoredBatches(replace(split, layers=layers), like=like, reused=True)
     return Feed(batches, what=what, device=device, dtype=None, shard=shard)
 
 
-def _probe(feed: Feed, batches: StoredBatches, reduction: Reduction, options: Options) -> Probe:
-    """What a probe of the network would have told, from the first rows."""
-    inputs, labels = feed.first()
-    feed.restart()
+def _facts(feed: Feed, feed_test: Feed | None, first: Fingerprint) -> dict[str, Any]:
+    """What ranks that read one store agree on, by name."""
+    facts: dict[str, Any] = {"test data": "none" if feed_test is None else "given"}
+    for each in (feed, feed_test):
+        if each is not None:
+            assert isinstance(each.source, StoredBatches)
+            facts |= {f"{name} of the {each.what} data": fact for name, fact in each.source.facts.items()}
+    return {**facts, "first rows of the training data": first}
+
+
+def _probe(
+    inputs: Inputs, labels: Tensor, reduction: Reduction, options: Options, told: int | None, found: int
+) -> Probe:
+    """What a probe of the network would have told, from the first rows; K as asked, `told` with the features, or `found`."""
     rows: dict[str, Shaped[Tensor, "r d"]] = {
         site: reduction(x, site=site).features for site, x in inputs.kwargs.items()
     }
     numbers = tuple(x.numel() / len(labels) for x in rows.values())
-    classes = options.classes or batches.classes
+    classes = options.classes or told or found
+    owner = (
+        f"`classes={classes}`" if options.classes else "as features.json has it" if told else "as the labels have it"
+    )
     return Probe(
         names=tuple(rows),
         sites=tuple(rows),
@@ -206,7 +232,7 @@ def _probe(feed: Feed, batches: StoredBatches, reduction: Reduction, options: Op
         numbers=numbers,
         bytes=tuple(count * x.element_size() for count, x in zip(numbers, rows.values(), strict=True)),
         classes=classes,
-        owner=f"`classes={classes}`" if options.classes else "as the labels have it",
+        owner=owner,
         scored=False,
         calling=Calling(),
         grains={"": tuple(rows)},

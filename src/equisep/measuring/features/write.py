@@ -82,9 +82,14 @@ def write_features(
     refuse_uninitialized(model, asked="write_features")
     how = None if isinstance(reduction, str) and reduction == "auto" else Reduction.of(reduction)
     if how is not None and (how.spreads or how.components is not None):
+        cure = "Write them without, and pass it to `measure_features`."
+        if how.spreads:
+            cure = (
+                "What is written is flat, so that no position is left in it: measure the model with it, or save maps as they "
+                "are (.npy of n × channels × positions) and pass it to `measure_features`."
+            )
         raise InputError(
-            f"Features are written one row per sample, as they are; `{how.name}` makes others of them. Write them without, and "
-            "pass it to `measure_features`."
+            f"Features are written one row per sample, as they are; `{how.name}` makes others of them. {cure}"
         )
     mode = reading_named(reading)
     options = Options(
