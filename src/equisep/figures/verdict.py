@@ -61,6 +61,7 @@ class Part:
     unfit       seeds left out because their network does not fit; `accuracy`: the mean training accuracy over all seeds.
     printed     the paper's number of this very series.
     lacks       what of the paper's own is wanting, in words, where its network or data are others.
+    averaged    how the mean is made where that is not plain: `geometric`.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Part:
     printed: float | None = None
     rates: Mapping[str, float] = field(default_factory=dict)
     lacks: str = ""
+    averaged: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +210,7 @@ def _part(figure: Figure, claim: Claim, comparison: Comparison) -> Part:
         accuracy=_accuracy(series) if claim.fit and figure.fit is not None else None,
         printed=None if printed is None else printed.value,
         rates=_rates(single.series) if single else {},
+        averaged="geometric" if comparison.scale == "log" and comparison.n > 1 else "",
     )
     if claim.rule in LAWS and part.mean is not None:
         part = replace(part, found=law_verdict(part.mean, part.beside["rho"], sites=LEAST_SITES))
@@ -370,4 +373,5 @@ def _found_words(claim: Claim, called: str, part: Part) -> str:
     against = f", printed {part.printed:g}" if claim.rule == "as printed" and part.printed is not None else ""
     if claim.exact and part.n == 1:  # solved, and no seed in it
         return f"{head}{called} = {digits}{lost}{beside}{found.get(part.found, '')}"
-    return f"{head}mean {called} = {digits}{over} over {seeds}{lost}{beside}{against}{found.get(part.found, '')}"
+    mean = f"{part.averaged} mean".strip()
+    return f"{head}{mean} {called} = {digits}{over} over {seeds}{lost}{beside}{against}{found.get(part.found, '')}"

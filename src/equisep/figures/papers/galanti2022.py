@@ -399,7 +399,7 @@ BOUND = Figure(
               y_label="effective depth", series=("first-*",)),
         Panel("separated", "networks trained on S1 and relabeled S2", "sweep", "ncc_error",
               x_label="share p of the labels of S2 that differ", y_label="samples nearer to another class center, train",
-              series=("joined*",), ordered="hidden layers d"),
+              series=("joined*",), ordered="hidden layers d", levels=((1 - FITTED, "separated below"),)),
     ),
     claims=(
         Claim("Shallow networks separate S1 and S2 less the more labels of S2 differ", "falling", ("joined2-*",), "ncc",

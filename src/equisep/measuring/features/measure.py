@@ -19,7 +19,7 @@ from equisep.data.stores import StoredBatches, StoredFeatures, StoredSplit, held
 from equisep.devices import usable_device
 from equisep.errors import InputError, SiteError, did_you_mean
 from equisep.labels import ClassNames
-from equisep.measuring.distributed.control import Call, in_group
+from equisep.measuring.distributed.control import Call, declining, in_group
 from equisep.measuring.distributed.ranks import Ranks, processes
 from equisep.measuring.distributed.together import ALONE
 from equisep.measuring.fingerprint import Fingerprint
@@ -85,22 +85,23 @@ def measure_features(
     ['first', 'second']
     """
     progress = callback(progress)
-    if test is None and test_labels is not None:
-        raise InputError("`test_labels` needs `test`, the features that they are of. Pass both, or neither.")
-    stored = _one_split(_opened(features, labels, what="training"), split)
-    other = stored.test
-    if test is not None:
-        there = _opened(test, test_labels, what="test")
-        other = there.test or there.train
-        if other.names != stored.train.names:
-            raise InputError(
-                f"`test` needs the layers of the features, {_few(stored.train.names)}; found {_few(other.names)}."
-            )
-    how, chosen = Reduction.of(reduction), _chosen(stored.train.names, sites)
-    asked = _options(options, stored, sites=chosen, reduction=how.name)
+    divided = group and in_group() and not isinstance(features, Mapping) and not isinstance(test, Mapping)
+    with declining(STORED, group=divided):
+        if test is None and test_labels is not None:
+            raise InputError("`test_labels` needs `test`, the features that they are of. Pass both, or neither.")
+        stored = _one_split(_opened(features, labels, what="training"), split)
+        other = stored.test
+        if test is not None:
+            there = _opened(test, test_labels, what="test")
+            other = there.test or there.train
+            if other.names != stored.train.names:
+                raise InputError(
+                    f"`test` needs the layers of the features, {_few(stored.train.names)}; found {_few(other.names)}."
+                )
+        how, chosen = Reduction.of(reduction), _chosen(stored.train.names, sites)
+        asked = _options(options, stored, sites=chosen, reduction=how.name)
     where = torch.device("cpu") if device is None else usable_device(device, asked="measure_features")
     model = StoredLayers(where)
-    divided = group and in_group() and not isinstance(features, Mapping) and not isinstance(test, Mapping)
     with processes(model, dealt=True, call=STORED) if divided else nullcontext(ALONE) as together:
         shard = together.shard if isinstance(together, Ranks) else None
         feed = _feed(stored.train, chosen, "training", where, shard=shard)
