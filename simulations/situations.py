@@ -3,9 +3,9 @@
 Ten kinds of situation, each made by really training a small network on the embedded data (Fashion-MNIST at 10×10) with parameters
 drawn at random; the kinds, their ranges and the codes that count as right for the first sentence stand in this file. Rules were
 developed on seeds from 1000 on, frozen, and run once on seeds 0 to 4 of each kind; changed and run once on seeds 20 to 24, on
-30 to 34, on 100 to 129, on 200 to 229, on 300 to 329 and on 400 to 429 (`first run` to `seventh run` of the committed result), and
-as they are on 500 to 529 (`draws`). What makes a situation is known by construction, or checked on raw numbers before the rules see the
-profile (`holds`):
+30 to 34, on 100 to 129, on 200 to 229, on 300 to 329 and on 400 to 429 (`first run` to `seventh run` of the committed
+result), and as they are on 500 to 529 (`draws`). What makes a situation is known by construction, or checked on raw numbers
+before the rules see the profile (`holds`):
 
 too deep                   12 to 20 layers, for data on which 4 do as well
 well sized                 3 or 4 layers
