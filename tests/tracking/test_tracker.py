@@ -522,3 +522,9 @@ def test_bad_numbers_and_models() -> None:
     ):
         Tracker(network().to("meta"), loader())
     assert repr(tracker) == "<Tracker of Sequential: every 1, 20 samples, <History: 0 readings of Sequential, 3 sites>>"
+
+
+def test_one_metric_may_be_named_by_itself() -> None:
+    names = [Tracker(network(), samples(), metrics=each).epoch() for each in ("fuzziness", ("fuzziness",))]
+    one, same = (found for found in names if found is not None)
+    assert one.curve() == same.curve() and one.sites[-1].fuzziness is not None

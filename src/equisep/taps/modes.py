@@ -19,10 +19,8 @@ from equisep.results.readings import BY_BATCH
 from equisep.taps.spread import sharded_as_before
 
 OWN = "torch.nn.modules."  # whose modules, BatchNorm among them, write no buffer in `eval`
-MOST_BUFFERS, SMALL_BUFFER = (
-    2**30,
-    2**20,
-)  # bytes: of more in all only small ones are kept, since large ones hold weights then
+MOST_BUFFERS = 2**30  # bytes in all, beyond which only small ones are kept: large ones hold weights then
+SMALL_BUFFER = 2**20
 
 
 @contextmanager

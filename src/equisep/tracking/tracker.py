@@ -118,7 +118,7 @@ class Tracker:
             sites=site_record(sites),
             reduction="auto" if how is None else how.name,
             reading=reading_named(reading),
-            metrics=tuple(metrics),
+            metrics=(metrics,) if isinstance(metrics, str) else tuple(metrics),
             classes=classes,
             classifier=classifier,
             epsilon=epsilon,
