@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from numbers import Integral
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -25,6 +24,7 @@ from equisep.taps import Reduction, ReductionLike, Sites, site_record
 from equisep.tracking.history import Entry, History, Unit
 from equisep.tracking.light import LightReader, checked_model, identity_of
 from equisep.tracking.processes import Readers, all_processes, is_first_process, read_by_all, refuse_other_samples
+from equisep.tracking.schedule import Schedule, checked_count, checked_number
 from equisep.tracking.stopping import Settled, Stopping
 from equisep.tracking.subset import Subset
 
@@ -101,8 +101,8 @@ class Tracker:
         stopping: Stopping | None = None,
         name: str | None = None,
     ) -> None:
-        every = _checked_count("every", every)
-        per_class = None if per_class is None else _checked_count("per_class", per_class)
+        every = checked_count("every", every)
+        per_class = None if per_class is None else checked_count("per_class", per_class)
         if reading == "drawn":
             raise InputError(
                 "`Tracker` reads `eval` or `mixed`: the order in which all samples were drawn is not that of some of them."
@@ -111,7 +111,6 @@ class Tracker:
             raise InputError(
                 f"`stopping` is a rule, `equisep.tracking.Stopping(window=5)`; found {stopping!r}. Leave it out for the default."
             )
-        self.every = every
         self.stopping = Stopping() if stopping is None else stopping
         how = None if isinstance(reduction, str) and reduction == "auto" else Reduction.of(reduction)
         options = Options(
@@ -145,16 +144,12 @@ class Tracker:
             )
             self.history = self._opened(history, together)
         last = self.history.last
-        self._unit: Unit | None = None if last is None else last.unit
-        self._number = 0 if last is None else last.number
-        self._epochs = (last.epoch or 0) if last is not None else 0
+        self._schedule = Schedule(every, last)
         self._due: int | None = None  # a call that `every` passed over, for the end of a training
         self._due_changes: tuple[int, ...] = ()  # … and what the parameters were then
         self._warned: set[str] = set()
         self._changes: tuple[int, ...] | None = None  # how often each parameter had been changed at the latest reading
         self._goes_on = last is not None  # after readings of a file, and nobody has said from where
-        self._begun = False  # whether a call was counted, or a number told to go on from
-        self._passed: int | None = 0  # calls since the latest that was due; None where they are not known
         self._called: set[Unit] = set()
 
     def _opened(self, path: str | Path | None, together: Together) -> History:
@@ -194,9 +189,18 @@ class Tracker:
         return self._reader.subset_test
 
     @property
+    def every(self) -> int:
+        """A reading at every so many epochs (or steps)."""
+        return self._schedule.every
+
+    @every.setter
+    def every(self, every: int) -> None:
+        self._schedule.every = checked_count("every", every)
+
+    @property
     def number(self) -> int:
         """The epoch (or step) that was counted last."""
-        return self._number
+        return self._schedule.number
 
     @property
     def settled(self) -> Settled:
@@ -206,10 +210,10 @@ class Tracker:
     def epoch(self, number: int | None = None) -> Profile | None:
         """An epoch has ended: read the network where it is one of `every`; `number` where the loop counts itself."""
         self._called.add("epoch")
-        if self._unit is None:
-            self._unit = "epoch"
-        if self._unit == "step":
-            self._epochs = self._epochs + 1 if number is None else _checked_number(number)
+        if self._schedule.unit is None:
+            self._schedule.unit = "epoch"
+        if self._schedule.unit == "step":
+            self._schedule.count_epoch(number)
             self._warn_of_another_unit()  # a loop that counts steps has taken some before its first epoch ends
             return None
         return self._count(number)
@@ -221,9 +225,9 @@ class Tracker:
         `epoch` first is numbered by epochs, and `step` does nothing.
         """
         self._called.add("step")
-        if self._unit is None:
-            self._unit = "step"
-        return self._count(number) if self._unit == "step" else None
+        if self._schedule.unit is None:
+            self._schedule.unit = "step"
+        return self._count(number) if self._schedule.unit == "step" else None
 
     def resume(self, number: int, *, epochs: int | None = None) -> Profile | None:
         """The model is as it was after epoch (or step) `number`, from a checkpoint: what was read after it is replaced.
@@ -232,35 +236,30 @@ class Tracker:
         `epochs` says how many were over; without it they are those of the latest reading before. After `resume(0)` the loop
         may count what it likes, epochs or steps.
         """
-        return self._resumed(_checked_number(number), epochs, passed=None)
+        return self._resumed(checked_number(number), epochs, passed=None)
 
     def _resumed(self, number: int, epochs: int | None, *, passed: int | None) -> Profile | None:
         """As `resume`; `passed` are the calls since the latest that was due, where they are known."""
-        self._number, self._goes_on, self._begun, self._due, self._passed = number, False, True, None, passed
+        self._goes_on, self._due = False, None
         self.history.forget_after(number)
-        last = self.history.last
-        if last is None and not number:
-            self._unit, self._passed = None, 0
-        self._epochs = (0 if last is None else last.epoch or 0) if epochs is None else _checked_number(epochs)
-        due = number > 0 and number not in self.history
-        due = due and (number % self.every == 0 if passed is None else passed == 0)
-        return self._read(number) if due else None
+        due = self._schedule.resume(number, epochs, self.history.last, passed=passed)
+        return self._read(number) if due and number not in self.history else None
 
     def state_dict(self) -> dict[str, Any]:
         """What to put into a checkpoint, so that `load_state_dict` goes on from there."""
-        return {"number": self._number, "unit": self._unit, "epochs": self._epochs, "passed": self._passed}
+        return self._schedule.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a checkpoint, with the model as it holds it: see `resume`."""
         unit = state.get("unit")
         if unit not in ("epoch", "step", None) or not isinstance(state.get("number"), int):
             raise InputError(f"That is no state of a Tracker: it holds {', '.join(map(repr, state)) or 'nothing'}.")
-        self._unit = unit
-        self._resumed(_checked_number(state["number"]), int(state.get("epochs", 0)), passed=state.get("passed"))
+        self._schedule.unit = unit
+        self._resumed(checked_number(state["number"]), int(state.get("epochs", 0)), passed=state.get("passed"))
 
     def read(self) -> Profile | None:
         """Read the network now, whatever `every` says; the reading has the number that was counted last."""
-        return self._read(self._number)
+        return self._read(self.number)
 
     def callback(self, framework: str, **options: Any) -> Any:
         """The tracker as a callback of `lightning`, `transformers`, `ignite`, `keras` or `skorch`, with its options."""
@@ -288,8 +287,8 @@ class Tracker:
             self._due = None
             self._warn(
                 "finish",
-                f"{str(self._unit).capitalize()} {number}, the last that was counted, was not read: the weights were changed "
-                "after it, by what loads the best ones or by further steps. `every=1` reads each as it ends.",
+                f"{self._schedule.named.capitalize()} {number}, the last that was counted, was not read: the weights were "
+                "changed after it, by what loads the best ones or by further steps. `every=1` reads each as it ends.",
             )
             return None
         return self._read(number)
@@ -302,36 +301,19 @@ class Tracker:
 
     def _count(self, number: int | None) -> Profile | None:
         if number is None and self._goes_on:
-            unit, path = self._unit or "epoch", self.history.path
+            unit, path = self._schedule.named, self.history.path
             self._warn(
                 "goes on",
-                f"The history `{path}` holds readings up to {unit} {self._number}, and this training is counted on from there. "
+                f"The history `{path}` holds readings up to {unit} {self.number}, and this training is counted on from there. "
                 "If it is another one, give another file; if it begins anew, say so: `tracker.resume(0)`, or "
                 f"`tracker.{unit}(1)`.",
             )
-        before, self._number = self._number, self._number + 1 if number is None else _checked_number(number)
-        due = self._is_due(self._number - before)
-        self.history.forget_after(self._number)  # a loop that counts back has begun anew from there
+        due = self._schedule.count(number, self.history.last)
+        self.history.forget_after(self.number)  # a loop that counts back has begun anew from there
         if not due:
-            self._due, self._due_changes = self._number, self._reader.changes()
+            self._due, self._due_changes = self.number, self._reader.changes()
             return None
-        return self._read(self._number)
-
-    def _is_due(self, ahead: int) -> bool:
-        """Whether the number that is counted, so far `ahead` of the one before, is to be read.
-
-        By the number itself, so that a training that was resumed is read where it would have been without. Where numbers
-        advance by more than one, as those of batches do whose gradients are summed up, calls are counted.
-        """
-        if self._begun and ahead > 1:
-            if self._passed is None:  # resumed: as many calls as fit between the latest reading and there, by this one
-                last = self.history.last
-                self._passed = 0 if last is None else (self._number - ahead - last.number) // ahead
-            due = self._passed + 1 >= self.every
-        else:
-            due = self._number % self.every == 0
-        self._begun, self._passed = True, 0 if due else (self._passed or 0) + 1
-        return due
+        return self._read(self.number)
 
     def _warn_of_another_unit(self) -> None:
         """Where a file is of steps and the loop counts epochs, or the other way round, nothing is read."""
@@ -350,24 +332,24 @@ class Tracker:
         self._due = None
         if not self.by_all and not is_first_process():
             return None
-        begun = time.perf_counter()
+        begun, unit = time.perf_counter(), self._schedule.named
         profile, failure, cosine = None, None, None
         try:
-            profile = self._checked_change(self._reader.profile(f"{self._unit or 'epoch'} {number}"))
+            profile = self._checked_change(self._reader.profile(f"{unit} {number}"))
             cosine = self._reader.minority_cosine(self.history.header.minority or ())
         except EquisepError as error:
             failure = str(error)
         except Exception as error:  # whatever a user's model raises, or a GPU without memory: the training goes on
             failure = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
         if failure is not None:
-            self._warn("failed", f"The reading of {self._unit or 'epoch'} {number} failed: {failure}")
+            self._warn("failed", f"The reading of {unit} {number} failed: {failure}")
         entry = Entry(
             number=number,
-            unit=self._unit or "epoch",
+            unit=unit,
             profile=profile,
             failure=failure,
             minority_cosine=cosine,
-            epoch=self._epochs if self._unit == "step" else None,
+            epoch=self._schedule.epochs if unit == "step" else None,
             seconds=time.perf_counter() - begun,
         )
         try:
@@ -380,7 +362,7 @@ class Tracker:
         """The profile, with a word where nothing at all has changed since the reading before."""
         last, before, self._changes = self.history.last_read, self._changes, self._reader.changes()
         stepped = before is None or before != self._changes  # after a restart nobody knows what was stepped
-        if last is None or last.profile is None or last.number >= self._number:
+        if last is None or last.profile is None or last.number >= self.number:
             return profile
         pairs = list(zip(profile.curve(), last.profile.curve(), strict=False))
         moved = [one for one, two in pairs if one is None or two is None or abs(one - two) > SAME * abs(two)]
@@ -398,16 +380,3 @@ class Tracker:
         if kind not in self._warned:
             self._warned.add(kind)
             warnings.warn(text, stacklevel=5)
-
-
-def _checked_count(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        words = "counts epochs or steps" if name == "every" else "is a number of samples"
-        raise InputError(f"`{name}` {words}, 1 or more; found {value!r}.")
-    return int(value)
-
-
-def _checked_number(number: Any) -> int:
-    if isinstance(number, bool) or not isinstance(number, Integral) or number < 0:
-        raise InputError(f"Epochs and steps are whole numbers from 0 on; found {number!r}.")
-    return int(number)

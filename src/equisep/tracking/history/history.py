@@ -2,103 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from equisep._version import __version__
-from equisep.display import brief
-from equisep.errors import InputError, MissingExtraError, ProfileError, StoreError
-from equisep.files import LineFile
+from equisep.errors import InputError, MissingExtraError, StoreError
 from equisep.findings import ranked, spelled, training
 from equisep.findings.ranking import new_finding
 from equisep.law.emergence import CONFIRM, Emergence, emergences
 from equisep.results import Finding, Profile
-from equisep.results.codec import HISTORY, decode, profile_from_dict, profile_to_dict
 from equisep.results.profile import CURVES
 from equisep.results.scalars import flat, profile_scalars
+from equisep.tracking.history.file import HistoryFile, Line
+from equisep.tracking.history.records import Entry, Header, Unit
 from equisep.tracking.stopping import Settled, Stopping, Watched
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
-
-Unit = Literal["epoch", "step"]
-SCHEMA = 1
-
-
-@brief
-@dataclass(frozen=True, slots=True)
-class Header:
-    """What a history is of: the model, the samples that are read, and how. A history goes on only where these are the same.
-
-    `module` is the class of the model, `weights` a fingerprint of the names and shapes of all parameters, of which there are
-    `parameters` numbers; `subset` one of the samples and their labels. `class_sizes` are those of the training data where they
-    are known, `minority` the classes of at most half the largest size.
-    """
-
-    model: str
-    module: str
-    parameters: int
-    weights: str
-    sites: tuple[str, ...]
-    classes: int
-    subset: str
-    samples: int
-    samples_test: int = 0
-    class_sizes: tuple[int, ...] | None = None
-    minority: tuple[int, ...] | None = None
-    class_names: tuple[str, ...] | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-    version: str = __version__
-
-    def why_other(self, other: Header) -> str | None:
-        """In a clause, why the readings of `other` do not belong here; None where they do."""
-        if (self.module, self.weights) != (other.module, other.weights):
-            return (
-                f"it is of `{self.module}` with {self.parameters:,} parameters, and the model is `{other.module}` with "
-                f"{other.parameters:,}" + (" of other names or shapes" if self.parameters == other.parameters else "")
-            )
-        if self.sites != other.sites:
-            return f"it was read at {len(self.sites)} sites, and the model is read at {len(other.sites)} others"
-        both = self.options.keys() & other.options.keys()  # a later version may have more
-        changed = sorted(name for name in both if self.options[name] != other.options[name])
-        if self.subset != other.subset and "reading" not in changed:  # which orders the samples
-            return self._why_other_samples(other)
-        if changed:
-            name = "reading" if "reading" in changed else changed[0]
-            return f"it was read with {name}={self.options[name]!r}, now {other.options[name]!r}"
-        return None
-
-    def _why_other_samples(self, other: Header) -> str:
-        """Which samples differ: those of the training data, or of test data, which may be missing."""
-        (own, _, own_test), (theirs, _, their_test) = self.subset.partition("+"), other.subset.partition("+")
-        if own != theirs:
-            return f"its {self.samples} samples are others than the {other.samples} drawn now"
-        if own_test and their_test:
-            return f"its {self.samples_test} test samples are others than the {other.samples_test} drawn now"
-        if their_test:
-            return f"it was read without test data, and now there are {other.samples_test} test samples"
-        return f"it was read with {self.samples_test} test samples, and now there are no test data"
-
-
-@brief
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One reading: the light profile of an epoch (or step), or the sentence that says why there is none.
-
-    `epoch` counts the epochs so far where steps are what is numbered; `seconds` is what the reading took.
-    """
-
-    number: int
-    unit: Unit = "epoch"
-    profile: Profile | None = None
-    failure: str | None = None
-    minority_cosine: float | None = None
-    epoch: int | None = None
-    seconds: float = 0.0
 
 
 class History:
@@ -119,35 +41,47 @@ class History:
     ((1,), 4)
     """
 
-    def __init__(self, header: Header, entries: Sequence[Entry] = (), *, file: LineFile | None = None) -> None:
+    def __init__(self, header: Header, entries: Sequence[Entry] = (), *, file: HistoryFile | None = None) -> None:
         self.header = header
         self._entries: dict[int, Entry] = {each.number: each for each in sorted(entries, key=lambda each: each.number)}
         self._file = file
-        self._unwritten: list[dict[str, Any]] = []
 
     @staticmethod
     def load(path: str | Path) -> History:
         """Read a history, also of a training that still runs or was killed."""
-        history = _read(Path(path))
+        history = History._from_file(HistoryFile(path))
         if history is None:
-            begins = (
+            missing = (
                 f"No history at `{path}`." if not Path(path).exists() else f"`{path}` is empty, so it is no history."
             )
-            raise StoreError(f"{begins} `equisep.Tracker(…, history='{path}')` writes one.")
+            raise StoreError(f"{missing} `equisep.Tracker(…, history='{path}')` writes one.")
         return history
 
     @staticmethod
     def open(path: str | Path, header: Header) -> History:
         """A new history in a file, or the one that the file holds, to go on with; a StoreError where it is another's."""
-        known = _read(Path(path))
+        file = HistoryFile(path)
+        known = History._from_file(file)
         if known is None:
-            file = LineFile(Path(path))
-            file.create({"kind": HISTORY, "schema": SCHEMA, **asdict(header)})
+            file.create(header)
             return History(header, file=file)
         why = known.header.why_other(header)
         if why is not None:
             raise StoreError(f"The history `{path}` does not go on with this training: {why}. Give another file.")
         return known
+
+    @staticmethod
+    def _from_file(file: HistoryFile) -> History | None:
+        """The history that a file holds; None where there is none."""
+        content = file.read()
+        if content is None:
+            return None
+        header, lines = content
+        history = History(header, file=file)
+        for line in lines:
+            history.forget_after(-1 if line.follows is None else line.follows)
+            history._entries[line.entry.number] = line.entry
+        return history
 
     @property
     def path(self) -> Path | None:
@@ -232,15 +166,7 @@ class History:
         follows = None if self.last is None else self.last.number
         self._entries[entry.number] = entry
         if self._file is not None:
-            self._unwritten.append({**_content(entry), "follows": follows})
-            if not self._file.path.exists():
-                raise StoreError(
-                    f"`{self._file.path}` is no longer there: it was deleted or moved while the training runs. Put it back, and "
-                    "the next reading is written after what it holds; without it `tracker.history` alone has the readings."
-                )
-            while self._unwritten:
-                self._file.append(self._unwritten[0])
-                self._unwritten.pop(0)
+            self._file.append(Line(entry, follows))
 
     def forget_after(self, number: int) -> None:
         """Leave out what was read after `number`: the training goes on from there."""
@@ -369,66 +295,3 @@ def _failure(failed: Sequence[Entry], unit: str, *, every: bool, law: Emergence 
     why = (failed[-1].failure or "nothing says why").rstrip(".")
     before = "" if every or law is None else f" The law before: {law.sentence(unit)}."
     return new_finding("nothing-measured", f"{head}: {why}.{before}", rule="training", numbers={"failed": len(failed)})
-
-
-def _content(entry: Entry) -> dict[str, Any]:
-    """A reading as a line of the file: what does not exist is left out."""
-    content = {name: getattr(entry, name) for name in Entry.__slots__ if getattr(entry, name) is not None}
-    if entry.profile is not None:
-        profile = replace(entry.profile, class_names=None)  # they stand in the header
-        content["profile"] = {
-            name: value if name in ("settings", "provenance") else _without_none(value)
-            for name, value in profile_to_dict(profile).items()
-            if value is not None
-        }
-    return content
-
-
-def _without_none(value: Any) -> Any:
-    """Records without the fields that are None, as a reader takes them for anyway; entries of lists stay."""
-    if isinstance(value, dict):
-        return {name: _without_none(part) for name, part in value.items() if part is not None}
-    return [_without_none(part) for part in value] if isinstance(value, list) else value
-
-
-def _read(path: Path) -> History | None:
-    """The history in a file; None where there is no file, or an empty one."""
-    if not path.exists() or (path.is_file() and path.stat().st_size == 0):
-        return None
-    file = LineFile(path)
-    try:
-        lines = file.read()
-    except OSError as error:
-        raise StoreError(f"`{path}` cannot be read as a history: {error.strerror or error}.") from error
-    if not lines or lines[0].get("kind") != HISTORY:
-        raise StoreError(f"`{path}` is no equisep history: its first line does not say so. Give another file.")
-    first = lines[0]
-    schema = first.get("schema")
-    if not isinstance(schema, int) or schema > SCHEMA:
-        raise StoreError(
-            f"`{path}` was written by a newer equisep (schema {schema}; this version reads up to {SCHEMA}). Upgrade equisep."
-        )
-    try:
-        header = decode(Header, {name: first[name] for name in first if name not in ("kind", "schema")}, where="header")
-        entries = [_entry(line, header) for line in lines[1:]]
-    except (ProfileError, KeyError, TypeError) as error:
-        raise StoreError(f"`{path}` cannot be read as a history: {error}") from error
-    history = History(header, file=file)
-    for entry, follows in entries:
-        history.forget_after(follows)
-        history._entries[entry.number] = entry
-    return history
-
-
-def _entry(line: Mapping[str, Any], header: Header) -> tuple[Entry, int]:
-    """A reading from its line, and the number of the one that it follows (less than any, where it is the first).
-
-    The first of a training that was begun anew follows none: what stands before it in the file is of the former one.
-    """
-    follows = line.get("follows")
-    profile = None
-    if "profile" in line:
-        profile = replace(profile_from_dict(line["profile"]), class_names=header.class_names)
-    rest = {name: value for name, value in line.items() if name not in ("follows", "profile")}
-    entry = decode(Entry, rest, where="reading")
-    return replace(entry, profile=profile), -1 if follows is None else int(follows)
