@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from equisep.compare.groups import GroupSite, ManyProfiles, ProfileGroup, ProfileRow, compare_many
-from equisep.compare.profiles import (
+from equisep.compare.difference import (
     Difference,
     LawDifference,
     ProfileDifference,
     Ratio,
     SettingDifference,
     SiteDifference,
-    compare_laws,
-    compare_profiles,
 )
+from equisep.compare.groups import GroupSite, ManyProfiles, ProfileGroup, ProfileRow, compare_many
+from equisep.compare.profiles import compare_laws, compare_profiles
 from equisep.faces import on_demand
 
 if TYPE_CHECKING:

@@ -132,11 +132,11 @@ def _welch(one: float, two: float, m: int) -> int:
     return max(1, int((m - 1) * (one**2 + two**2) ** 2 / both)) if both else m - 1
 
 
-def paired_ratio(a: SiteReading, b: SiteReading, pairing: Pairing) -> PairedInterval | None:
-    """The interval of ln D_b − ln D_a of one site each; None where a D or its folds are missing or 0."""
+def paired_fuzziness(a: SiteReading, b: SiteReading, pairing: Pairing) -> PairedInterval:
+    """The interval of ln D_b − ln D_a of one site each; there is none where a D or its folds are missing or 0."""
     one, two = _log_of(a), _log_of(b)
     if one is None or two is None or len(one.folds) != len(two.folds):
-        return None
+        return PairedInterval(None)
     return paired_interval(one, two, pairing)
 
 

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from equisep.compare.paired import PRINTED, PairedInterval, Pairing, Same, paired_laws, paired_ratio, pairing_of
-from equisep.display import brief
-from equisep.results import Interval, LawFit, Note, Profile, SiteReading
+from equisep.compare.difference import (
+    Difference,
+    LawDifference,
+    ProfileDifference,
+    SettingDifference,
+    SiteDifference,
+    difference,
+    excludes_zero,
+    paired_ratio,
+    ratio,
+)
+from equisep.compare.grains import shared_grain
+from equisep.compare.paired import PRINTED, PairedInterval, Pairing, paired_fuzziness, paired_laws, pairing_of
+from equisep.results import LawFit, Note, Profile, SiteReading
 
 # settings that change what the numbers mean; the others (seed, training, …) are what one compares
 READING = (
@@ -17,114 +27,6 @@ READING = (
     "data",
 )  # fmt: skip
 WORDS = {"rho": "ρ", "half_life": "the half-life", "r": "r"}
-
-
-@brief
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One number of two laws: `value` = b − a, its interval, and whether that excludes 0 (`None`: no interval).
-
-    `bias`, in standard errors, is why a paired interval was left out.
-    """
-
-    a: float | None
-    b: float | None
-    value: float | None = None
-    interval: Interval | None = None
-    excludes_zero: bool | None = None
-    bias: float | None = None
-
-    @property
-    def told_apart(self) -> str:
-        """In a word: `same` numbers, a `clear` or `unclear` difference, nothing without an interval."""
-        return _told_apart(self.a, self.b, self.excludes_zero)
-
-
-@brief
-@dataclass(frozen=True, slots=True)
-class Ratio:
-    """One positive number of two curves: `value` = b / a, its interval, and whether that excludes 1; `bias` as above."""
-
-    a: float | None
-    b: float | None
-    value: float | None = None
-    interval: Interval | None = None
-    excludes_one: bool | None = None
-    bias: float | None = None
-
-    @property
-    def told_apart(self) -> str:
-        """In a word, as of a difference."""
-        return _told_apart(self.a, self.b, self.excludes_one)
-
-
-def _told_apart(a: float | None, b: float | None, beyond_doubt: bool | None) -> str:
-    if a is not None and a == b:
-        return "same"
-    return "" if beyond_doubt is None else "clear" if beyond_doubt else "unclear"
-
-
-@brief
-@dataclass(frozen=True, slots=True)
-class LawDifference:
-    """Law b against law a: differences b − a, and the ratio of D at the last site."""
-
-    rho: Difference
-    half_life: Difference
-    r: Difference
-    imbalance: Difference
-    last: Ratio
-    notes: tuple[Note, ...] = ()
-
-
-@brief
-@dataclass(frozen=True, slots=True)
-class SiteDifference:
-    """One site of profile b against one of profile a: the ratio of D, and differences b − a of the accuracies."""
-
-    index_a: int
-    index_b: int
-    name_a: str
-    name_b: str
-    fuzziness: Ratio
-    ncc_train: Difference
-    ncc_test: Difference
-
-
-@brief
-@dataclass(frozen=True, slots=True)
-class SettingDifference:
-    """A setting that both profiles record, and in which they differ."""
-
-    name: str
-    a: Any
-    b: Any
-
-
-@brief
-@dataclass(frozen=True, slots=True)
-class ProfileDifference:
-    """Profile b against profile a; `paired` says whether both read the same samples, or labels, so that folds are paired."""
-
-    model_a: str
-    model_b: str
-    law: LawDifference
-    effective_depth: Difference
-    accuracy_train: Difference
-    accuracy_test: Difference
-    sites: tuple[SiteDifference, ...] = ()
-    settings: tuple[SettingDifference, ...] = ()
-    notes: tuple[Note, ...] = ()
-    paired: Same | None = None
-
-    @property
-    def nothing_differs(self) -> bool:
-        """Whether every number that is compared is the same on both sides, or on neither."""
-        law = self.law
-        parts: list[Difference | Ratio] = [law.rho, law.half_life, law.r, law.imbalance, law.last, self.effective_depth]
-        parts += [self.accuracy_train, self.accuracy_test]
-        parts += [part for site in self.sites for part in (site.fuzziness, site.ncc_train, site.ncc_test)]
-        return all(part.a == part.b for part in parts)
 
 
 def compare_laws(a: LawFit, b: LawFit) -> LawDifference:
@@ -144,7 +46,7 @@ def compare_laws(a: LawFit, b: LawFit) -> LawDifference:
     """
     notes: list[Note] = []
     parts = {name: _law_part(name, a, b, notes) for name in ("rho", "half_life", "r", "imbalance")}
-    last = _ratio(a.curve[-1] if a.curve else None, b.curve[-1] if b.curve else None, None, None)
+    last = ratio(a.curve[-1] if a.curve else None, b.curve[-1] if b.curve else None, None, None)
     return LawDifference(**parts, last=last, notes=tuple(notes))
 
 
@@ -166,11 +68,45 @@ def compare_profiles(a: Profile, b: Profile) -> ProfileDifference:
     >>> pair.paired, pair.sites[0].fuzziness.value  # the same input
     ('samples', 1.0)
     """
-    left, right, notes = _shared(a, b)
+    left, right, notes = shared_grain(a, b)
     pairs, more = _matched(left.sites, right.sites)
     notes += more
     settings = _settings(a, b)
     one_grain = left.grain is not None and left.grain == right.grain
+    notes += _warnings(a, b, settings, one_grain=one_grain)
+    pairing = pairing_of(a, b)
+    notes += pairing.notes
+    compared = [_site(*pair, pairing) for pair in pairs]
+    law = compare_laws(left.law, right.law)
+    if left.sites and right.sites:
+        law = replace(law, last=_site(left.sites[-1], right.sites[-1], pairing).fuzziness)
+    if pairing.folds:
+        intervals = paired_laws((left.law, left.sites), (right.law, right.sites), pairing)
+        law = _paired_law(law, {name: each for name, each in intervals.items() if name in PRINTED})
+        notes += _bias_notes(law, compared, a, b)
+    elif pairing.exact:  # of samples that are all there are nothing is in doubt
+        law = _paired_law(law, {})
+    whole = ProfileDifference(
+        model_a=a.model,
+        model_b=b.model,
+        law=law,
+        effective_depth=difference(_whole(left.depth), _whole(right.depth)),
+        accuracy_train=difference(a.accuracy_train, b.accuracy_train),
+        accuracy_test=difference(a.accuracy_test, b.accuracy_test),
+        sites=tuple(compared),
+        settings=settings,
+        notes=tuple(notes),
+        paired=pairing.same,
+    )
+    if pairs and len(left.sites) == len(right.sites) and whole.nothing_differs:
+        same = Note("same-numbers", "All numbers that are compared are the same in both profiles.")
+        whole = replace(whole, notes=(same, *whole.notes))
+    return whole
+
+
+def _warnings(a: Profile, b: Profile, settings: Sequence[SettingDifference], *, one_grain: bool) -> list[Note]:
+    """Where numbers do not mean the same in both: they were read differently, or of other data."""
+    notes = []
     reading = [
         setting.name
         for setting in settings
@@ -186,76 +122,7 @@ def compare_profiles(a: Profile, b: Profile) -> ProfileDifference:
             f"The profiles hold {_data_words(a)} and {_data_words(b)}: D depends on the data, not on the network alone."
         )
         notes.append(Note("data-differ", text))
-    pairing = pairing_of(a, b)
-    notes += pairing.notes
-    compared = [_site(*pair, pairing) for pair in pairs]
-    law = compare_laws(left.law, right.law)
-    if left.sites and right.sites:
-        law = replace(law, last=_site(left.sites[-1], right.sites[-1], pairing).fuzziness)
-    if pairing.folds:
-        law = _paired_law(law, left, right, pairing)
-        notes += _bias_notes(law, compared, a, b)
-    elif pairing.exact:
-        law = _without_intervals(law)
-    found = ProfileDifference(
-        model_a=a.model,
-        model_b=b.model,
-        law=law,
-        effective_depth=_difference(_whole(left.depth), _whole(right.depth)),
-        accuracy_train=_difference(a.accuracy_train, b.accuracy_train),
-        accuracy_test=_difference(a.accuracy_test, b.accuracy_test),
-        sites=tuple(compared),
-        settings=settings,
-        notes=tuple(notes),
-        paired=pairing.same,
-    )
-    if pairs and len(left.sites) == len(right.sites) and found.nothing_differs:
-        same = Note("same-numbers", "All numbers that are compared are the same in both profiles.")
-        found = replace(found, notes=(same, *found.notes))
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class _Grain:
-    """One grain of a profile: its sites in order, their law, and the effective depth counted in them, where it is known."""
-
-    grain: str | None
-    sites: tuple[SiteReading, ...]
-    law: LawFit
-    depth: int | None
-
-
-def _grains(profile: Profile) -> dict[str | None, _Grain]:
-    """Every grain that a profile holds, the one it reports first."""
-    choice = profile.grains
-    named = profile.settings.get("grain") if choice is None else choice.chosen
-    held = {named: _Grain(named, profile.sites, profile.law, profile.effective_depth)}
-    if choice is None:
-        return held
-    known = {reading.name: reading for reading in (*choice.others, *profile.sites)}
-    begins = profile.sites[0].index if profile.sites else 0
-    for grain, names in choice.sites.items():
-        law = profile.laws.get(grain)
-        if grain != named and law is not None and all(name in known for name in names):
-            sites = tuple(replace(known[name], index=begins + position) for position, name in enumerate(names))
-            held[grain] = _Grain(grain, sites, law, None)  # depth is counted in the sites that are reported
-    return held
-
-
-def _shared(a: Profile, b: Profile) -> tuple[_Grain, _Grain, list[Note]]:
-    """The grain to compare: the one that both report, else one that both hold, else what each reports."""
-    left, right = _grains(a), _grains(b)
-    mine, other = next(iter(left.values())), next(iter(right.values()))
-    if mine.grain == other.grain:
-        return mine, other, []
-    both = next((grain for grain in (*left, *right) if grain is not None and grain in left and grain in right), None)
-    if both is None:
-        return mine, other, []
-    text = (
-        f"The profiles report {mine.grain} and {other.grain}; both hold {both}, which are compared. Effective depth is known "
-        "for the grain that a profile reports."
-    )
-    return left[both], right[both], [Note("grain-shared", text)]
+    return notes
 
 
 def _law_part(name: str, a: LawFit, b: LawFit, notes: list[Note]) -> Difference:
@@ -266,104 +133,37 @@ def _law_part(name: str, a: LawFit, b: LawFit, notes: list[Note]) -> Difference:
             "Measure both at one level."
         )
         notes.append(Note("levels-differ", text))
-    return _difference(getattr(a, name), getattr(b, name), left, right)
-
-
-def _difference(
-    a: float | None, b: float | None, left: Interval | None = None, right: Interval | None = None
-) -> Difference:
-    if a is None or b is None:
-        return Difference(a=a, b=b)
-    limits = _joined(a, b, left, right)
-    return Difference(
-        a=a,
-        b=b,
-        value=b - a,
-        interval=limits,
-        excludes_zero=None if limits is None else not limits.low <= 0 <= limits.high,
-    )
-
-
-def _ratio(a: float | None, b: float | None, left: Interval | None, right: Interval | None) -> Ratio:
-    """b/a with the interval of ln b − ln a transformed back."""
-    if a is None or b is None or a <= 0 or b <= 0:
-        return Ratio(a=a, b=b)
-    shift = math.log(b) - math.log(a)
-    limits = _joined(math.log(a), math.log(b), _logged(left), _logged(right))
-    if max(abs(part) for part in (shift, *((limits.low, limits.high) if limits else ()))) > 700:
-        return Ratio(a=a, b=b)  # beyond what a number can hold
-    return Ratio(
-        a=a,
-        b=b,
-        value=math.exp(shift),
-        interval=None if limits is None else replace(limits, low=math.exp(limits.low), high=math.exp(limits.high)),
-        excludes_one=None if limits is None else not limits.low <= 0 <= limits.high,
-    )
-
-
-def _joined(a: float, b: float, left: Interval | None, right: Interval | None) -> Interval | None:
-    """The interval of b − a from those of a and b (Zou & Donner 2008)."""
-    if left is None or right is None or left.level != right.level or not (_ordered(left) and _ordered(right)):
-        return None
-    low = b - a - math.hypot(b - right.low, left.high - a)
-    high = b - a + math.hypot(right.high - b, a - left.low)
-    return Interval(low=low, high=high, level=left.level, kind="combined", n=min(left.n, right.n))
-
-
-def _logged(interval: Interval | None) -> Interval | None:
-    if interval is None or interval.low <= 0 or not _ordered(interval):
-        return None
-    return replace(interval, low=math.log(interval.low), high=math.log(interval.high))
-
-
-def _ordered(interval: Interval) -> bool:
-    """Whether the limits are numbers in their order; what a program made up need not be."""
-    return -math.inf < interval.low <= interval.high < math.inf
+    return difference(getattr(a, name), getattr(b, name), left, right)
 
 
 def _site(left: SiteReading, right: SiteReading, pairing: Pairing) -> SiteDifference:
-    ratio = _ratio(left.fuzziness, right.fuzziness, left.fuzziness_interval, right.fuzziness_interval)
+    fuzziness = ratio(left.fuzziness, right.fuzziness, left.fuzziness_interval, right.fuzziness_interval)
     if pairing.folds or pairing.exact:
-        ratio = _paired_ratio(ratio, paired_ratio(left, right, pairing) if pairing.folds else None)
+        fuzziness = paired_ratio(
+            fuzziness, paired_fuzziness(left, right, pairing) if pairing.folds else PairedInterval(None)
+        )
     return SiteDifference(
         index_a=left.index,
         index_b=right.index,
         name_a=left.name,
         name_b=right.name,
-        fuzziness=ratio,
-        ncc_train=_difference(left.ncc_train, right.ncc_train),
-        ncc_test=_difference(left.ncc_test, right.ncc_test),
+        fuzziness=fuzziness,
+        ncc_train=difference(left.ncc_train, right.ncc_train),
+        ncc_test=difference(left.ncc_test, right.ncc_test),
     )
 
 
-def _paired_ratio(ratio: Ratio, found: PairedInterval | None) -> Ratio:
-    """The ratio with the interval of its logarithm by folds, transformed back."""
-    span = None if found is None else found.interval
-    if ratio.value is None or span is None or max(abs(span.low), abs(span.high)) > 700:
-        return replace(ratio, interval=None, excludes_one=None, bias=None if found is None else found.bias)
-    interval = replace(span, low=math.exp(span.low), high=math.exp(span.high))
-    return replace(ratio, interval=interval, excludes_one=not span.low <= 0 <= span.high)
-
-
-def _paired_law(law: LawDifference, left: _Grain, right: _Grain, pairing: Pairing) -> LawDifference:
-    """The differences with intervals by folds; half-life and r have none."""
-    parts = {name: getattr(law, name) for name in WORDS}
-    made = paired_laws((left.law, left.sites), (right.law, right.sites), pairing)
-    for name, part in parts.items():
-        found = made.get(name, PairedInterval(None)) if name in PRINTED else PairedInterval(None)
-        span = found.interval
+def _paired_law(law: LawDifference, intervals: Mapping[str, PairedInterval]) -> LawDifference:
+    """The differences with these intervals alone, and none for the others."""
+    parts = {}
+    for name in WORDS:
+        paired = intervals.get(name, PairedInterval(None))
         parts[name] = replace(
-            part,
-            interval=span,
-            excludes_zero=None if span is None else not span.low <= 0 <= span.high,
-            bias=found.bias,
+            getattr(law, name),
+            interval=paired.interval,
+            excludes_zero=excludes_zero(paired.interval),
+            bias=paired.bias,
         )
-    return replace(law, **parts, notes=tuple(note for note in law.notes if note.code != "levels-differ"))
-
-
-def _without_intervals(law: LawDifference) -> LawDifference:
-    """The differences alone: of samples that are all there are nothing is in doubt."""
-    parts = {name: replace(getattr(law, name), interval=None, excludes_zero=None) for name in WORDS}
     return replace(law, **parts, notes=tuple(note for note in law.notes if note.code != "levels-differ"))
 
 
@@ -394,8 +194,10 @@ def _matched(
     named = {site.name: site for site in b}
     shared = [(site, named[site.name]) for site in a if site.name in named]
     counts = f"The profiles have {len(a)} and {len(b)} sites"
-    found = f"the {len(shared)} of equal name are compared" if shared else "none of equal name, so none is compared"
-    return shared, [Note("sites-differ", f"{counts}; {found}.")]
+    named_alike = (
+        f"the {len(shared)} of equal name are compared" if shared else "none of equal name, so none is compared"
+    )
+    return shared, [Note("sites-differ", f"{counts}; {named_alike}.")]
 
 
 def _settings(a: Profile, b: Profile) -> tuple[SettingDifference, ...]:
