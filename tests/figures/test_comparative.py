@@ -7,9 +7,9 @@ import pytest
 from equisep.figures.evidence import Entry, Evidence, gather
 from equisep.figures.figure import Figure
 from equisep.figures.outcome import Curves, Outcome
-from equisep.figures.papers.galanti2022 import BOUND, BOUND_DEPTHS, DEEPEST
+from equisep.figures.papers.galanti2022.bound import BOUND, BOUND_DEPTHS, DEEPEST
+from equisep.figures.papers.galanti2022.shallow_bound import SHALLOW
 from equisep.figures.papers.galanti2022_bound import Estimate, estimates, least_estimates
-from equisep.figures.papers.galanti2022_shallow import SHALLOW
 
 SEEDS = (0, 1, 2, 3)
 ADMITTED = {"own_depth": 2.0, "own_separated": 0.995, "own_error": 0.25, "own_balance": 0.1}

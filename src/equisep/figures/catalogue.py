@@ -24,18 +24,10 @@ _MODULE = "equisep_user_figures"  # the `__name__` under which a user's file run
 @cache
 def _of_papers() -> tuple[Figure, ...]:
     """Those of the papers; they are declared, and checked, where they are asked for and not before."""
-    from equisep.figures.papers import (
-        equisep2026,
-        fang2021,
-        fang2021_two_layer,
-        galanti2022,
-        galanti2022_shallow,
-        he2023,
-    )
+    from equisep.figures.papers import equisep2026, fang2021, fang2021_two_layer, galanti2022, he2023
 
-    galanti = (*galanti2022.FIGURES, *galanti2022_shallow.FIGURES)
     fang = (*fang2021.FIGURES, *fang2021_two_layer.FIGURES)
-    return (*he2023.FIGURES, *fang, *galanti, *equisep2026.FIGURES)
+    return (*he2023.FIGURES, *fang, *galanti2022.FIGURES, *equisep2026.FIGURES)
 
 
 def all_figures(extra: Path | None = None) -> tuple[Figure, ...]:

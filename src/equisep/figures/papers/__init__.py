@@ -1,4 +1,4 @@
-"""The papers as data: one file per paper; what data sets and their classes are called."""
+"""The papers as data: one file or folder per paper; what data sets and their classes are called."""
 
 from dataclasses import dataclass
 

@@ -7,7 +7,8 @@ above 1. Two hidden layers of width 100 separate S1 and no relabeled S2 with it,
 from __future__ import annotations
 
 from equisep.figures.figure import Claim, ComparativeBound, Figure, Panel, Series
-from equisep.figures.papers.galanti2022 import BOUND, CITE, CLASSES, EPSILON, FITTED, SMALL, SOURCE
+from equisep.figures.papers.galanti2022.bound import BOUND
+from equisep.figures.papers.galanti2022.common import CITE, CLASSES, EPSILON, FITTED, SMALL, SOURCE
 
 DEPTH = 2  # hidden layers
 TRIED = (1, DEPTH)  # of the networks that might separate both: deeper ones do not count against an effective depth of 2
@@ -83,5 +84,3 @@ SHALLOW = Figure(
         epsilon=EPSILON,
     ),
 )  # fmt: skip
-
-FIGURES: tuple[Figure, ...] = (SHALLOW,)
