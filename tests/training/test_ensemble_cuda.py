@@ -81,7 +81,7 @@ def test_a_member_that_diverges_disturbs_no_other_on_the_gpu() -> None:
 @pytest.mark.parametrize("name", ["mixed", "eval"])
 def test_readings_on_the_gpu_are_those_of_measure(name: str) -> None:
     x, y = clouds()
-    watch = Watch(reading=name, batch_size=23, test="sites", chance=True)  # type: ignore[arg-type]
+    watch = Watch(reading=name, batch_size=23, test="sites", chance=True, collapse=True)  # type: ignore[arg-type]
     found = train_ensemble(mixed(), x, y, test=(x, y), device="cuda", dtype=torch.float64, watch=watch)
     reading = found.reading()
     assert reading.arrays().keys() == {each for each in ARRAYS if not each.endswith("_validation")}
@@ -91,6 +91,7 @@ def test_readings_on_the_gpu_are_those_of_measure(name: str) -> None:
         assert found.curve(index, "cdnv") == pytest.approx([site.cdnv for site in profile.sites], rel=1e-8)
         assert found.curve(index, "ncc") == pytest.approx([site.ncc_train for site in profile.sites], rel=1e-8)
         assert found.curve(index, "chance") == pytest.approx([site.null for site in profile.sites], rel=1e-8)
+        assert reading.nc1[index] == pytest.approx(profile.sites[-1].nc1, rel=1e-8)  # type: ignore[index]
         assert list(reading.rank[index]) == [site.rank for site in profile.sites]  # type: ignore[index]
 
 
