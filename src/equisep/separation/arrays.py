@@ -70,7 +70,7 @@ class LabeledRows:
             return reduce(GroupSums.merge, parts).centers
 
     def spread(self, convention: Convention, *, precision: str = "float64") -> Spread:
-        """Both passes; `float32` products where they are seen to keep six digits of D."""
+        """Both passes; `float32` products where they are proven to keep six digits of D."""
         centers = self.centers()
         with torch_threads(self._threads):
             whole = SecondPass(centers, convention, precision=precision)

@@ -1,4 +1,4 @@
-"""QuickProducts: the products of a second pass in float32, as long as float64 is seen to agree on D."""
+"""QuickProducts: the products of a second pass in float32, as long as it is proven that they leave D its six digits."""
 
 from __future__ import annotations
 
@@ -6,46 +6,49 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from equisep.separation.blocks import QUICK_NUMBERS, Block, Room, exact_products, squared_norms
+from equisep.separation.blocks import Block, Room, exact_products, squared_norms
+from equisep.separation.convention import Convention
 from equisep.separation.group_sums import ClassCenters
-from equisep.separation.site.products import ALIGNED, WIDE, Projected, projected
+from equisep.separation.site.products import ALIGNED, Projected
+from equisep.separation.site.rounding_bound import COMBINATIONS, FAILURE, Combinations, RoundingBound
+from equisep.separation.subspace import COMPUTED, ClassSubspace, rounding_cut
 from equisep.shapes import Float, Float64, Int, Shaped
 
 PRECISIONS = ("float64", "float32")
-CHECKED = 16  # rows of which one is computed in float64 as well
-FIRST = 128  # rows of the first block that are, at least
-STEP = 7  # by which the place among so many rows moves on, so that classes that come in turns all have theirs
-QUICK_ERROR = 1e-7  # of D that may be lost in those rows
+WORTH = 5  # times as many products as the proof has, from which on float32 saves more than it costs
+QUICK_ERROR = 1e-6  # of D that may be lost
+ABOVE = 4.0  # times the cut of rounding, as the rows so far have it, that every direction must stand above
 
 
 class QuickProducts:
-    """‖r_i‖² and Vᵀr_i of residuals r_i = x_i − m_{y_i} with V and r_i in float32; what is summed of them is float64.
+    """‖r_i‖² in float64 and Vᵀr_i of residuals r_i = x_i − m_{y_i} with V and r_i in float32, in float64 where these fail.
 
-    A class mean m_k rounds to m̃_k; x_i − m̃_{y_i} of float32 features is then as exact as they are, and g_k = m_k − m̃_k, known in
-    float64, is taken off the results, so that tight classes far from zero keep their digits. What is left is the rounding of V,
-    of r_i and of sums. It has no bound that would be of use (d·2⁻²⁴ of ‖r_i‖); so one of every sixteen rows, of the first block
-    128 at least, is computed both ways. As long as neither Σ_i Σ_j (v_jᵀr_i)²/s_j², which D is the mean of,
-    nor Σ_i ‖r_i‖² differs by more than 10⁻⁷ over all of these rows, float32 is taken; from the block on where one does, float64.
+    Beside them every row is multiplied by a few random combinations of V in float64, which proves a bound on the relative
+    error of D (`RoundingBound`). As long as it is below 10⁻⁶ over all rows so far, float32 is taken; from the block on where
+    it is not, float64. The bound is about D along all of V: where the rounding of the features may cut some of it (a direction
+    less than four times above the cut that the rows so far allow at most: rows that come later may spread four times as far),
+    and where directions are so few that float64 costs no more, float64 is taken at once.
     """
 
     def __init__(
-        self, centers: ClassCenters, directions: Float64[Tensor, "d q"], singular_values: Float64[Tensor, " r"]
+        self,
+        centers: ClassCenters,
+        directions: Float64[Tensor, "d q"],
+        subspace: ClassSubspace,
+        convention: Convention,
+        *,
+        offset: float = 0.0,
     ) -> None:
-        self.centers, self.directions = centers, directions
-        self.wide = directions.shape[1] >= WIDE
-        self.short: Float[Tensor, "d w"] = directions.float()
-        if self.wide:  # rows of odd widths are a fifth slower
-            self.short = pad(self.short, (0, -directions.shape[1] % ALIGNED))
-        # smaller ones are cut as rounding, and must not outshout those that D is made of
-        least = singular_values.max() * centers.eps if singular_values.numel() else 0.0
-        self.weights = singular_values.clamp(min=least).square().reciprocal()  # r
-        self.gaps: tuple[Float[Tensor, "k d"], Float64[Tensor, "k q"], Float64[Tensor, " k"]] | None = None
-        if centers.narrow:
-            means = centers.means.float()
-            gap = centers.means - means  # k d
-            self.gaps = means, gap @ directions, gap.square().sum(dim=1)
-        self.quick = self.exact = self.weights.new_zeros(2)
-        self.rows, self.trusted = 0, True
+        self.centers, self.subspace, self.convention, self.offset = centers, subspace, convention, offset
+        self.width, self.rows, self.spread = directions.shape[1], 0, 0.0
+        self.bound: RoundingBound | None = None
+        self.trusted = pays(*subspace.directions.shape)
+        if self.trusted:
+            self.between, self.sizes = convention.weights(centers.counts).between, centers.sizes
+            self.combinations = Combinations(subspace)
+            self.bound = RoundingBound.none(self.combinations)
+            # rows of odd widths are a fifth slower
+            self.short: Float[Tensor, "d w"] = pad(directions.float(), (0, -self.width % ALIGNED))
 
     @staticmethod
     def fit(centers: ClassCenters, directions: Float64[Tensor, "d q"]) -> bool:
@@ -56,54 +59,55 @@ class QuickProducts:
         self, block: Block, y: Int[Tensor, " n"], others: Shaped[Tensor, "m d"] | None, room: Room
     ) -> Projected | None:
         """The rows of a block; None where float64 has to be asked."""
-        if not self.trusted or not block.rows:
+        if not self.trusted or self.bound is None or not block.rows:
             return None
-        norms, along, other = self._products(block, y, others, room)
-        chosen = _some(block.rows, CHECKED if self.rows else max(1, min(CHECKED, block.rows // FIRST)))
-        rows, labels = block.only(chosen), y[chosen]
-        right_norms, right, _ = projected(
-            rows, labels, self.centers, self.directions[:, : len(self.weights)], room=room
-        )
-        quick = self.quick + self._sums(norms[chosen], along[chosen, : len(self.weights)])
-        exact = self.exact + self._sums(right_norms, right)
-        if not bool(((quick - exact).abs() <= QUICK_ERROR * exact).all() and norms.isfinite().all()):
-            self.trusted = False
+        (norms, along, other), right = self._products(block, y, others, room)
+        failure = FAILURE * block.rows / max(self.centers.n, block.rows)
+        own = along[:, : self.subspace.directions.shape[1]]
+        bound = self.bound.after(self.combinations, own, right, y, failure=failure)
+        rows, spread = self.rows + block.rows, self.spread + float(norms.sum())
+        self.trusted = self._uncut(spread / rows) and bound.relative(self.combinations) <= QUICK_ERROR
+        if not self.trusted:
             return None
-        self.quick, self.exact, self.rows = quick, exact, self.rows + block.rows
+        self.bound, self.rows, self.spread = bound, rows, spread
         return norms, along, other
 
-    def _sums(self, norms: Float64[Tensor, " n"], along: Float64[Tensor, "n r"]) -> Float64[Tensor, " two"]:
-        return torch.stack([norms.sum(), along.square().sum(dim=0) @ self.weights])
+    def _uncut(self, variance: float) -> bool:
+        """Whether all directions will count, with the spread of the rows so far in every class and no rounding averaged out."""
+        centers = self.centers
+        cut = rounding_cut(
+            centers.counts,
+            self.between,
+            sizes=self.sizes + (variance + self.offset),
+            variances=torch.zeros_like(
+                self.sizes
+            ),  # a class may yet turn out to be a point, all of whose rows round alike
+            eps=centers.eps,
+            dim=centers.dim,
+            steps=COMPUTED,
+        )
+        judged = self.subspace.judged(self.convention, rounding=ABOVE * float(cut))
+        return judged.rank == len(judged.singular_values)
 
     def _products(
         self, block: Block, y: Int[Tensor, " n"], others: Shaped[Tensor, "m d"] | None, room: Room
-    ) -> Projected:
-        norms, q = self.weights.new_zeros(block.rows), self.directions.shape[1]
-        along = norms.new_zeros((block.rows, q) if self.wide else (q, block.rows))
+    ) -> tuple[Projected, Float64[Tensor, "n h"]]:
+        """‖r_i‖², Vᵀr_i by float32 and W r_i; and r_i on the combinations."""
+        mixed = self.combinations.directions
+        norms, right = mixed.new_zeros(block.rows), mixed.new_zeros(block.rows, mixed.shape[1])
+        along = mixed.new_zeros(block.rows, self.short.shape[1])
         other = None if others is None else others.new_zeros(others.shape[0], block.rows)
-        exact = all(part.dtype == torch.float32 or part.dtype.itemsize <= 2 for part in block.parts)
-        quickly = self.gaps if exact and others is None else None  # others have no gaps to be taken off
-        for columns, x in block.columns(0 if quickly is None else QUICK_NUMBERS):
-            if quickly is not None:
-                r = room.like(x, "residuals", torch.float32)
-                torch.sub(x.float(), torch.index_select(quickly[0][:, columns], 0, y, out=r), out=r)
-                norms += squared_norms(r)
-            else:
-                whole = self.centers.residuals(x, y, columns, room)
-                norms += squared_norms(whole)
-                r = room.like(x, "chosen", torch.float32).copy_(whole)
-                if other is not None and others is not None:
-                    other.addmm_(others[:, columns], whole.to(others.dtype).T)
-            along += (r @ self.short[columns])[:, :q] if self.wide else self.short[columns].T @ r.T
-        along = along if self.wide else along.T
-        if quickly is not None:
-            _, shifts, squares = quickly
-            along -= shifts.index_select(0, y)
-            norms -= squares.index_select(0, y)  # Σ_i r_i = 0 in a class: what is mixed of both adds up to nothing
-        return norms, along, None if other is None else other.T
+        for columns, x in block.columns():
+            r = self.centers.residuals(x, y, columns, room)
+            norms += squared_norms(r)
+            right.addmm_(r, mixed[columns])
+            short = room.like(x, "chosen", torch.float32).copy_(r)
+            along += short @ self.short[columns]
+            if other is not None and others is not None:
+                other.addmm_(others[:, columns], (short if others.dtype == torch.float32 else r).T)
+        return (norms, along[:, : self.width], None if other is None else other.T), right
 
 
-def _some(rows: int, step: int) -> Int[Tensor, " m"]:
-    """One place of every so many, each time another one."""
-    turn = torch.arange(-(-rows // step), device="cpu")
-    return (step * turn + (STEP * turn) % step).clamp_(max=rows - 1)
+def pays(d: int, r: int) -> bool:
+    """Whether float32 saves more in r directions of d features than the proof costs, whose products are thin."""
+    return r * d >= WORTH * COMBINATIONS * (d + 2 * r)

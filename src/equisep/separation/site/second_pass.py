@@ -51,8 +51,9 @@ class SecondPass:
         subspace: ClassSubspace | None = None,
         *,
         precision: str = "float64",
+        offset: float = 0.0,
     ) -> None:
-        self.centers, self.convention, self.precision = centers, convention, precision
+        self.centers, self.convention, self.precision, self.offset = centers, convention, precision, offset
         self.subspace = subspace or ClassSubspace.spanned(centers.counts, centers.about, convention)
         self.projections: Projections | None = None
         self._quick: QuickProducts | None = None
@@ -81,9 +82,9 @@ class SecondPass:
             yield Seen(block, part, along, other, None if beside is None else further)
 
     def _quickly(self, directions: Float64[Tensor, "d q"]) -> QuickProducts | None:
-        """Products in float32, where they were asked for and fit; one check for all rows of a pass."""
+        """Products in float32, where they were asked for and fit; one bound for all rows of a pass."""
         if self._quick is None and self.precision == "float32" and QuickProducts.fit(self.centers, directions):
-            self._quick = QuickProducts(self.centers, directions, self.subspace.singular_values)
+            self._quick = QuickProducts(self.centers, directions, self.subspace, self.convention, offset=self.offset)
         return self._quick
 
     def forget_rows(self) -> None:
@@ -146,7 +147,8 @@ class SampledSpread:
     @staticmethod
     def of(sums: GroupSums, task: SiteTask) -> SampledSpread:
         """Between the passes, from the sums of the first."""
-        self = SampledSpread(task, SecondPass(sums.centers, task.convention, precision=task.precision))
+        main = SecondPass(sums.centers, task.convention, precision=task.precision, offset=task.offset)
+        self = SampledSpread(task, main)
         corrected = task.folds > 0 and task.relabelings > 0 and len(sums.centers.present) <= MOST_CLASSES
         if task.folds or task.relabelings:
             # float32 directions are not the same for every division into parts: only where the user gives up digits
