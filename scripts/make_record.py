@@ -4,28 +4,35 @@
 
 `ID=N` asks for N seeds, `ID:GLOB` for some series of a figure, so that several processes can share it. Figures are taken in the
 order given, each by one process; what is stored already is not run again, and trainings that were cut off go on from their
-checkpoints in the store, at most a minute old: the same line may be called again until all is done. Small networks leave most of
-a GPU idle, so several processes gain even on one; they share it best under NVIDIA's multi-process service. Afterwards
+checkpoints in the store, at most a minute old: the same line may be called again until all is done. `--recorded results` takes
+what was recorded before into the store first, so that more seeds cost no more than themselves. Small networks leave most of a
+GPU idle, so several processes gain even on one; they share it best under NVIDIA's multi-process service. Afterwards
 `scripts/pack_record.py` packs and draws what was run, and `scripts/make_figures_page.py` tabulates it.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from multiprocessing import get_context
+from pathlib import Path
 
 from equisep.figures.catalogue import figure_of
 from equisep.runs.plan import parse_stand_ins
+from equisep.runs.record import read_record
 from equisep.runs.run import run_figure
+from equisep.runs.store import Store
 
 
 def main() -> None:
     """Run what is asked and say how long each figure took."""
     asked = arguments()
     stand_ins = parse_stand_ins(asked.data), parse_stand_ins(asked.network)
+    if asked.recorded is not None:
+        take_recorded(asked.recorded, {re.split("[:=]", name)[0] for name in asked.figures}, Store.open(asked.store))
     began = time.perf_counter()
     with ProcessPoolExecutor(asked.workers, mp_context=get_context("spawn")) as pool:
         waiting = {pool.submit(run_one, name, asked.store, asked.device, *stand_ins): name for name in asked.figures}
@@ -54,11 +61,20 @@ def run_one(name: str, store: str, device: str, data: dict[str, str], networks: 
     return f"{asked}: {found.done} cells, {time.perf_counter() - began:.1f} s"
 
 
+def take_recorded(results: Path, figures: set[str], store: Store) -> None:
+    """Put the cells of recorded figures into a store that has them not."""
+    for path in (results / f"{name}.json" for name in sorted(figures)):
+        if path.exists():
+            for entry in read_record(path).entries:
+                store.put(entry.cell, entry.outcome, entry.provenance)
+
+
 def arguments() -> argparse.Namespace:
     """What the user asks."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("figures", nargs="+", metavar="ID[:GLOB][=SEEDS]")
     parser.add_argument("--store", default="equisep-runs")
+    parser.add_argument("--recorded", type=Path, metavar="DIR")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--data", action="append", default=[], metavar="NAME=OTHER")

@@ -119,6 +119,21 @@ def test_the_rate_is_chosen_among_those_at_which_networks_fit() -> None:
     assert none.rate == 1e-3 and [none.fits(seed) for seed in (0, 1)] == [False, True]
 
 
+def test_a_rate_that_fit_chooses_is_the_cells_own_where_networks_fit_at_it() -> None:
+    made = replace(figure(fit=0.99), choose="best fit")
+    assert made.base.rate == 1e-3
+
+    def chosen(shares: dict[float, tuple[float, ...]]) -> tuple[float | None, dict[int, float]]:
+        found = gather(made, fitting(shares, dict.fromkeys(shares, -0.9)), scale="paper").series["a"]
+        assert found.rate_in("eval") is None
+        return found.rate, {seed: entry.training.rate for seed, entry in found.best.items()}
+
+    assert chosen({1e-3: (0.991, 0.992), 3e-3: (1.0, 1.0)}) == (1e-3, {0: 1e-3, 1: 1e-3})
+    assert chosen({1e-3: (0.991, 0.9), 3e-3: (1.0, 1.0)}) == (3e-3, {0: 1e-3, 1: 3e-3})
+    assert chosen({1e-3: (0.8, 0.9), 3e-3: (0.7, 0.7)}) == (1e-3, {0: 1e-3, 1: 1e-3})
+    assert chosen({1e-3: (0.7, 0.7), 3e-3: (0.7, 0.8)}) == (3e-3, {0: 1e-3, 1: 3e-3})
+
+
 def test_the_rate_is_chosen_in_the_papers_reading_where_it_is_known() -> None:
     def entry(rate: float, mixed: float, drawn: float) -> Entry:
         return Entry("a", Cell(rate=rate), outcome(**{"r@reading=mixed": mixed, "r@reading=drawn": drawn}))

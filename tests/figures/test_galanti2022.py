@@ -35,7 +35,8 @@ def test_the_ids_are_those_of_the_catalogue() -> None:
 )
 def test_every_figure_builds_its_cells_and_draws_every_series(figure: Figure) -> None:
     cells = [cell for series in figure.series for cell in figure.cells(series, seeds=[0, 1])]
-    assert len({cell.key for cell in cells}) == len(cells) == sum(min(2, series.seeds or 2) for series in figure.series)
+    wanted = sum(min(2, series.seeds or 2) * len(figure.rates_of(series)) for series in figure.series)
+    assert len({cell.key for cell in cells}) == len(cells) == wanted
     assert all(Cell.from_dict(cell.to_dict()) == cell for cell in cells)
     for cell in cells:
         assert cell.data in DATA_NAMES and cell.preparation in PREPARATIONS and cell.network in MODELS
@@ -80,6 +81,12 @@ def test_every_network_is_trained_with_and_without_augmentation(figure: Figure) 
     assert {name.replace("-plain-", "-augmented-") for name in plain} | plain == set(cells)
     for name in plain:
         assert cells[name.replace("-plain-", "-augmented-")] == cells[name].with_(augment=True)
+
+
+def test_plain_mlps_are_tried_at_a_tenth_of_the_printed_rate_too() -> None:
+    rates = {series.name: FIG1.rates_of(series) for series in FIG1.series}
+    assert {rates[name] for name in rates if "-plain-" in name} == {(0.1, 0.01)}
+    assert {rates[name] for name in rates if "-augmented-" in name} == {(0.1,)}
 
 
 def test_printed_numbers() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     import pandas
 
 PAPERS_R = "r@reading=drawn"
+BY_FIT = "best fit"
+Rank = Callable[["Sequence[Entry]"], tuple[float, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +43,10 @@ class Entry:
 class SeriesEvidence:
     """The entries of one series: all that were tried, and by seed those at the chosen rate.
 
-    best        the entries whose own r is most negative, seed by seed: optimistic, since each seed chooses for itself.
+    best        the entries that the figure's rule would choose for each seed by itself: optimistic.
     planned     the cells that runs asked for, be they run or not.
     fit         the least training accuracy of a network that fits, as the figure declares it; None: all do.
+    by_fit      whether the rate was chosen by fit, and not by r.
     """
 
     series: Series
@@ -52,6 +56,7 @@ class SeriesEvidence:
     best: Mapping[int, Entry] = field(default_factory=dict)
     planned: tuple[Cell, ...] = ()
     fit: float | None = None
+    by_fit: bool = False
 
     @property
     def missing(self) -> tuple[Cell, ...]:
@@ -72,11 +77,11 @@ class SeriesEvidence:
         return _values(self.best, text)
 
     def rate_in(self, reading: str) -> float | None:
-        """The rate that one reading by itself would choose among networks that fit; None where it was not read."""
+        """The rate that r in one reading would choose among networks that fit; None where it was not read, or is not asked."""
         by_rate = _by_rate(self.entries)
         text = f"r@reading={reading}"
         every = [entry for own in by_rate.values() for entry in own.values()]
-        if not every or not any(was_read(entry.outcome, text) for entry in every):
+        if self.by_fit or not any(was_read(entry.outcome, text) for entry in every):
             return None
         return chosen_rate(by_rate, fit=self.fit, text=text)
 
@@ -144,7 +149,9 @@ def gather(figure: Figure, entries: Iterable[Entry], *, scale: str, plan: Iterab
         own = [entry for entry in held if entry.series == series.name]
         cells = (*(cell for name, cell in asked if name == series.name), *(entry.cell for entry in own))
         made = series_evidence(figure, series, own)
-        series_found[series.name] = replace(made, planned=tuple(dict.fromkeys(cells)), fit=figure.fit)
+        series_found[series.name] = replace(
+            made, planned=tuple(dict.fromkeys(cells)), fit=figure.fit, by_fit=figure.choose == BY_FIT
+        )
     return Evidence(figure, scale, series_found)
 
 
@@ -160,12 +167,16 @@ def series_evidence(figure: Figure, series: Series, entries: list[Entry]) -> Ser
     by_rate = _by_rate(entries)
     if figure.choose == "short runs" and len(by_rate) > 1:
         return SeriesEvidence(series, None, tuple(entries))  # the short runs alone: the whole training is one rate's
-    text = _ranked_by(entries)
-    rate = chosen_rate(by_rate, fit=figure.fit, text=text)
+    rank: Rank
+    if figure.choose == BY_FIT:
+        rank = partial(_rank_by_fit, fit=figure.fit, own=_rate_of(figure.cell(series)))
+    else:
+        rank = partial(_rank, fit=figure.fit, text=_ranked_by(entries))
+    rate = _chosen_rate(by_rate, rank)
     best: dict[int, Entry] = {}
     for own in by_rate.values():
         for seed, entry in own.items():
-            if seed not in best or _rank(entry, figure.fit, text) < _rank(best[seed], figure.fit, text):
+            if seed not in best or rank([entry]) < rank([best[seed]]):
                 best[seed] = entry
     return SeriesEvidence(series, rate, tuple(entries), by_rate[rate], best)
 
@@ -175,14 +186,13 @@ def chosen_rate(by_rate: Mapping[float, Mapping[int, Entry]], *, fit: float | No
 
     The paper speaks of networks that fit: rates at which more of the seeds fit come first.
     """
+    return _chosen_rate(by_rate, partial(_rank, fit=fit, text=text))
+
+
+def _chosen_rate(by_rate: Mapping[float, Mapping[int, Entry]], rank: Rank) -> float:
     full = max(len(own) for own in by_rate.values())
     tried = {rate: list(own.values()) for rate, own in by_rate.items() if len(own) == full}
-
-    def rank(rate: float) -> tuple[int, float, float]:
-        unfit = sum(not has_fit(entry, fit) for entry in tried[rate])
-        return unfit, float(np.mean([_r(entry, text) for entry in tried[rate]])), rate
-
-    return min(tried, key=rank)
+    return min(tried, key=lambda rate: (rank(tried[rate]), rate))
 
 
 def has_fit(entry: Entry, least: float | None) -> bool:
@@ -210,8 +220,25 @@ def _ranked_by(entries: Iterable[Entry]) -> str:
     return PAPERS_R if ended and all(was_read(outcome, PAPERS_R) for outcome in ended) else "r"
 
 
-def _rank(entry: Entry, fit: float | None, text: str) -> tuple[bool, float]:
-    return not has_fit(entry, fit), _r(entry, text)
+def _rank(entries: Sequence[Entry], *, fit: float | None, text: str) -> tuple[float, ...]:
+    """Fewest networks that do not fit, then the most negative mean r."""
+    return _unfit(entries, fit), float(np.mean([_r(entry, text) for entry in entries]))
+
+
+def _rank_by_fit(entries: Sequence[Entry], *, fit: float | None, own: float) -> tuple[float, ...]:
+    """Fewest networks that do not fit; then the cell's own rate if they all do, else the highest mean training accuracy."""
+    unfit = _unfit(entries, fit)
+    known = [quantity(entry.outcome, "accuracy") for entry in entries]
+    accuracy = float(np.mean([0.0 if value is None else value for value in known]))
+    return unfit, float(entries[0].training.rate != own) if not unfit else -accuracy
+
+
+def _unfit(entries: Sequence[Entry], fit: float | None) -> int:
+    return sum(not has_fit(entry, fit) for entry in entries)
+
+
+def _rate_of(cell: Cell) -> float:
+    return cell.rate if isinstance(cell, Training) else 0.0
 
 
 def _r(entry: Entry, text: str) -> float:
