@@ -36,7 +36,7 @@ AT_THE_TOP = "for networks deeper than a threshold we obtain (near perfect) NCC 
 def over_depths(
     group: str, depths: Sequence[int], *, classifier: int = 0, rates: tuple[float, ...] | None = None, **changes: Any
 ) -> tuple[Series, ...]:
-    """One series for each depth d, plain (at these rates) and augmented (at the first); an FNN counts its classifier as a layer."""
+    """One series for each depth d, plain (at these rates) and augmented (at the first); an FNN's classifier is one too."""
     return tuple(
         Series(
             f"{group}-{way}-{d}",
