@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from equisep.separation import Assignments, SiteStatistics, SiteTask, TrainSite
-from equisep.separation.gpu import GroupRuns, add_rows, passes, residual_products, residuals_of, runs
+from equisep.separation.gpu import GroupRuns, add_rows, passes, residual_products, residuals_of, runs, spread_of
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1" and not torch.cuda.is_available()
 needs_kernels = pytest.mark.skipif(
@@ -57,11 +57,21 @@ def test_kernels_give_what_torch_gives(size: tuple[int, int, int, int], dtype: t
     torch.testing.assert_close(norms, wanted[:, : d - 1].square().sum(dim=1), rtol=1e-13, atol=0)
     spaced = torch.stack([y, y + 1], dim=1)[:, 0]  # labels that do not lie side by side, a column of a table
     assert torch.equal(residuals_of(x, spaced, means)[0], wanted)
-    norms, along = residual_products(x, spaced, means, directions)
+    found = residual_products(x, spaced, means, directions)
+    norms, along = found.norms, found.along
     torch.testing.assert_close(norms, wanted.square().sum(dim=1), rtol=1e-13, atol=0)
     torch.testing.assert_close(
         along, wanted @ directions, rtol=0, atol=1e-13 * float(wanted.norm() * directions.norm())
     )
+    for spread in (found.spread, spread_of(along, norms, spaced, k)):
+        counts, middles, squares, traces = spread.by_group()
+        assert torch.equal(counts, torch.bincount(y, minlength=k))
+        summed = torch.zeros(k, r + 1, dtype=torch.float64, device=DEVICE)
+        sums = summed.index_add(0, y, torch.cat([along, norms.unsqueeze(1)], dim=1))
+        torch.testing.assert_close(middles, sums[:, :r] / counts.clamp(min=1).unsqueeze(1), rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(traces, sums[:, r], rtol=1e-12, atol=0)
+        centered = (along - middles[y]).square()
+        torch.testing.assert_close(squares, torch.zeros_like(squares).index_add(0, y, centered), rtol=1e-11, atol=1e-12)
 
 
 def of(x: Tensor, y: Tensor, k: int, **task: int) -> SiteStatistics:
@@ -101,3 +111,15 @@ def test_gpus_without_float64_tiles_are_left_to_torch(
         assert runs.multiplies(torch.device("cuda:0")) is fit
     finally:
         runs.multiplies.cache_clear()
+
+
+@pytest.mark.parametrize(("generation", "fit"), [((9, 0), True), ((10, 0), False), ((12, 0), True)])
+def test_products_in_tiles_are_left_out_where_the_compiler_has_none(
+    generation: tuple[int, int], fit: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: generation)
+    runs.in_tiles.cache_clear()
+    try:
+        assert runs.in_tiles(torch.device("cuda:0")) is fit
+    finally:
+        runs.in_tiles.cache_clear()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from equisep.shapes import Float64, Int, Shaped
+from equisep.shapes import Float64, Shaped
 
 BLOCK_NUMBERS = 2**19  # 4 MiB in float64: what a core's cache holds
 GPU_NUMBERS = 2**25  # a GPU wants few and large pieces: 256 MiB in float64
@@ -23,24 +23,13 @@ class Block:
         self.parts = parts
         self.rows = sum(len(part) for part in parts)
 
-    def columns(self, numbers: int = 0) -> Iterator[tuple[slice, Shaped[Tensor, "n c"]]]:
-        """Columns in pieces, of so many numbers where that is more than is usual."""
+    def columns(self) -> Iterator[tuple[slice, Shaped[Tensor, "n c"]]]:
+        """Columns in pieces."""
         d = self.parts[0].shape[1]
-        size = max(1, max(numbers, _numbers(self.parts[0])) // max(1, self.rows))
+        size = max(1, _numbers(self.parts[0]) // max(1, self.rows))
         for start in range(0, d, size):
             columns = slice(start, min(start + size, d))
             yield columns, self.at(columns)
-
-    def only(self, chosen: Int[Tensor, " m"]) -> Block:
-        """Some of the rows, by their places in order."""
-        if len(self.parts) == 1:
-            return Block([self.parts[0].index_select(0, chosen)])
-        parts, begin = list[Tensor](), 0
-        for part in self.parts:
-            here = chosen[(chosen >= begin) & (chosen < begin + len(part))] - begin
-            parts.append(part.index_select(0, here))
-            begin += len(part)
-        return Block(parts)
 
     def at(self, columns: slice) -> Shaped[Tensor, "n c"]:
         """Some columns."""

@@ -47,7 +47,7 @@ def fuzziness(
     numbers as given, except that directions in which class means differ by no more than the rounding of these numbers leaves
     of a mean are cut (`rounding_cut`): they would be noise over noise. Numbers far from zero in float32 have such directions
     sooner; `tol=0` cuts none. The options are those of `equisep.separation.Convention`. `precision="float32"` computes products
-    of many classes in float32, which is quicker, where they are proven to keep six digits of D, and in float64 where they are not.
+    of many classes in float32, which is quicker, where they are proven to keep six digits of D, in float64 where they are not.
 
     >>> import equisep
     >>> round(equisep.fuzziness([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1]), 9)

@@ -49,15 +49,19 @@ def nearest_points(
 
 
 class Points:
-    """Points to be near to, made ready once for many rows: squared norms, and their float32 twins where these are asked first."""
+    """Points to be near to, made ready once for many rows: squared norms, and their float32 twins where these are asked first.
+
+    On a GPU they stand beside −‖c_k‖²/2, and rows beside a 1, so that one product has all that is compared: z·c_k − ‖c_k‖²/2.
+    """
 
     def __init__(self, points: Float64[Tensor, "k r"], counts: Int[Tensor, " k"]) -> None:
-        absent = counts == 0
-        self.points, self.absent = points, absent if bool(absent.any()) else None  # asked once: a GPU is waited for
+        absent, self.points, self.dim = counts == 0, points, points.shape[1]
         self.squares = points.square().sum(dim=1)  # k
-        self.gap = -points.shape[1] % ALIGNED if points.is_cuda else 0  # zeros that make the width one that is quick
-        if self.gap:
-            self.points = torch.nn.functional.pad(points, (0, self.gap))
+        self.beside = points.is_cuda
+        if self.beside:
+            self.points = torch.nn.functional.pad(points, (0, 1 + (-1 - self.dim) % ALIGNED))  # a width that is quick
+            self.points[:, self.dim] = (self.squares / -2).masked_fill_(absent, -torch.inf)
+        self.absent = absent if not self.beside and bool(absent.any()) else None  # a GPU would be waited for
         self.scale = _scale(self.squares) if _worthwhile(points) else None
         self.short: tuple[Tensor, Tensor] | None = None
         if self.scale is not None:
@@ -67,16 +71,34 @@ class Points:
         """argmin_k ‖z − c_k‖ of every row."""
         return torch.cat([self._nearest(part) for part in self._tiles(z)])
 
+    def nearest_to(self, residuals: Float64[Tensor, "n r"], y: Int[Tensor, " n"]) -> Int[Tensor, " n"]:
+        """The same of rows that are known by what they differ by from points y."""
+        if not self.beside:
+            return self.nearest(residuals + self.points.index_select(0, y))
+        found = []
+        for part, own in zip(residuals.split(self._rows), y.split(self._rows), strict=True):
+            z = self.points.index_select(0, own)
+            z[:, : self.dim] += part
+            z[:, self.dim] = 1
+            found.append(self._exactly(z))
+        return torch.cat(found)
+
     def own(self, z: Float64[Tensor, "n r"], y: Int[Tensor, " n"]) -> Bool[Tensor, " n"]:
         """Whether the nearest point of every row is that of its own class y, which has samples: quicker than which one it is."""
         tiles = self._tiles(z)
         return torch.cat([self._own(*both) for both in zip(tiles, y.split(len(tiles[0])), strict=True)])
 
     def _tiles(self, z: Float64[Tensor, "n r"]) -> tuple[Float64[Tensor, "_ r"], ...]:
-        """So many rows at once that their distances fit."""
-        z = torch.nn.functional.pad(z, (0, self.gap)) if self.gap else z
-        tiles: tuple[Tensor, ...] = z.split(max(1, TILE_NUMBERS // max(1, len(self.points))))
+        if self.beside:
+            z = torch.nn.functional.pad(z, (0, self.points.shape[1] - self.dim), value=1.0)
+            z[:, self.dim + 1 :] = 0
+        tiles: tuple[Tensor, ...] = z.split(self._rows)
         return tiles
+
+    @property
+    def _rows(self) -> int:
+        """So many at once that their distances fit."""
+        return max(1, TILE_NUMBERS // max(1, len(self.points)))
 
     def _nearest(self, z: Float64[Tensor, "n r"]) -> Int[Tensor, " n"]:
         if self.short is None or self.scale is None or not exact_products():
@@ -102,6 +124,8 @@ class Points:
         return own
 
     def _exactly(self, z: Float64[Tensor, "n r"]) -> Int[Tensor, " n"]:
+        if self.beside:
+            return (z @ self.points.T).argmax(dim=1)
         return _distances(z, self.points, self.squares, self.absent).argmin(dim=1)
 
 
@@ -196,7 +220,7 @@ class NearestCounts:
         if guesses is None:
             if self.points is None:
                 self.points = Points(self.space.coordinates, self.space.counts)
-            guesses = self.points.nearest(residuals + self.space.coordinates.index_select(0, y))
+            guesses = self.points.nearest_to(residuals, y)
         if self.confusion is not None:
             self.confusion.add(y, guesses)
         else:

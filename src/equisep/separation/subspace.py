@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from equisep.separation.convention import Convention, Weights
+from equisep.separation.gpu import LEAST_ROWS, RunSpread, installed, spread_of
 from equisep.separation.group_sums import class_adder
 from equisep.shapes import Float64, Int
 
@@ -20,6 +21,10 @@ TALL = 2  # times as many rows as columns, from where on QR saves more than it c
 MANY = 2  # times as many classes as features, from where on their means are made triangular first
 BLOCK_WIDTHS, GPU_WIDTHS = 8, 256  # rows made triangular together, in widths; a GPU wants few and large blocks
 COARSE = 1e-5  # eps of half precision is above it
+GPU_COLUMNS = 256  # of a matrix that a GPU decomposes itself: fewer are sooner done on a CPU
+AS_LAPACK = (
+    8.0  # times what rounding adds up to in LAPACK's decompositions (about √n eps of a matrix, n eps of its vectors)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +111,28 @@ def thin_svd(
     """
     if tall.is_cuda and tall.shape[0] > TALL * tall.shape[1] if by_qr is None else by_qr:
         q, triangle = torch.linalg.qr(tall)
-        u, s, _ = torch.linalg.svd(triangle.cpu())
+        u, s = _decomposed(triangle)
         return q @ u.to(tall.device), s
-    v, s, _ = torch.linalg.svd(tall.cpu(), full_matrices=False)
-    return v, s
+    return _decomposed(tall)
+
+
+def _decomposed(a: Float64[Tensor, "m n"]) -> tuple[Float64[Tensor, "m r"], Float64[Tensor, " r"]]:
+    """Left singular vectors and singular values, these on the CPU: by LAPACK, or by a GPU whose result is seen to be as exact."""
+    if a.is_cuda and min(a.shape) >= GPU_COLUMNS:
+        u, s, w = torch.linalg.svd(a, full_matrices=False)
+        if as_exact(a, u, s, w):
+            return u, s.cpu()
+    u, s, _ = torch.linalg.svd(a.cpu(), full_matrices=False)
+    return u, s
+
+
+def as_exact(
+    a: Float64[Tensor, "m n"], u: Float64[Tensor, "m r"], s: Float64[Tensor, " r"], w: Float64[Tensor, "r n"]
+) -> bool:
+    """Whether A = U S Wᵀ and UᵀU = 1 hold as they do by LAPACK: then the singular values are as near to those of A (Weyl)."""
+    n, one = max(a.shape), torch.eye(len(s), dtype=a.dtype, device=a.device)
+    lost, turned = ((u * s) @ w - a).norm(), (u.T @ u - one).norm()
+    return bool((lost <= AS_LAPACK * n**0.5 * EPS64 * a.norm()) & (turned <= AS_LAPACK * n * EPS64))
 
 
 def of_many_rows(
@@ -125,8 +148,7 @@ def of_many_rows(
     triangle = rows.new_zeros(0, d)
     for block, factor in zip(rows.split(size), factors.split(size), strict=True):
         _, triangle = torch.linalg.qr(torch.cat([triangle, block * factor]), mode="r")
-    _, s, v = torch.linalg.svd(triangle.cpu(), full_matrices=False)
-    return v.T, s
+    return _decomposed(triangle.T)
 
 
 def rounding_cut(
@@ -177,10 +199,19 @@ class Projections:
         residuals: Float64[Tensor, "n r"], norms: Float64[Tensor, " n"], labels: Int[Tensor, " n"], *, classes: int
     ) -> Projections:
         """The state of one batch of residuals: projected, and their squared norms."""
+        if installed(residuals) and len(labels) >= LEAST_ROWS * classes:
+            return Projections.summed(spread_of(residuals, norms, labels, classes), directions=residuals.shape[1])
         summed, counts = class_adder(labels, classes), torch.bincount(labels, minlength=classes)
         means = summed(residuals) / counts.clamp(min=1).unsqueeze(1)
         centered = residuals - means.index_select(0, labels)
         return Projections(counts, means, summed(centered.square_()), summed(norms.unsqueeze(1)).squeeze(1))
+
+    @staticmethod
+    def summed(spread: RunSpread, *, directions: int) -> Projections:
+        """The state of rows whose spread a kernel has added up, on the first of its directions."""
+        counts, means, squares, traces = spread.by_group()
+        own = (means[:, :directions], squares[:, :directions], traces)
+        return Projections(counts, *(part.contiguous() for part in own))
 
     @staticmethod
     def none(directions: Float64[Tensor, "d r"], *, classes: int) -> Projections:

@@ -4,9 +4,12 @@ from equisep.separation.gpu.passes import (
     FEW_DIRECTIONS,
     LEAST_ROWS,
     SUMMED_ROWS,
+    RunSpread,
     add_rows,
+    few_fit,
     residual_products,
     residuals_of,
+    spread_of,
 )
 from equisep.separation.gpu.runs import GroupRuns, installed, kernels_fit
 
@@ -15,9 +18,12 @@ __all__ = [
     "LEAST_ROWS",
     "SUMMED_ROWS",
     "GroupRuns",
+    "RunSpread",
     "add_rows",
+    "few_fit",
     "installed",
     "kernels_fit",
     "residual_products",
     "residuals_of",
+    "spread_of",
 ]

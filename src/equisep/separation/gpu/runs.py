@@ -17,6 +17,7 @@ KINDS = (
     torch.bfloat16,
 )  # of which float64 sums are exact, so that nothing is subtracted before
 DEVICE = "cuda"
+BLACKWELL = (10, 11)
 SHORT = 2**15  # groups up to which keys of 16 bits sort in half the time
 
 
@@ -24,7 +25,7 @@ SHORT = 2**15  # groups up to which keys of 16 bits sort in half the time
 class GroupRuns:
     """Run i: rows `order[starts[i]]` … of group `groups[i]`, `lengths[i]` of them, none beyond the last run.
 
-    The runs of group g are those from `firsts[g]` to `firsts[g + 1]`.
+    The runs of group g are those from `firsts[g]` to `firsts[g + 1]`, and have `counts[g]` rows.
     """
 
     order: Int[Tensor, " n"]
@@ -32,6 +33,7 @@ class GroupRuns:
     lengths: Int[Tensor, " m"]
     groups: Int[Tensor, " m"]
     firsts: Int[Tensor, " g1"]
+    counts: Int[Tensor, " g"]
 
     @staticmethod
     def of(keys: Int[Tensor, " n"], groups: int, *, rows: int) -> GroupRuns:
@@ -41,13 +43,14 @@ class GroupRuns:
         numbers = torch.arange(groups, device=device, dtype=ordered.dtype)
         ends = torch.searchsorted(ordered, numbers, right=True)  # g
         begins = torch.cat([ends.new_zeros(1), ends[:-1]])
-        pieces = (ends - begins + rows - 1) // rows
+        counts = ends - begins
+        pieces = (counts + rows - 1) // rows
         firsts = torch.cat([ends.new_zeros(1), pieces.cumsum(0)])  # g+1
         each = torch.arange(-(-n // rows) + groups, device=device)
         group = torch.searchsorted(firsts, each, right=True).sub_(1).clamp_(max=groups - 1)
         starts = begins[group] + (each - firsts[group]) * rows
         lengths = (ends[group] - starts).clamp_(min=0, max=rows)
-        return GroupRuns(order, starts, lengths, group, firsts)
+        return GroupRuns(order, starts, lengths, group, firsts, counts)
 
 
 def kernels_fit(features: Shaped[Tensor, "n d"]) -> bool:
@@ -64,6 +67,12 @@ def _there() -> bool:
 def multiplies(device: torch.device) -> bool:
     """Whether a GPU has products of float64 tiles: from NVIDIA's Ampere on. Older ones are left to torch."""
     return device.type != "cuda" or torch.cuda.get_device_capability(device) >= (8, 0)
+
+
+@cache
+def in_tiles(device: torch.device) -> bool:
+    """Whether Triton has a product of float64 tiles for a GPU: for NVIDIA's large Blackwells (10.x) its compiler fails."""
+    return device.type != "cuda" or torch.cuda.get_device_capability(device)[0] not in BLACKWELL
 
 
 def installed(x: Tensor) -> bool:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
 from equisep.separation.blocks import Block, Room, squared_norms
-from equisep.separation.gpu import FEW_DIRECTIONS, kernels_fit, residual_products, residuals_of
+from equisep.separation.gpu import RunSpread, few_fit, kernels_fit, residual_products, residuals_of
 from equisep.separation.group_sums import ClassCenters
 from equisep.shapes import Float64, Int, Shaped
 
 ALIGNED = 16  # directions that are multiplied by at once
 WIDE = 128  # directions from which on a product of rows is the quicker one
-# ‖r_i‖², Vᵀr_i and W r_i of some rows
-Projected = tuple[Float64[Tensor, " n"], Float64[Tensor, "n r"], Shaped[Tensor, "n m"] | None]
+
+
+class Projected(NamedTuple):
+    """‖r_i‖², Vᵀr_i and W r_i of some rows; the spread of the first two by class, where the kernel has added it up."""
+
+    norms: Float64[Tensor, " n"]
+    along: Float64[Tensor, "n r"]
+    other: Shaped[Tensor, "n m"] | None = None
+    spread: RunSpread | None = None
 
 
 def projected(
@@ -45,7 +54,7 @@ def projected(
             along.T.addmm_(directions[columns].T, r.T)
         if other is not None and others is not None:
             other.addmm_(others[:, columns], r.to(others.dtype).T)
-    return norms, along, None if other is None else other.T
+    return Projected(norms, along, None if other is None else other.T)
 
 
 def _projected_on_gpu(
@@ -56,17 +65,17 @@ def _projected_on_gpu(
     others: Shaped[Tensor, "m d"] | None,
 ) -> Projected:
     """The same by kernels that read features as they came: few products while they are read, many from residuals."""
-    if others is None and directions.shape[1] <= FEW_DIRECTIONS:
-        norms, along = residual_products(block.whole(), y, centers.means, directions)
-        return norms, along, None
+    if others is None and few_fit(block.parts[0], directions.shape[1]):
+        found = residual_products(block.whole(), y, centers.means, directions)
+        return Projected(found.norms, found.along, spread=found.spread)
     width = directions.shape[1]
     padded = torch.nn.functional.pad(directions, (0, -width % ALIGNED))  # d w: odd widths are slow
-    norms, along = directions.new_zeros(block.rows), directions.new_zeros(block.rows, padded.shape[1])
+    norms, along = directions.new_zeros(block.rows), directions.new_empty(block.rows, padded.shape[1])
     other = None if others is None else others.new_zeros(block.rows, others.shape[0])
     for columns, x in block.columns():
         r, squares = residuals_of(x, y, centers.means[:, columns])
         norms += squares
-        along.addmm_(r, padded[columns])
+        along.addmm_(r, padded[columns], beta=1 if columns.start else 0)
         if other is not None and others is not None:
             other.addmm_(r.to(others.dtype), others[:, columns].T)
-    return norms, along[:, :width], other
+    return Projected(norms, along[:, :width], other)

@@ -61,16 +61,16 @@ class QuickProducts:
         """The rows of a block; None where float64 has to be asked."""
         if not self.trusted or self.bound is None or not block.rows:
             return None
-        (norms, along, other), right = self._products(block, y, others, room)
+        found, right = self._products(block, y, others, room)
         failure = FAILURE * block.rows / max(self.centers.n, block.rows)
-        own = along[:, : self.subspace.directions.shape[1]]
+        own = found.along[:, : self.subspace.directions.shape[1]]
         bound = self.bound.after(self.combinations, own, right, y, failure=failure)
-        rows, spread = self.rows + block.rows, self.spread + float(norms.sum())
+        rows, spread = self.rows + block.rows, self.spread + float(found.norms.sum())
         self.trusted = self._uncut(spread / rows) and bound.relative(self.combinations) <= QUICK_ERROR
         if not self.trusted:
             return None
         self.bound, self.rows, self.spread = bound, rows, spread
-        return norms, along, other
+        return found
 
     def _uncut(self, variance: float) -> bool:
         """Whether all directions will count, with the spread of the rows so far in every class and no rounding averaged out."""
@@ -105,7 +105,7 @@ class QuickProducts:
             along += short @ self.short[columns]
             if other is not None and others is not None:
                 other.addmm_(others[:, columns], (short if others.dtype == torch.float32 else r).T)
-        return (norms, along[:, : self.width], None if other is None else other.T), right
+        return Projected(norms, along[:, : self.width], None if other is None else other.T), right
 
 
 def pays(d: int, r: int) -> bool:

@@ -12,7 +12,7 @@ from torch import Tensor
 from equisep.separation.assignments import Assignments
 from equisep.separation.blocks import Block, Room, blocks_of
 from equisep.separation.convention import PHD20, Convention
-from equisep.separation.gpu import FEW_DIRECTIONS, kernels_fit
+from equisep.separation.gpu import FEW_DIRECTIONS, RunSpread, few_fit, kernels_fit
 from equisep.separation.group_sums import ClassCenters, GroupSums
 from equisep.separation.noise.mean_noise import MOST_CLASSES, MeanNoise, population_estimates
 from equisep.separation.relabeled import Relabelings
@@ -70,16 +70,16 @@ class SecondPass:
         exact = self.subspace.directions if beside is None else torch.cat([self.subspace.directions, beside], dim=1)
         r, others = exact.shape[1], 0 if directions is None else len(directions)
         quick = self._quickly(exact)
-        few = directions is None and r <= FEW_DIRECTIONS and self.centers.narrow and all(map(kernels_fit, features))
+        few = directions is None and self.centers.narrow and all(kernels_fit(x) and few_fit(x, r) for x in features)
         across, room = max(r, FEW_DIRECTIONS) if few else others, Room()
         trusted = quick is not None and quick.trusted
         for span, block in blocks_of(features, across=across, as_given=few, quick=trusted):
             part = rows.part(span).to(self.centers.about.device)
             found = None if quick is None else quick.projected(block, part.labels, directions, room)
-            norms, both, other = found or projected(block, part.labels, self.centers, exact, directions, room)
-            along, further = both[:, :own], both[:, own:]
-            self.add(along, norms, part.labels)
-            yield Seen(block, part, along, other, None if beside is None else further)
+            found = found or projected(block, part.labels, self.centers, exact, directions, room)
+            along, further = found.along[:, :own], found.along[:, own:]
+            self.add(along, found.norms, part.labels, found.spread)
+            yield Seen(block, part, along, found.other, None if beside is None else further)
 
     def _quickly(self, directions: Float64[Tensor, "d q"]) -> QuickProducts | None:
         """Products in float32, where they were asked for and fit; one bound for all rows of a pass."""
@@ -91,8 +91,14 @@ class SecondPass:
         """Let go of what only more rows would need."""
         self._quick = None
 
-    def add(self, along: Float64[Tensor, "n r"], norms: Float64[Tensor, " n"], labels: Int[Tensor, " n"]) -> None:
-        """Add rows by their residuals on the subspace and the squared norms of these."""
+    def add(
+        self,
+        along: Float64[Tensor, "n r"],
+        norms: Float64[Tensor, " n"],
+        labels: Int[Tensor, " n"],
+        spread: RunSpread | None = None,
+    ) -> None:
+        """Add rows by their residuals on the subspace and the squared norms of these, or by their `spread` where it is known."""
         k = self.centers.classes
         # what a GPU is told depends on which classes a batch holds, and has to be waited for
         if k > (max(TOUCHED_CLASSES, len(labels)) if labels.is_cuda else TOUCHED_CLASSES):
@@ -100,7 +106,10 @@ class SecondPass:
                 self.projections = Projections.none(self.subspace.directions, classes=k)
             self.projections.add(along, norms, labels)
             return
-        batch = Projections.of(along, norms, labels, classes=k)
+        if spread is None:
+            batch = Projections.of(along, norms, labels, classes=k)
+        else:
+            batch = Projections.summed(spread, directions=along.shape[1])
         self.projections = batch if self.projections is None else self.projections.merge(batch)
 
     def spread(self, *, steps: float, offset: float = 0.0) -> Spread:
