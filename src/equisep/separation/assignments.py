@@ -47,15 +47,14 @@ class Assignments:
     ) -> Assignments:
         """Those of the samples numbered `first`, `first + step`, …, with these labels; `numbered` keeps the numbers."""
         n, device = labels.numel(), labels.device
-        drawn = None
-        if relabelings:
-            streams = [_shares(first, n, step, groups=classes, seed=seed, stream=p + 1) for p in range(relabelings)]
-            drawn = torch.from_numpy(np.stack(streams)).to(device)
-        share = _shares(first, n, step, groups=folds, seed=seed, stream=_FOLD_STREAM) if folds else None
+        wanted = first + step * np.arange(n)
+        streams = range(_FOLD_STREAM + 1, _FOLD_STREAM + 1 + relabelings)
+        drawn = _shares(wanted, groups=classes, seed=seed, streams=streams) if relabelings else None
+        share = _shares(wanted, groups=folds, seed=seed, streams=[_FOLD_STREAM])[0] if folds else None
         return Assignments(
             labels,
             None if share is None else torch.from_numpy(share).to(device),
-            drawn,
+            None if drawn is None else torch.from_numpy(drawn).to(device),
             first + step * torch.arange(n, device=device) if numbered else None,
         )
 
@@ -97,24 +96,24 @@ class Assignments:
         return Assignments(self.labels[rows], folds, relabeled, None if self.numbers is None else self.numbers[rows])
 
 
-def _shares(first: int, n: int, step: int = 1, *, groups: int, seed: int, stream: int) -> NDArray[np.int64]:
-    """A group of every sample number: each run of `groups` numbers is dealt out to all groups in an order of its own.
+def _shares(wanted: NDArray[np.int64], *, groups: int, seed: int, streams: Sequence[int]) -> NDArray[np.int64]:
+    """A group of every sample number, in each stream: each run of `groups` numbers is dealt out to all groups in its own order.
 
     Equal shares to within one, whatever the order of the data; the order of each run comes from hashing its numbers.
     """
-    wanted = first + step * np.arange(n)
     runs, where = np.unique(wanted // groups, return_inverse=True)
-    numbers = (runs[:, None] * groups + np.arange(groups)).astype(np.uint64)
-    order = _hashed(numbers, seed=seed, stream=stream).argsort(axis=1)
+    numbers = (runs[:, None] * groups + np.arange(groups)).astype(np.uint64)  # u g
+    order = _hashed(numbers, seed=seed, streams=streams).argsort(axis=2)  # s u g
     dealt = np.empty_like(order)
-    np.put_along_axis(dealt, order, np.arange(groups)[None, :], axis=1)
-    return dealt[where, wanted % groups].astype(np.int64)
+    np.put_along_axis(dealt, order, np.arange(groups)[None, None, :], axis=2)
+    return dealt[:, where, wanted % groups]
 
 
-def _hashed(numbers: NDArray[np.uint64], *, seed: int, stream: int) -> NDArray[np.uint64]:
-    """SplitMix64 (Steele, Lea & Flood 2014) of sample numbers, one stream per seed and use."""
+def _hashed(numbers: NDArray[np.uint64], *, seed: int, streams: Sequence[int]) -> NDArray[np.uint64]:
+    """SplitMix64 (Steele, Lea & Flood 2014) of sample numbers, one stream per seed and use, streams first."""
     with np.errstate(over="ignore"):
-        z = numbers + np.uint64((seed * 0x9E3779B97F4A7C15 + (stream + 1) * 0xD1B54A32D192ED03) % 2**64)
+        steps = [(seed * 0x9E3779B97F4A7C15 + (stream + 1) * 0xD1B54A32D192ED03) % 2**64 for stream in streams]
+        z = numbers + np.array(steps, dtype=np.uint64)[:, None, None]
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 0x9E3779B97F4A7C15)):
             z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
         return z ^ (z >> np.uint64(29))

@@ -131,14 +131,15 @@ def null_error(gram: Float64[Tensor, "m m"], *, independent: int, rank: int) -> 
     """
     # E (Tr W)² = q² (Tr Σ)² + 2q Tr Σ² and E Tr W² = q (Tr Σ)² + q(q + 1) Tr Σ²
     q, first, second = independent, float(gram.trace()), float(gram.square().sum())
-    squared, spread = np.linalg.solve([[q * q, 2 * q], [q, q * (q + 1)]], [first * first, second])
-    even = max(1.0, float(squared / spread)) if spread > 0 else np.inf
-    if even == np.inf:
+    spread = (second - first * first / q) / (q * (q + 1) - 2) if q > 1 else 0.0
+    squared = (first * first - 2 * q * spread) / (q * q)
+    if not spread > 0:
         return 0.0
+    even = max(1.0, squared / spread)
     if even < CLEARLY_MORE * rank and ENOUGH * rank <= independent:
         return _drawn_error(gram, rank)
     apart = max(even - rank, 1.0)
-    return float(np.sqrt(2 * max((even - 1) / apart, 1.0) / (rank * max(apart - 3, 1.0))))
+    return math.sqrt(2 * max((even - 1) / apart, 1.0) / (rank * max(apart - 3, 1.0)))
 
 
 def _drawn_error(gram: Float64[Tensor, "m m"], rank: int) -> float:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol, TypeVar, runtime_checkable
 
+import torch
 from torch import Tensor
 
 from equisep.separation.assignments import Assignments
-from equisep.separation.blocks import Block
+from equisep.separation.blocks import BLOCK_NUMBERS, Block
 from equisep.separation.convention import PHD20
 from equisep.separation.group_sums import ClassCenters, GroupSums
 from equisep.separation.nearest import NearestCounts
@@ -187,6 +188,8 @@ class TestSite:
         """Between the passes: means and subspaces."""
         assert self.sums is not None
         self.own = SampledSpread.of(self.sums, self.task)
+        if self.own.relabelings is not None:
+            self.own.relabelings.replicated = False  # of test data D has no interval of its own
         self.sums = None
 
     def second(self, features: Sequence[Shaped[Tensor, "_ d"]], rows: Assignments) -> None:
@@ -213,7 +216,6 @@ class TestSite:
         return TestStatistics(
             sampled.spread,
             chance=sampled.chance,
-            replicates=sampled.replicates,
             noise=sampled.noise,
             nearest=self.nearest.counts(),
         )
@@ -231,11 +233,20 @@ def whole_sites(sites: Sequence[TwoPassSite[R_co]], features: Sites, rows: Assig
         training = [site.training for site in sites if site.training is not None]
         few = read_few(features, rows.labels, [site.task for site in sites], training)
         return [site.of_few(each, parts) for site, each, parts in zip(sites, few, features, strict=True)]
-    for site, parts in zip(sites, features, strict=True):
+    for site, given in zip(sites, features, strict=True):
+        parts = _joined(given, site.task)
         site.first(parts, rows)
         site.turn()
         site.second(parts, rows)
     return [site.statistics() for site in sites]
+
+
+def _joined(parts: Sequence[Shaped[Tensor, "_ d"]], task: SiteTask) -> Sequence[Shaped[Tensor, "_ d"]]:
+    """Small batches as one tensor, where both passes take all rows together anyway: a step is then one, not one a batch."""
+    n, d, alike = sum(map(len, parts)), parts[0].shape[1], {(part.device.type, part.dtype) for part in parts}
+    across = (task.folds + task.relabelings) * min(task.classes - 1, d)
+    few = len(parts) > 1 and n * max(1, d, across) <= BLOCK_NUMBERS
+    return [torch.cat(list(parts))] if few and alike == {("cpu", parts[0].dtype)} else parts
 
 
 def _on_coordinates(main: SecondPass) -> ClassCenters:
