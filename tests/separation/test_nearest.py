@@ -159,3 +159,20 @@ def test_shortened_products_are_not_asked() -> None:
     finally:
         torch.set_float32_matmul_precision(before)
     assert blocks.exact_products()
+
+
+@pytest.mark.parametrize(("k", "r"), [(1, 1), (7, 15), (40, 16), (300, 31)])
+def test_the_way_of_a_gpu_finds_the_same_points(k: int, r: int) -> None:
+    """Points beside their squared norms; those of classes without samples are near to nothing."""
+    generator = torch.Generator().manual_seed(k)
+    points, y = torch.randint(-9, 9, (k, r), generator=generator).double(), torch.arange(200) % k
+    residuals = torch.randint(-9, 9, (200, r), generator=generator).double()
+    counts = torch.ones(k, dtype=torch.int64)
+    counts[1::3] = 0
+    rows = residuals + points[y]
+    theirs = Points(points, counts, beside=True)
+    wanted = Points(points, counts, beside=False).nearest(rows)
+    with patch.object(nearest, "TILE_NUMBERS", 64 * k):
+        assert torch.equal(theirs.nearest(rows), wanted)
+        assert torch.equal(theirs.nearest_to(residuals, y), wanted)
+        assert torch.equal(theirs.own(rows, y), wanted == y)

@@ -54,15 +54,17 @@ class Points:
     On a GPU they stand beside −‖c_k‖²/2, and rows beside a 1, so that one product has all that is compared: z·c_k − ‖c_k‖²/2.
     """
 
-    def __init__(self, points: Float64[Tensor, "k r"], counts: Int[Tensor, " k"]) -> None:
+    def __init__(
+        self, points: Float64[Tensor, "k r"], counts: Int[Tensor, " k"], *, beside: bool | None = None
+    ) -> None:
         absent, self.points, self.dim = counts == 0, points, points.shape[1]
         self.squares = points.square().sum(dim=1)  # k
-        self.beside = points.is_cuda
+        self.beside = points.is_cuda if beside is None else beside
         if self.beside:
             self.points = torch.nn.functional.pad(points, (0, 1 + (-1 - self.dim) % ALIGNED))  # a width that is quick
             self.points[:, self.dim] = (self.squares / -2).masked_fill_(absent, -torch.inf)
         self.absent = absent if not self.beside and bool(absent.any()) else None  # a GPU would be waited for
-        self.scale = _scale(self.squares) if _worthwhile(points) else None
+        self.scale = _scale(self.squares) if _worthwhile(points) and not self.beside else None
         self.short: tuple[Tensor, Tensor] | None = None
         if self.scale is not None:
             self.short = (points * self.scale).float(), (self.squares * self.scale**2).float()
@@ -88,7 +90,8 @@ class Points:
         tiles = self._tiles(z)
         return torch.cat([self._own(*both) for both in zip(tiles, y.split(len(tiles[0])), strict=True)])
 
-    def _tiles(self, z: Float64[Tensor, "n r"]) -> tuple[Float64[Tensor, "_ r"], ...]:
+    def _tiles(self, z: Float64[Tensor, "n r"]) -> tuple[Float64[Tensor, "_ w"], ...]:
+        """Rows in pieces whose distances fit, made ready for a product."""
         if self.beside:
             z = torch.nn.functional.pad(z, (0, self.points.shape[1] - self.dim), value=1.0)
             z[:, self.dim + 1 :] = 0
