@@ -1,6 +1,6 @@
 """The GPU's part of `limit.py`: every build of the training kernel, captured passes, and the kernel's hardware counters.
 
-As a program it launches the kernel once for `ncu` to watch: `--members`, `--depth`, `--cluster`, `--resident`.
+As a program it launches the kernel once for `ncu` to watch: `--members`, `--depth`, `--cluster`, `--resident`, `--tf32`.
 """
 
 from __future__ import annotations
@@ -83,16 +83,16 @@ def drawing_orders(count: int) -> float:
     return least(lambda: orders.draw(1), torch.device("cpu"))
 
 
-def builds_of(shape: Shape, count: int) -> list[Build]:
+def builds_of(shape: Shape, count: int, *, tf32: bool = False) -> list[Build]:
     """Every build that could train so many members."""
     most = torch.cuda.get_device_properties(0).multi_processor_count
     pairs = [(1, 1), (1, 2), *((cluster, 1) for cluster in (2, 4) if count <= most)]
-    return [Build.of(shape, cluster=cluster, resident=resident) for cluster, resident in pairs]
+    return [Build.of(shape, cluster=cluster, resident=resident, tf32=tf32) for cluster, resident in pairs]
 
 
 def name_of(build: Build) -> str:
     """A build by what differs among those of one shape."""
-    return f"cluster {build.cluster}, resident {build.resident}"
+    return f"cluster {build.cluster}, resident {build.resident}{', TF32' if build.tf32 else ''}"
 
 
 def counters(shape: Shape, count: int, build: Build, *, timeout: float) -> dict[str, Any]:
@@ -115,6 +115,7 @@ def counters(shape: Shape, count: int, build: Build, *, timeout: float) -> dict[
         words += ["--section", section]
     words += [sys.executable, str(Path(__file__)), "--members", str(count), "--depth", str(shape.depth)]
     words += ["--width", str(shape.widths[0]), "--cluster", str(build.cluster), "--resident", str(build.resident)]
+    words += ["--tf32"] if build.tf32 else []
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=timeout, check=False)
     except subprocess.TimeoutExpired:
@@ -135,9 +136,10 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     for name, value in (("members", 264), ("depth", 8), ("width", 100), ("cluster", 1), ("resident", 2)):
         parser.add_argument(f"--{name}", type=int, default=value)
+    parser.add_argument("--tf32", action="store_true")
     asked = parser.parse_args()
     shape = Shape.deep(asked.depth, width=asked.width)
-    build = Build.of(shape, cluster=asked.cluster, resident=asked.resident)
+    build = Build.of(shape, cluster=asked.cluster, resident=asked.resident, tf32=asked.tf32)
     clocked(kernel_run(shape, asked.members, build, 1), DEVICE)
 
 

@@ -93,6 +93,58 @@ inline void spread(real (&values)[N], real one) {
     meet(warps[current->local][warp], 32);
 }
 
+template <int N>
+inline void column_sums(real (&values)[N]) {
+    const int warp = current->thread / 32, lane = current->thread % 32;
+    auto& own = slots[current->local][warp];
+    std::memcpy(own[lane], values, sizeof(values));
+    meet(warps[current->local][warp], 32);
+    for (int j = 0; j < N; j++) {
+        real sums[8];
+        for (int i = 0; i < 8; i++) sums[i] = own[4 * i + lane % 4][j];
+        for (int far = 4; far > 0; far /= 2) for (int i = 0; i < far; i++) sums[i] += sums[i + far];
+        values[j] = sums[0];
+    }
+    meet(warps[current->local][warp], 32);
+}
+// as `cvt.rna.tf32` rounds, or not at all, so that everything else can be held against float64
+inline real ten_bits(real v) {
+    if (!ROUNDED || !std::isfinite(v) || v == 0) return v;
+    int power;
+    const real part = std::frexp(v, &power);  // 0.5 to 1: the first of the 11 digits is not stored
+    return std::ldexp(std::round(part * 2048), power - 11);  // halves go away from 0
+}
+inline void four_by_eight(real (&values)[4], const real* row) {
+    const int warp = current->thread / 32, lane = current->thread % 32;
+    auto& own = slots[current->local][warp];
+    std::memcpy(own[lane], row, 4 * sizeof(real));
+    meet(warps[current->local][warp], 32);
+    for (int i = 0; i < 4; i++) values[i] = own[8 * i + lane / 4][lane % 4];
+    meet(warps[current->local][warp], 32);
+}
+// as PTX lays out the tiles of `mma.m16n8k8`: every lane puts its part down, and takes its sums from what the others have put
+inline void multiply(real* c, real a0, real a1, real a2, real a3, real b0, real b1) {
+    const int warp = current->thread / 32, lane = current->thread % 32, g = lane / 4, t = lane % 4;
+    auto& own = slots[current->local][warp];
+    const real parts[6] = {a0, a1, a2, a3, b0, b1};
+    std::memcpy(own[lane], parts, sizeof(parts));
+    meet(warps[current->local][warp], 32);
+    for (int i = 0; i < 4; i++) {
+        for (int k = 0; k < 8; k++) {
+            const real a = own[4 * g + k % 4][i / 2 + 2 * (k / 4)], b = own[4 * (2 * t + i % 2) + k % 4][4 + k / 4];
+            c[i] += a * b;
+        }
+    }
+    meet(warps[current->local][warp], 32);
+}
+
+inline int anew(int v) { return v; }
+inline void fetch_ahead(const real*, int) {}
+inline real4 four_of(const real* global) { return *reinterpret_cast<const real4*>(global); }
+inline void put_out(real* global, real4 v) { *reinterpret_cast<real4*>(global) = v; }
+inline void put_in(real* shared, real4 v) { *reinterpret_cast<real4*>(shared) = v; }
+inline real lowest() { return -INFINITY; }
+
 inline real from_lane(real one, int lane) {
     const int warp = current->thread / 32;
     auto& own = slots[current->local][warp];

@@ -19,10 +19,13 @@ COMPILER = shutil.which("g++")
 
 
 class CpuLaunch:
-    """`Launch` on the processor, in float64 or float32; threads take turns from the first, the last (`order` 1) or by lot."""
+    """`Launch` on the processor, in float64 or float32; threads take turns from the first, the last (`order` 1) or by lot.
 
-    def __init__(self, folder: Path, dtype: torch.dtype, *, order: int = 0) -> None:
-        self.folder, self.dtype, self.order = folder, dtype, order
+    The factors of a build for TF32 are `rounded` to 10 bits as on a GPU, or stay as they are.
+    """
+
+    def __init__(self, folder: Path, dtype: torch.dtype, *, order: int = 0, rounded: bool = False) -> None:
+        self.folder, self.dtype, self.order, self.rounded = folder, dtype, order, rounded
 
     def __call__(self, arguments: Sequence[Tensor], *, members: int, build: Build, depth: int) -> None:
         assert all(tensor.is_contiguous() for tensor in arguments)
@@ -34,12 +37,14 @@ class CpuLaunch:
         real = "double" if self.dtype is torch.float64 else "float"
         source = self.folder / "train.cu"
         source.write_bytes(b"".join(path.read_bytes() for path in SOURCES))
-        values: dict[str, object] = {**build.options, "REAL": real, "KERNEL": f'"{source}"'}
+        values: dict[str, object] = {**build.options, "ROUNDED": int(self.rounded)}
+        name = "-".join(map(str, values.values()))
+        values |= {"REAL": real, "KERNEL": f'"{source}"'}
         del values["RESIDENT"]
-        target = self.folder / f"{real}-{'-'.join(str(value) for value in build.options.values())}.so"
+        target = self.folder / f"{real}-{name}.so"
         if not target.exists():
             assert COMPILER is not None
-            words = [COMPILER, "-O1", "-std=c++17", "-shared", "-fPIC", "-x", "c++"]
+            words = [COMPILER, "-O1", "-std=c++17", "-shared", "-fPIC", "-Wno-psabi", "-x", "c++"]
             words += [f"-D{name}={value}" for name, value in values.items()]
             subprocess.run([*words, "-o", str(target), str(HERE / "kernel_on_cpu.h")], check=True)
         return target

@@ -222,11 +222,12 @@ def test_orders_drawn_before_are_skipped_in_small_pieces() -> None:
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs CUDA's compiler")
-def test_the_source_is_cuda_for_hopper(tmp_path: Path) -> None:
+@pytest.mark.parametrize("tf32", [False, True])
+def test_the_source_is_cuda_for_hopper(tmp_path: Path, tf32: bool) -> None:
     """The processor's compiler takes what CUDA's would not."""
     source = tmp_path / "train.cu"
     source.write_bytes(b"".join(path.read_bytes() for path in compile.SOURCES))
-    words = [f"-D{name}={value}" for name, value in Build.of(SMALL, cluster=4).options.items()]
+    words = [f"-D{name}={value}" for name, value in Build.of(SMALL, cluster=4, tf32=tf32).options.items()]
     words = ["nvcc", "-arch=sm_90", "-std=c++17", "-cubin", *words, "-o", str(tmp_path / "out"), str(source)]
     subprocess.run(words, check=True)
     assert (tmp_path / "out").stat().st_size > 0

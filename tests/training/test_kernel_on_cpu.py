@@ -1,4 +1,9 @@
-"""The training kernel takes the steps that the passes take: its own source, run thread by thread on this processor."""
+"""The training kernel takes the steps that the passes take: its own source, run thread by thread on this processor.
+
+Builds for TF32 are held against the same passes twice. With factors as they are (`rounded` off) everything but the rounding is
+tested to 1e-10: which lane holds what of the tiles, what is fetched when, what lies beyond the last unit, input and sample. With
+factors rounded to 10 bits they are held against passes in float64 whose products round theirs.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +27,12 @@ pytestmark = pytest.mark.skipif(COMPILER is None, reason="needs g++")
 CPU = torch.device("cpu")
 
 
+@pytest.fixture(params=[False, True], ids=["float32", "tf32"])
+def tf32(request: pytest.FixtureRequest) -> bool:
+    """Which build; its factors are not rounded."""
+    return bool(request.param)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("kernel")
@@ -37,6 +48,8 @@ def trained(
     order: int = 0,
     n: int = 70,
     shift: float | None = None,
+    tf32: bool = False,
+    rounded: bool = False,
 ) -> tuple[list[dict[str, Tensor]], Tensor]:
     """Weights of every member, loss and accuracy of every epoch; by the passes, or with a folder by the kernel.
 
@@ -57,7 +70,8 @@ def trained(
             if folder is None:
                 stepper: Stepper | KernelStepper = Stepper(stack, samples, members, stage)
             else:
-                launch, build = CpuLaunch(folder, dtype, order=order), Build.of(shape, cluster=cluster)
+                launch = CpuLaunch(folder, dtype, order=order, rounded=rounded)
+                build = Build.of(shape, cluster=cluster, tf32=tf32)
                 stepper = KernelStepper(stack, samples, members, stage, build=build, launch=launch)
                 stepper.scratch.fill_(torch.nan)  # what nobody wrote is seen
             told += [torch.stack(numbers) for numbers in stepper.epochs()]
@@ -65,7 +79,7 @@ def trained(
 
 
 def agree(members: list[Member], stages: list[Stage], folder: Path, within: float = 1e-10, **options: object) -> None:
-    plain = {name: value for name, value in options.items() if name not in ("cluster", "order")}
+    plain = {name: value for name, value in options.items() if name not in ("cluster", "order", "tf32", "rounded")}
     expected, numbers = trained(members, stages, None, **plain)  # type: ignore[arg-type]
     found, told = trained(members, stages, folder, **options)  # type: ignore[arg-type]
     assert max(worst(one, other) for one, other in zip(found, expected, strict=True)) <= within
@@ -73,54 +87,59 @@ def agree(members: list[Member], stages: list[Stage], folder: Path, within: floa
 
 
 @pytest.mark.parametrize("cluster", [1, 2])
-def test_all_optimizers_with_both_batch_sizes(folder: Path, cluster: int) -> None:
-    agree(mixed(), [Stage(epochs=2)], folder, cluster=cluster)
+def test_all_optimizers_with_both_batch_sizes(folder: Path, cluster: int, tf32: bool) -> None:
+    agree(mixed(), [Stage(epochs=2)], folder, cluster=cluster, tf32=tf32)
 
 
 @pytest.mark.parametrize("cluster", [1, 2])
 @pytest.mark.parametrize("rule", ["follow", "hold"])
-def test_stages_with_frozen_layers(folder: Path, rule: str, cluster: int) -> None:
+def test_stages_with_frozen_layers(folder: Path, rule: str, cluster: int, tf32: bool) -> None:
     """The lowest and the highest layer learn, then one in the middle, then the classifier alone."""
     shape = Shape((8, 7, 5), inputs=6, classes=3)
     stages = [Stage(epochs=1, trains=trains, frozen_norm=rule, milestones=()) for trains in ((1, 4), (2,), (4,))]  # type: ignore[arg-type]
-    agree(mixed(shape)[:3], stages, folder, cluster=cluster)
+    agree(mixed(shape)[:3], stages, folder, cluster=cluster, tf32=tf32)
 
 
 @pytest.mark.parametrize("shape", [Shape((8, 7), 6, 3, norm=False), Shape((8,), 6, 3, activation=False)], ids=str)
-def test_without_normalization_or_activation(folder: Path, shape: Shape) -> None:
-    agree(mixed(shape)[1:3], [Stage(epochs=2)], folder)
+def test_without_normalization_or_activation(folder: Path, shape: Shape, tf32: bool) -> None:
+    agree(mixed(shape)[1:3], [Stage(epochs=2)], folder, tf32=tf32)
 
 
 @pytest.mark.parametrize("mean", [False, True])
-def test_terms_of_the_loss_by_class(folder: Path, mean: bool) -> None:
+def test_terms_of_the_loss_by_class(folder: Path, mean: bool, tf32: bool) -> None:
     one = member(class_weights=(1.0, 3.0, 0.5), weighted_mean=mean)
-    agree([one, replace(one, logit_adjustment=(0.5, -1.0, 0.0), class_weights=None)], [Stage(epochs=2)], folder)
+    agree(
+        [one, replace(one, logit_adjustment=(0.5, -1.0, 0.0), class_weights=None)], [Stage(epochs=2)], folder, tf32=tf32
+    )
 
 
-def test_inputs_that_come_in_pieces_and_full_warps(folder: Path) -> None:
-    shape = Shape((100, 30), inputs=140, classes=10)
-    agree([member(shape=shape, batch_size=128)], [Stage(epochs=1)], folder, n=150)
+@pytest.mark.parametrize("widths", [(100, 30), (128, 41)])
+def test_inputs_that_come_in_pieces_and_full_warps(folder: Path, widths: tuple[int, ...], tf32: bool) -> None:
+    shape = Shape(widths, inputs=140, classes=10)
+    agree([member(shape=shape, batch_size=128)], [Stage(epochs=1)], folder, n=150, tf32=tf32)
 
 
 @pytest.mark.parametrize("cluster", [1, 2, 4])
-def test_no_number_depends_on_which_thread_comes_first(folder: Path, cluster: int) -> None:
+def test_no_number_depends_on_which_thread_comes_first(folder: Path, cluster: int, tf32: bool) -> None:
     """A barrier that is missing would let one read what another has not written yet, or has written already."""
     stages = [
         Stage(epochs=1),
         Stage(epochs=1, trains=(1, 3), milestones=()),
         Stage(epochs=1, trains=(3,), milestones=()),
     ]
-    one, *others = (trained(mixed()[1:2], stages, folder, cluster=cluster, order=order) for order in range(3))
+    one, *others = (
+        trained(mixed()[1:2], stages, folder, cluster=cluster, order=order, tf32=tf32) for order in range(3)
+    )
     for other in others:
         assert all(map(same, one[0], other[0])) and torch.equal(one[1], other[1])
 
 
 @pytest.mark.parametrize("cluster", [1, 2])
-def test_places_beyond_a_small_batch_stay_out_of_the_numbers(folder: Path, cluster: int) -> None:
+def test_places_beyond_a_small_batch_stay_out_of_the_numbers(folder: Path, cluster: int, tf32: bool) -> None:
     """Where a layer is dead on a batch of 6, the two places beyond it, rounded up to 8, must not grow from layer to layer."""
     members, stages = [member(shape=Shape((8,) * 24, inputs=6, classes=3))], [Stage(epochs=1, trains=(24, 25))]
     options = {"dtype": torch.float32, "shift": -10.0}
-    found, told = trained(members, stages, folder, cluster=cluster, **options)  # type: ignore[arg-type]
+    found, told = trained(members, stages, folder, cluster=cluster, tf32=tf32, **options)  # type: ignore[arg-type]
     expected, numbers = trained(members, stages, None, **options)  # type: ignore[arg-type]
     assert all(bool(value.isfinite().all()) for one in (*found, *expected) for value in one.values())
     assert torch.allclose(told, numbers, rtol=1e-4)
@@ -136,7 +155,28 @@ def test_float32_is_float64_rounded(folder: Path) -> None:
         assert gap < 10 * usual
 
 
-def test_a_stage_goes_on_from_what_was_kept_to_the_same_bits(folder: Path) -> None:
+def ten_bits(values: Tensor) -> Tensor:
+    """Rounded to 10 bits of mantissa, the nearest, of two the one farther from 0."""
+    part, power = torch.frexp(values)
+    return torch.ldexp(torch.sign(part) * torch.floor(part.abs() * 2048 + 0.5), power - 11)
+
+
+@pytest.mark.parametrize("cluster", [1, 2])
+def test_tf32_rounds_the_factors_and_nothing_else(folder: Path, cluster: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products of the classifier as those of hidden layers, forward and backward; biases learn from slopes as they are."""
+    members = mixed(Shape((12, 7, 9), inputs=6, classes=3))
+    found, told = trained(members, [Stage(epochs=2)], folder, cluster=cluster, tf32=True, rounded=True)
+    plain, _ = trained(members, [Stage(epochs=2)], None)
+    bmm, baddbmm = torch.bmm, torch.baddbmm
+    monkeypatch.setattr(torch, "bmm", lambda a, b, **out: bmm(ten_bits(a), ten_bits(b), **out))
+    monkeypatch.setattr(torch, "baddbmm", lambda c, a, b, **out: baddbmm(c, ten_bits(a), ten_bits(b), **out))
+    expected, numbers = trained(members, [Stage(epochs=2)], None)
+    assert max(worst(one, other) for one, other in zip(found, expected, strict=True)) < 1e-9
+    assert torch.allclose(told, numbers, rtol=1e-9)
+    assert min(worst(one, other) for one, other in zip(plain, expected, strict=True)) > 1e-5  # which rounding has moved
+
+
+def test_a_stage_goes_on_from_what_was_kept_to_the_same_bits(folder: Path, tf32: bool) -> None:
     """Weights, statistics and moments after two epochs of four, in a stepper made anew."""
     members = mixed()[:3]
     samples = draw_samples(members, *clouds(), per_class=None, sizes=None).on(CPU, torch.float64)
@@ -146,8 +186,8 @@ def test_a_stage_goes_on_from_what_was_kept_to_the_same_bits(folder: Path) -> No
         return Stack.of(states, SMALL, device=CPU, dtype=torch.float64)
 
     def stepper(stack: Stack) -> KernelStepper:
-        launch = CpuLaunch(folder, torch.float64)
-        return KernelStepper(stack, samples, members, Stage(epochs=4), build=Build.of(SMALL), launch=launch)
+        launch, build = CpuLaunch(folder, torch.float64), Build.of(SMALL, tf32=tf32)
+        return KernelStepper(stack, samples, members, Stage(epochs=4), build=build, launch=launch)
 
     whole, cut = fresh(), fresh()
     told = [torch.stack(numbers) for numbers in stepper(whole).epochs()]

@@ -294,5 +294,5 @@ def _stepper(
     from equisep.training.ensemble.kernel.compile import launch
     from equisep.training.ensemble.kernel.stage import build_for
 
-    build = build_for(stack.shape, members=stack.members, device=task.device)
+    build = build_for(stack.shape, members=stack.members, device=task.device, tf32=task.tf32)
     return KernelStepper(stack, samples, task.members, stage, build=build, launch=launch, reads=reads)

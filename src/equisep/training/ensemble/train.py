@@ -67,8 +67,8 @@ def train_ensemble(
     starts       a network or state dict for each member to start from; by default its seed makes the weights.
     watch        when and what is read; by default all sites after the last epoch, in the reading `mixed`.
     engine       `eager`, `graphs` (captured CUDA graphs, float32), `kernel` (a CUDA kernel that trains small networks over
-                 many steps, float32), or `auto`: the kernel where it can be had and pays, then graphs.
-    tf32         lets a GPU round matrix products to 10 bits for speed; recorded.
+                 many steps, float32 or TF32), or `auto`: the kernel where it can be had and pays, then graphs.
+    tf32         lets a GPU round the factors of matrix products to 10 bits for speed; recorded.
     memory, chunk     bytes, and the most members, that train at once; by default what is free.
     workers      on a CPU, how many threads train a part of the members each; by default torch's number of threads.
     store        a folder where chunks are kept, every minute while they train and once they are finished; the same call takes

@@ -19,7 +19,7 @@ from equisep.training.ensemble.kernel.layout import WARPS, Build
 # in this order they are one source: each builds on those before it
 SOURCES = [
     Path(__file__).parent / "source" / name
-    for name in ("gpu.cuh", "plan.cuh", "products.cuh", "member.cuh", "train.cu")
+    for name in ("gpu.cuh", "plan.cuh", "products.cuh", "member.cuh", "tiles.cuh", "train.cu")
 ]
 THREADS = 32 * WARPS
 OLDEST = (8, 0)  # copies past the registers; clusters need 9.0

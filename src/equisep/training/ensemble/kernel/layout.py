@@ -30,6 +30,11 @@ def quotient_up(a: int, b: int) -> int:
     return -(-a // b)
 
 
+def across(chunk: int) -> int:
+    """The numbers between rows of so many that tensor cores read across: an odd multiple of 8, for all banks."""
+    return 8 * (quotient_up(chunk, 8) | 1)
+
+
 def obstacle(shape: Shape, batch_size: int) -> str | None:
     """Why the kernel cannot train networks of this shape, or None."""
     if not shape.widths:
@@ -57,9 +62,10 @@ class Build:
     d_rows: int
     cluster: int  # blocks that train one member
     resident: int  # blocks that share a multiprocessor
+    tf32: bool = False  # products by tensor cores, of factors rounded to 10 bits
 
     @staticmethod
-    def of(shape: Shape, *, cluster: int = 1, resident: int = 1) -> Build:
+    def of(shape: Shape, *, cluster: int = 1, resident: int = 1, tf32: bool = False) -> Build:
         """The build for networks of this shape."""
         widest = max(shape.widths)
         pieces = quotient_up(shape.inputs, WIDEST)
@@ -67,23 +73,32 @@ class Build:
         stride = chunk if chunk // 4 % 2 else chunk + 4
         columns = quotient_up(quotient_up(widest, cluster), WARPS)
         # rows that lanes read beyond the last unit are thrown away, but have to be there
-        weights = quotient_up(max(WARPS * columns, shape.classes) * stride, LEAD)
+        beyond = (WARPS - 1) * columns + (8 * quotient_up(columns, 8) if tf32 else columns)
+        lead = BATCH if tf32 else LEAD
+        weights = quotient_up(max(beyond, shape.classes) * stride, lead)
         d_rows = max(rounded(widest), weights)
-        x_rows = max(chunk, WARPS * shape.classes, weights)
-        return Build(columns, shape.classes, chunk, stride, x_rows, d_rows, cluster, resident)
+        # those of the layer above stand there as they are, or turned round
+        above = max(widest, rounded(shape.classes)) * across(chunk) if tf32 else weights * lead
+        x_rows = max(chunk, WARPS * shape.classes, quotient_up(above, lead))
+        return Build(columns, shape.classes, chunk, stride, x_rows, d_rows, cluster, resident, tf32)
+
+    @property
+    def lead(self) -> int:
+        """Numbers between the rows of a buffer; those of tensor cores are turned instead of padded."""
+        return BATCH if self.tf32 else LEAD
 
     @property
     def options(self) -> dict[str, int]:
         """The names that the source has for these."""
-        names = ("columns", "classes", "chunk", "stride", "x_rows", "d_rows", "cluster", "resident")
+        names = ("columns", "classes", "chunk", "stride", "x_rows", "d_rows", "cluster", "resident", "tf32")
         return {name.upper(): int(getattr(self, name)) for name in names}
 
     def shared_bytes(self, depth: int) -> int:
         """Shared memory of one block."""
         # the row of D that a warp may read
-        last = (self.cluster - 1) * quotient_up(self.d_rows, self.cluster) + WARPS * self.columns
+        last = (self.cluster - 1) * quotient_up(self.d_rows, self.cluster) + WARPS * self.columns + 16 * self.tf32
         rows = max(self.x_rows + max(self.d_rows + rounded(self.classes), last), 4 * 32)
-        return 4 * LEAD * rows + SMALL_BYTES + 4 * FIELDS * depth
+        return 4 * self.lead * rows + SMALL_BYTES + 4 * FIELDS * depth
 
 
 @dataclass(frozen=True)

@@ -213,30 +213,28 @@ def kernel_obstacle(
     """
     if dtype is not torch.float32:
         return f"it computes in float32, and members train in {dtype}"
-    if tf32:
-        return "its products are float32, and TF32 was asked for"
     if any(stage.leaky for stage in stages):
         return "it begins every stage with a new optimizer, and a stage is leaky"
     found = layout.obstacle(shape, batch_size)
     if found is not None:
         return found
-    build = build_for(shape, members=members, device=device)
+    build = build_for(shape, members=members, device=device, tf32=tf32)
     found = device_obstacle(build, shape.depth, device)
     if found is None:
         prepare(build, shape.depth, device)
     return found
 
 
-def build_for(shape: Shape, *, members: int, device: torch.device) -> Build:
+def build_for(shape: Shape, *, members: int, device: torch.device, tf32: bool = False) -> Build:
     """As many blocks for each member as leave none waiting; two on a multiprocessor where there are more members."""
     if device.type != "cuda":
-        return Build.of(shape)
+        return Build.of(shape, tf32=tf32)
     known = torch.cuda.get_device_properties(device)
     if known.major >= 9:
         for cluster in (4, 2):
             # a cluster of four leaves up to two multiprocessors of each group alone; one that waits costs all the time again
             if members * cluster <= known.multi_processor_count - GROUPS * (cluster - 2):
-                return Build.of(shape, cluster=cluster)
-    shared = Build.of(shape, resident=2)
+                return Build.of(shape, cluster=cluster, tf32=tf32)
+    shared = Build.of(shape, resident=2, tf32=tf32)
     fits = 2 * (shared.shared_bytes(shape.depth) + 1024) <= known.shared_memory_per_multiprocessor
-    return shared if fits and members > known.multi_processor_count else Build.of(shape)
+    return shared if fits and members > known.multi_processor_count else Build.of(shape, tf32=tf32)

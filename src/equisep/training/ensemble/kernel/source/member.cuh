@@ -21,15 +21,37 @@ struct Member {
         return left < 0 ? 0 : left < most ? left : most;
     }
 
+    // what follows from where this thread stands is computed again in each part
+    DEVICE void settle() {
+        if (!AFRESH) return;
+        thread = anew(thread);
+        lane = thread % 32;
+        warp = thread / 32;
+    }
+
+    // into the cache, by one thread: the weights of a layer that this block has, and their moments; or its linear outputs
+    DEVICE void state_ahead(int index, bool moments) const {
+        if (!AHEAD || thread != 0) return;
+        const Layer& l = layers[index];
+        const int at = l.weight + begin(l.outputs) * l.lead, numbers = count(l.outputs) * l.lead;
+        fetch_ahead(state + at, numbers);
+        if (moments && (rule.adam || rule.momentum != 0)) fetch_ahead(first + at, numbers);
+        if (moments && rule.adam) fetch_ahead(second + at, numbers);
+    }
+    DEVICE void outputs_ahead(int index) const {
+        if (!AHEAD || thread != 0) return;
+        const Layer& l = layers[index];
+        fetch_ahead(scratch + l.z + begin(l.outputs) * BATCH, count(l.outputs) * BATCH);
+    }
+
     // ---- filling buffers; the caller puts barriers around. Everything is asked of memory before the first is stored.
-    // D[o][k] = weights of `count` units from `begin` on, inputs from `from` on
+    // D[o][k] = weights of `count` units from `begin` on, inputs from `from` on; they are there once the copies are done
     DEVICE void load_weights(const Layer& l, int begin, int count, int from) {
         const int k = 4 * lane;
         const real* w = state + l.weight + (long)begin * l.lead + from + k;
         if (k < at_most(l.inputs - from, CHUNK)) {
             for (int o = warp; o < count; o += WARPS) copy_four(d + o * STRIDE + k, w + o * l.lead);
         }
-        copies_done();
     }
 
     // X[i][o] = weights to units i from `begin` on, the other way round; zero beyond the last o
@@ -57,7 +79,7 @@ struct Member {
                 const real* sample = pool + (long)rows[at_most(b, size - 1)] * inputs + from;
                 UNROLL for (int i = 0; i < EIGHTS; i++) values[i] = sample[at_most(8 * i + low, units - 1)];
                 UNROLL for (int i = 0; i < EIGHTS; i++) {
-                    if (8 * i + low < padded) x[(8 * i + low) * LEAD + b] = b < size && 8 * i + low < units ? values[i] : (real)0;
+                    if (8 * i + low < padded) x[place(8 * i + low, b)] = b < size && 8 * i + low < units ? factor(values[i]) : (real)0;
                 }
             }
             return;
@@ -81,19 +103,18 @@ struct Member {
                 h[u].y = active((h[u].y - means[u]) * slopes[u] + offsets[u], relu);
                 h[u].z = active((h[u].z - means[u]) * slopes[u] + offsets[u], relu);
                 h[u].w = active((h[u].w - means[u]) * slopes[u] + offsets[u], relu);
-                if (i < padded) put(x + i * LEAD + 4 * lane, i < units ? h[u] : zeros());
+                if (i < padded) put(x + place(i, 4 * lane), i < units ? factors(h[u]) : zeros());
             }
         }
     }
 
-    // D[o][b] = slopes that the blocks have exchanged
+    // D[o][b] = slopes that the blocks have exchanged; they are there once the copies are done
     DEVICE void load_slopes(const real* exchanged, const Layer& l) {
         for (int o = warp; o < l.padded(); o += WARPS) {
-            real* to = d + o * LEAD + 4 * lane;
+            real* to = d + place(o, 4 * lane);
             if (o < l.outputs) copy_four(to, exchanged + o * BATCH + 4 * lane);
             else put(to, zeros());
         }
-        copies_done();
     }
 
     DEVICE static int row_of(int unit, int own) { return unit < own ? unit : 0; }  // one that is there
@@ -102,6 +123,8 @@ struct Member {
 
     // ---- one hidden layer, forward
     DEVICE void forward(int index, int relu) {
+        settle();
+        state_ahead(index + 1, false);
         const Layer l = layers[index];
         const int first_unit = begin(l.outputs), own = count(l.outputs), column = warp * COLUMNS;
         real acc[COLUMNS][4];
@@ -118,6 +141,7 @@ struct Member {
         for (int from = 0; from < l.inputs; from += CHUNK) {
             if (index == 0 || CLUSTER > 1) load_inputs(index, from, relu);
             load_weights(l, first_unit, own, from);
+            copies_done();
             barrier();
             const int terms = (at_most(l.inputs - from, CHUNK) + 3) / 4 * 4;
             product<COLUMNS>(acc, x, d + column * STRIDE, lane, 0, terms, 4);
@@ -197,7 +221,8 @@ struct Member {
     DEVICE void scores(int index, int relu) {
         const Layer l = layers[index];
         if (CLUSTER > 1) load_inputs(index, 0, relu);
-        load_weights(l, 0, l.outputs, 0);
+        if (!TF32) load_weights(l, 0, l.outputs, 0);
+        copies_done();
         barrier();
         real acc[CLASSES][4];
         clear(acc);
@@ -211,7 +236,7 @@ struct Member {
             const int j = t / BATCH, b = t % BATCH;
             real sum = state[l.bias() + j];
             UNROLL for (int w = 0; w < WARPS; w++) sum += x[(w * CLASSES + j) * LEAD + b];
-            s[j * LEAD + b] = sum;
+            s[place(j, b)] = sum;
         }
         barrier();
     }
@@ -227,7 +252,7 @@ struct Member {
             real best = s[b];
             int guess = 0;
             for (int j = 1; j < CLASSES; j++) {
-                const real v = s[j * LEAD + b];
+                const real v = s[place(j, b)];
                 if (v > best || (v != v && best == best)) {
                     best = v;
                     guess = j;
@@ -235,15 +260,15 @@ struct Member {
             }
             if (h.adjusted) {
                 for (int j = 0; j < CLASSES; j++) {
-                    const real v = s[j * LEAD + b] + added[j];
-                    s[j * LEAD + b] = v;
+                    const real v = s[place(j, b)] + added[j];
+                    s[place(j, b)] = v;
                     best = j == 0 || v > best || v != v ? v : best;
                 }
             }
-            own = s[label * LEAD + b] - best;
+            own = s[place(label, b)] - best;
             for (int j = 0; j < CLASSES; j++) {
-                const real e = exponential(s[j * LEAD + b] - best);
-                s[j * LEAD + b] = e;
+                const real e = exponential(s[place(j, b)] - best);
+                s[place(j, b)] = e;
                 total += e;
             }
             share = h.weighted ? weights[label] : (real)1;
@@ -260,8 +285,8 @@ struct Member {
         if (b < BATCH) {
             for (int j = 0; j < CLASSES; j++) {
                 real slope = 0;
-                if (b < size) slope = (s[j * LEAD + b] / total - (j == label ? (real)1 : (real)0)) * share / divisor;
-                s[j * LEAD + b] = slope;
+                if (b < size) slope = (s[place(j, b)] / total - (j == label ? (real)1 : (real)0)) * share / divisor;
+                s[place(j, b)] = slope;
             }
         }
         if (thread == 0) {
@@ -273,6 +298,8 @@ struct Member {
 
     // ---- backward through layer `index`, whose ∂loss/∂z stands in `slopes`, to that of the layer below
     DEVICE void below(int index, const real* slopes, real* exchanged, int relu) {
+        settle();
+        if (layers[index].learns) state_ahead(index, true);
         const Layer l = layers[index], under = layers[index - 1];
         const int first_unit = begin(under.outputs), own = count(under.outputs), column = warp * COLUMNS;
         load_transposed(l, first_unit, own);
@@ -369,6 +396,9 @@ struct Member {
 
     // ---- the gradient of the weights of a hidden layer, and the optimizer's step
     DEVICE void learn(int index, bool exchanging, int relu) {
+        settle();
+        if (!exchanging) state_ahead(index, true);
+        if (index > 1) outputs_ahead(index - 2);
         const Layer l = layers[index];
         const int first_unit = begin(l.outputs), own = count(l.outputs), column = warp * COLUMNS;
         for (int from = 0; from < l.inputs; from += CHUNK) {
@@ -388,8 +418,10 @@ struct Member {
     // the same for the classifier, by the first block of a cluster
     DEVICE void learn_classifier(int index, bool exchanging, int relu) {
         const Layer l = layers[index];
-        load_inputs(index, 0, relu);
-        barrier();
+        if (!TF32 || CLUSTER > 1 || !exchanging) {
+            load_inputs(index, 0, relu);
+            barrier();
+        }
         real acc[CLASSES][4];
         clear(acc);
         gradient<CLASSES>(acc, s, x, lane, 4 * warp, rounded, 4 * WARPS);
@@ -409,7 +441,7 @@ struct Member {
                 update(l.weight + o * l.lead + i, sum);
             }
             for (int o = warp; o < CLASSES; o += WARPS) {
-                const real4 v = four(s + o * LEAD + 4 * lane);
+                const real4 v = four(s + place(o, 4 * lane));
                 real sum[1] = {v.x + v.y + v.z + v.w};
                 warp_sums<1>(sum);
                 if (lane == 0) update(l.bias() + o, sum[0]);

@@ -7,7 +7,7 @@
 //
 // Set by the compiler's options: COLUMNS units a warp, CLASSES, CHUNK inputs of a product at a time (a multiple of 4),
 // STRIDE of weights in shared memory (an odd multiple of 4, at least CHUNK and the widest layer), X_ROWS and D_ROWS of the
-// buffers, CLUSTER, RESIDENT blocks on a multiprocessor.
+// buffers, CLUSTER, RESIDENT blocks on a multiprocessor, TF32 for products by tensor cores (tiles.cuh).
 
 // plan: a header and a row a layer. settings: (adam, momentum, decay, unused) a member. orders: [epoch][order][n] positions
 // among a member's samples, `order_of` its order. rates: [epoch][member]. terms: class weights and what is added to scores.
@@ -19,7 +19,11 @@ extern "C" __global__ void CLUSTERED __launch_bounds__(THREADS, RESIDENT) train(
     SHARED(shared);
     const Header h = *reinterpret_cast<const Header*>(plan);
     const int member = BLOCK / CLUSTER;
+#if TF32
+    TiledMember m;
+#else
     Member m;
+#endif
     m.thread = THREAD;
     m.warp = m.thread / 32;
     m.lane = m.thread % 32;
@@ -41,7 +45,7 @@ extern "C" __global__ void CLUSTERED __launch_bounds__(THREADS, RESIDENT) train(
     for (int t = m.thread; t < CLASSES4 * LEAD; t += THREADS) m.s[t] = 0;
     barrier();
     m.inputs = m.layers[0].inputs;
-    const int top = h.layers - 1, steps = (h.n + h.batch - 1) / h.batch;
+    const int steps = (h.n + h.batch - 1) / h.batch;
     const real* own = settings + 4 * member;
     const real *weights = terms + 2 * CLASSES * member, *added = weights + CLASSES;
     m.rule.adam = own[0] != 0;
@@ -66,6 +70,12 @@ extern "C" __global__ void CLUSTERED __launch_bounds__(THREADS, RESIDENT) train(
                 m.rule.root = (real)(1 / double_root(1 - power(0.999, passed)));
             }
             barrier();
+#if TF32
+            m.step(h, weights, added);
+            epoch_loss += m.sums[0];
+            epoch_hits += m.sums[1];
+#else
+            const int top = h.layers - 1;
             for (int index = 0; index < top; index++) m.forward(index, h.relu);
             m.scores(top, h.relu);
             m.loss(h, weights, added);
@@ -88,9 +98,11 @@ extern "C" __global__ void CLUSTERED __launch_bounds__(THREADS, RESIDENT) train(
                 }
                 if (exchanging) {
                     m.load_slopes(exchanged, m.layers[index - 1]);
+                    copies_done();
                     barrier();
                 }
             }
+#endif
             cluster_arrive();  // the next step overwrites what others may still be reading
             cluster_wait();
         }
