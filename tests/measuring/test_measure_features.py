@@ -102,11 +102,11 @@ def test_nothing_is_kept_of_memory_that_is_used_again(
 
 
 @pytest.mark.parametrize("memory", [0, 2**30])
-@pytest.mark.parametrize("classes", [10, 160])
-def test_float32_products_keep_six_digits_and_are_recorded(classes: int, memory: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("classes", "d"), [(10, 256), (160, 1024)])
+def test_float32_products_keep_six_digits_and_are_recorded(classes: int, d: int, memory: int, tmp_path: Path) -> None:
     generator = torch.Generator().manual_seed(0)
     y = torch.randint(0, classes, (6000,), generator=generator)
-    x = torch.randn(6000, 256, generator=generator) + 3 + torch.randn(classes, 256, generator=generator)[y]
+    x = torch.randn(6000, d, generator=generator) + 3 + torch.randn(classes, d, generator=generator)[y]
     for split, part in (("train", slice(0, 5000)), ("test", slice(5000, 6000))):
         (tmp_path / split).mkdir()
         np.save(tmp_path / split / "a.npy", x[part].numpy())
@@ -115,7 +115,7 @@ def test_float32_products_keep_six_digits_and_are_recorded(classes: int, memory:
     quick = equisep.measure_features(tmp_path, memory=memory, precision="float32")
     assert (exact.settings["precision"], quick.settings["precision"]) == ("float64", "float32")
     one, two = exact.sites[0], quick.sites[0]
-    assert one.fuzziness != two.fuzziness
+    assert (one.fuzziness != two.fuzziness) is (classes == 160)  # few directions are left to float64
     for name in ("fuzziness", "fuzziness_test", "class_fuzziness", "cdnv", "null"):
         assert getattr(two, name) == pytest.approx(getattr(one, name), rel=1e-6), name
     assert (one.ncc_train, one.ncc_test) == (two.ncc_train, two.ncc_test)
