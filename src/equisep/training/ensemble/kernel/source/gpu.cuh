@@ -66,20 +66,24 @@ DEVICE int anew(int v) {
 // so many numbers, a multiple of 4, into the cache that all share; nobody waits for them
 DEVICE void fetch_ahead(const real* global, int numbers) {
 #if AHEAD && __CUDA_ARCH__ >= 900
-    if (numbers > 0) asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(global)), "r"(4 * numbers) : "memory");
+    if (numbers <= 0) return;
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(global)), "r"(4 * numbers) : "memory");
 #endif
 }
 // four numbers at once, which compilers take apart where the registers do not lie side by side
 DEVICE real4 four_of(const real* global) {
     real4 v;
-    asm volatile("ld.global.v4.f32 {%0,%1,%2,%3}, [%4];" : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "l"(__cvta_generic_to_global(global)) : "memory");
+    asm volatile("ld.global.v4.f32 {%0,%1,%2,%3}, [%4];"
+        : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "l"(__cvta_generic_to_global(global)) : "memory");
     return v;
 }
 DEVICE void put_out(real* global, real4 v) {
-    asm volatile("st.global.v4.f32 [%0], {%1,%2,%3,%4};" ::"l"(__cvta_generic_to_global(global)), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w) : "memory");
+    asm volatile("st.global.v4.f32 [%0], {%1,%2,%3,%4};"
+        ::"l"(__cvta_generic_to_global(global)), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w) : "memory");
 }
 DEVICE void put_in(real* shared, real4 v) {
-    asm volatile("st.shared.v4.f32 [%0], {%1,%2,%3,%4};" ::"r"((unsigned)__cvta_generic_to_shared(shared)), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w) : "memory");
+    asm volatile("st.shared.v4.f32 [%0], {%1,%2,%3,%4};"
+        ::"r"((unsigned)__cvta_generic_to_shared(shared)), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w) : "memory");
 }
 DEVICE real lowest() { return __int_as_float(0xff800000); }
 // every lane gets the sums over the lanes of its column, that is with the same remainder by 4

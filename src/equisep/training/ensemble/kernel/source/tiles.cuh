@@ -80,17 +80,10 @@ struct TiledMember : Member {
     DEVICE void forward(int index, int relu) {
         settle();
         state_ahead(index + 1, false);
-        const Layer l = layers[index];
+        const Layer& l = layers[index];
         const int first_unit = begin(l.outputs), own = count(l.outputs), column = warp * COLUMNS, g = lane / 4, t = lane % 4;
         real acc[TILES][4][8], bias[TILES][2], scale[TILES][2], shift[TILES][2];
         UNROLL for (int n = 0; n < TILES; n++) UNROLL for (int q = 0; q < 4; q++) UNROLL for (int i = 0; i < 8; i++) acc[n][q][i] = 0;
-        UNROLL for (int n = 0; n < TILES; n++) UNROLL for (int e = 0; e < 2; e++) {
-            const int j = 8 * n + 2 * t + e, unit = first_unit + column + j;
-            const bool holds = j < COLUMNS && column + j < own;
-            bias[n][e] = holds ? state[l.bias() + unit] : (real)0;
-            scale[n][e] = holds && l.mode != PLAIN ? state[l.scale() + unit] : (real)1;
-            shift[n][e] = holds && l.mode != PLAIN ? state[l.shift() + unit] : (real)0;
-        }
         for (int from = 0; from < l.inputs; from += CHUNK) {
             if (index == 0 || CLUSTER > 1) load_inputs(index, from, relu);
             if (from > 0) load_weights(l, first_unit, own, from);
@@ -100,6 +93,13 @@ struct TiledMember : Member {
             barrier();
         }
         settle();
+        UNROLL for (int n = 0; n < TILES; n++) UNROLL for (int e = 0; e < 2; e++) {
+            const int j = 8 * n + 2 * t + e, unit = first_unit + column + j;
+            const bool holds = j < COLUMNS && column + j < own;
+            bias[n][e] = holds ? state[l.bias() + unit] : (real)0;
+            scale[n][e] = holds && l.mode != PLAIN ? state[l.scale() + unit] : (real)1;
+            shift[n][e] = holds && l.mode != PLAIN ? state[l.shift() + unit] : (real)0;
+        }
         load_weights_of(index + 1);
         const real bottom = relu ? (real)0 : lowest();
         int left = anew(size - 4 * g);
@@ -189,7 +189,7 @@ struct TiledMember : Member {
     DEVICE void below(int index, real* exchanged, int relu) {
         settle();
         if (layers[index].learns) state_ahead(index, true);
-        const Layer l = layers[index], under = layers[index - 1];
+        const Layer &l = layers[index], &under = layers[index - 1];
         const int first_unit = begin(under.outputs), own = count(under.outputs), column = warp * COLUMNS, g = lane / 4, t = lane % 4;
         real acc[TILES][4][8];
         UNROLL for (int n = 0; n < TILES; n++) UNROLL for (int q = 0; q < 4; q++) UNROLL for (int i = 0; i < 8; i++) acc[n][q][i] = 0;
@@ -272,7 +272,7 @@ struct TiledMember : Member {
         settle();
         if (!exchanging) state_ahead(index, true);
         if (index > 1) outputs_ahead(index - 2);
-        const Layer l = layers[index];
+        const Layer& l = layers[index];
         const int first_unit = begin(l.outputs), own = count(l.outputs), column = warp * COLUMNS, g = lane / 4, t = lane % 4;
         for (int from = 0; from < l.inputs; from += CHUNK) {
             if (CLUSTER > 1 || !exchanging) {
