@@ -103,6 +103,7 @@ class Claim:
     quote       the paper's own sentence or number. `source`: where it stands there, or `ours …` where the paper says no
                 such thing.
     fit         whether it is about networks that fit their training data, as far as the figure asks for that.
+    lacks       what it lacks to be decided, in words, where its networks are not trained as those it speaks of.
     """
 
     text: str
@@ -114,6 +115,7 @@ class Claim:
     quote: str = ""
     source: str = ""
     fit: bool = True
+    lacks: str = ""
 
     def __post_init__(self) -> None:
         _refuse_unknown("rule", self.rule, get_args(Rule))

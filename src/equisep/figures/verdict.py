@@ -45,6 +45,7 @@ _WORD: Mapping[tuple[Side, bool], Word] = {  # by side of the rule, and whether 
     ("reaches", False): "undecided",
     ("reaches", True): "undecided",
 }
+OTHER_RATES = "whole trainings at the other rates"
 _LAW_NUMBERS = ("r", "rho", "half_life")
 
 
@@ -214,7 +215,10 @@ def _part(figure: Figure, claim: Claim, comparison: Comparison) -> Part:
     )
     if claim.rule in LAWS and part.mean is not None:
         part = replace(part, found=law_verdict(part.mean, part.beside["rho"], sites=LEAST_SITES))
-    return replace(part, verdict=_word(claim, part, comparison))
+    word = _word(claim, part, comparison)
+    if word == "contradicted" and figure.choose == "short runs":  # at a rate that was not tried to the end it may hold
+        return replace(part, verdict="against", lacks=OTHER_RATES)
+    return replace(part, verdict=word)
 
 
 def _interval(claim: Claim, comparison: Comparison) -> Interval | None:
@@ -275,7 +279,7 @@ def _lacks(figure: Figure, claim: Claim, found: SeriesEvidence) -> str:
         return "the paper's network"
     if _other_data(found):
         return "the paper's data"
-    return "" if claim.ours else found.series.lacks or figure.lacks
+    return "" if claim.ours else claim.lacks or found.series.lacks or figure.lacks
 
 
 def _other_data(found: SeriesEvidence) -> bool:

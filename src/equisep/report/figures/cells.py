@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from equisep.figures.cell import trainings
+from equisep.figures.evidence import SeriesEvidence
 from equisep.figures.figure import Claim, Figure
 from equisep.figures.judge import Verdict
 from equisep.figures.papers import NETWORK_STAND_INS, STAND_INS
@@ -188,7 +190,15 @@ def stand_in_lines(summary: Summary) -> Iterator[str]:
     known = {**STAND_INS, **NETWORK_STAND_INS}
     for wanted, used in summary.evidence.stand_ins.items():
         part = f" ({known[used]})" if used in known else ""
-        yield f"{used}{part} stands in for the paper's {wanted}."
+        series = {name: _trained_with(found) for name, found in summary.evidence.series.items()}
+        some = any(wanted in names for names in series.values())
+        where = f" in {', '.join(name for name, names in series.items() if used in names)}" if some else ""
+        yield f"{used}{part} stands in for the paper's {wanted}{where}."
+
+
+def _trained_with(found: SeriesEvidence) -> set[str]:
+    """The data sets and networks of a series."""
+    return {name for cell in trainings(entry.cell for entry in found.entries) for name in (cell.data, cell.network)}
 
 
 def provenance_line(summary: Summary) -> str:

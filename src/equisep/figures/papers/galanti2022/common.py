@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from equisep.figures.cell import Training
-from equisep.figures.figure import Panel
+from equisep.figures.figure import Claim, Panel
 
 SOURCE = "Galanti & Galanti (2022)"
 CITE = (
@@ -53,9 +54,17 @@ UNPRINTED = "Rate and schedule are printed for ResNet-18 alone (without the fact
 TWO_WAYS = "Trained with (`augmented`, the paper's way) and without augmentation (`plain`); read on images as they are."
 
 
+AUGMENTS = "(the paper augments)"
+
+
 def cited(printed_in: str, way: str) -> str:
     """Where the paper says something of networks trained in a way, of which it has one only."""
-    return printed_in if way == "augmented" else f"{printed_in} (the paper augments)"
+    return printed_in if way == "augmented" else f"{printed_in} {AUGMENTS}"
+
+
+def of_augmented(claims: Iterable[Claim]) -> tuple[Claim, ...]:
+    """What the paper shows on augmented networks alone is not decided by plain ones; what it says of networks at large is."""
+    return tuple(replace(one, lacks="augmented training") if AUGMENTS in one.source else one for one in claims)
 
 
 def epoch_panel(metric: str, layers: Sequence[int], series: str, *, name: str, title: str, way: str) -> Panel:

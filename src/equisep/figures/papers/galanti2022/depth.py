@@ -21,6 +21,7 @@ from equisep.figures.papers.galanti2022.common import (
     WAYS,
     cited,
     epoch_panel,
+    of_augmented,
 )
 
 MLP_DEPTHS = (2, 3, 4, 8, 16)
@@ -110,7 +111,7 @@ def depth_claims(
             Claim(f"More layers show more collapse: CDNV at the top is less{text}", "above", deep, "cdnv",
                   source="section 1.1", quote="generally improves when increasing the number of layers"),
         ]  # fmt: skip
-    return tuple(claims)
+    return of_augmented(claims)
 
 
 FIG1 = Figure(

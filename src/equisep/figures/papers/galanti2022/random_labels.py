@@ -19,6 +19,7 @@ from equisep.figures.papers.galanti2022.common import (
     WAYS,
     cited,
     epoch_panel,
+    of_augmented,
 )
 
 NOISE = (0, 25, 50, 75)  # per cent of labels drawn at random
@@ -86,7 +87,7 @@ def noise_claims(group: str, printed_in: str, *, printed: str = "") -> tuple[Cla
             Claim(f"Effective depth grows with noise{text}", "rising", every, "effective_depth", quote=LATER,
                   source="abstract of the later versions"),
         ]  # fmt: skip
-    return tuple(claims)
+    return of_augmented(claims)
 
 
 FIG3 = Figure(
@@ -100,7 +101,7 @@ FIG3 = Figure(
     panels=noise_panels("mlp"),
     claims=(
         *noise_claims("mlp", "Fig. 3", printed=" … ".join([*(f"≈ {value:g}" for _, value in CDNV_PRINTED), OTHERS])),
-        *(
+        *of_augmented(
             claim
             for way in WAYS
             for claim in (
