@@ -18,6 +18,7 @@ from equisep.taps.sites import (
 )
 from equisep.taps.spread import full_tensor, is_divided, is_spread, sharded_by, whole
 from equisep.taps.tap import Activation, Calls, check_calls, listening, signature_of, tap
+from equisep.taps.walk import modules_of, parameters_of
 from equisep.taps.wrappers import (
     eager,
     inner,
@@ -61,6 +62,8 @@ __all__ = [
     "kind_name",
     "kind_of",
     "listening",
+    "modules_of",
+    "parameters_of",
     "random_state_kept",
     "reading_mode",
     "recorded_calls",

@@ -17,6 +17,7 @@ from torch.nn.parameter import UninitializedBuffer
 from equisep.results import Reading, reading_named
 from equisep.results.readings import BY_BATCH
 from equisep.taps.spread import sharded_as_before
+from equisep.taps.walk import modules_of
 
 OWN = "torch.nn.modules."  # whose modules, BatchNorm among them, write no buffer in `eval`
 MOST_BUFFERS = 2**30  # bytes in all, beyond which only small ones are kept: large ones hold weights then
@@ -33,7 +34,7 @@ def reading_mode(model: nn.Module, reading: Reading) -> Iterator[None]:
            batches of 100 in the order drawn.
     """
     reading = reading_named(reading)
-    modules = list(model.modules())
+    modules = modules_of(model)
     training = [(module, module.training) for module in modules]
     tracking = [(module, module.track_running_stats) for module in modules if isinstance(module, _BatchNorm)]
     try:
@@ -64,9 +65,10 @@ def buffers_kept(model: nn.Module) -> Iterator[None]:
     """
     buffers = [
         (module, name, buffer)
-        for module in model.modules()
-        if not type(module).__module__.startswith(OWN)
-        and isinstance(module._buffers, dict)  # of a scripted one it is none
+        for module in modules_of(model)
+        if isinstance(module._buffers, dict)  # of a scripted one it is none
+        and module._buffers
+        and not type(module).__module__.startswith(OWN)
         for name, buffer in module._buffers.items()
         if buffer is None or not isinstance(buffer, UninitializedBuffer)
     ]
@@ -134,7 +136,7 @@ def _put_back(kept: list[_Kept]) -> None:
 
 def batch_norms(model: nn.Module) -> list[_BatchNorm]:
     """Every BatchNorm layer of a model."""
-    return [module for module in model.modules() if isinstance(module, _BatchNorm)]
+    return [module for module in modules_of(model) if isinstance(module, _BatchNorm)]
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.weak import WeakIdKeyDictionary
 
 from equisep.taps.reduce import UnfitError
+from equisep.taps.walk import modules_of, parameters_of
 
 if TYPE_CHECKING:
     from torch.distributed.device_mesh import DeviceMesh
@@ -30,7 +31,7 @@ SAME = frozenset({"detach", "alias", "_to_copy", "copy_", "lift_fresh", "hardswi
 
 def is_spread(tensor: Tensor) -> bool:
     """Whether a tensor says itself that ranks hold parts of it."""
-    return type(tensor.data if isinstance(tensor, nn.Parameter) else tensor).__name__ == "DTensor"
+    return type(tensor).__name__ == "DTensor"  # a parameter of one too: a plain one is an `nn.Parameter`
 
 
 def is_divided(model: nn.Module) -> bool:
@@ -38,16 +39,18 @@ def is_divided(model: nn.Module) -> bool:
 
     What `fully_shard` has gathered for a while is plain, and yet divided.
     """
-    return any(map(is_spread, model.parameters())) or any(map(_shards, model.modules()))
+    return any(map(_shards, modules_of(model))) or any(map(is_spread, parameters_of(model)))
 
 
 def _shards(module: nn.Module) -> bool:
-    return any(kind.__name__ == "FSDPModule" for kind in type(module).__mro__)
+    return "FSDPModule" in [kind.__name__ for kind in type(module).__mro__]
 
 
 def sharded_by(model: nn.Module) -> dict[nn.Module, Any]:
     """The modules whose parameters `fully_shard` divides, and for each the module that it was called on."""
     found: dict[nn.Module, Any] = {}
+    if not any(map(_shards, modules_of(model))):
+        return found
 
     def walk(module: nn.Module, owner: Any) -> None:
         owner = module if _shards(module) else owner
@@ -175,7 +178,7 @@ _following: list[Layouts] = []  # the one of the forward pass under way
 @contextmanager
 def layouts_followed(model: nn.Module) -> Iterator[None]:
     """Follow where the parts of what layers give lie, while the `with` lasts, if ranks hold parts of the model."""
-    if _following or not any(map(is_spread, model.parameters())):
+    if _following or not any(map(is_spread, parameters_of(model))):
         yield
         return
     layouts = Layouts()

@@ -14,17 +14,19 @@ from torch.optim.swa_utils import AveragedModel
 from equisep.errors import ModelError
 from equisep.results import Note
 from equisep.taps.names import INPUT, INPUT_MODULE
+from equisep.taps.walk import modules_of
 
 ORIGINAL = "_orig_mod"  # where torch.compile keeps the module it was given
 PARAMETRIZATIONS = "parametrizations"  # where torch keeps what makes a weight, which is no step of the forward pass
-AROUND = (nn.DataParallel, nn.parallel.DistributedDataParallel, AveragedModel)  # what keeps a model as its `module`
+# what keeps a model as its `module`
+AROUND = frozenset({nn.DataParallel, nn.parallel.DistributedDataParallel, AveragedModel})
 
 
 def inner(model: nn.Module) -> nn.Module:
     """The model inside torch.compile, DataParallel, DistributedDataParallel and the averages of `torch.optim.swa_utils`."""
     while not _is_scripted(model):
-        if isinstance(model, AROUND):
-            model = model.module
+        if not AROUND.isdisjoint(type(model).__mro__):
+            model = model.module  # type: ignore[assignment]
         elif ORIGINAL in model._modules and isinstance(original := model._modules[ORIGINAL], nn.Module):
             model = original
         else:
@@ -126,7 +128,7 @@ def refuse_uninitialized(model: nn.Module, *, asked: str) -> None:
 
 def is_compiled(model: nn.Module) -> bool:
     """Whether the model, or a module inside it, was compiled."""
-    parts = [part for part in model.modules() if not _is_scripted(part)]
+    parts = [part for part in modules_of(model) if not _is_scripted(part)]
     return any(ORIGINAL in part._modules or part._compiled_call_impl is not None for part in parts)
 
 

@@ -37,6 +37,7 @@ from equisep.taps import (
     inner,
     is_divided,
     kind_name,
+    parameters_of,
     random_state_kept,
     reading_mode,
     refuse_flattened,
@@ -196,7 +197,7 @@ class LightReader:
 
     def changes(self) -> tuple[int, ...]:
         """How often each parameter of the model has been changed, as torch counts it."""
-        return tuple(0 if each.is_inference() else each._version for each in self.model.parameters())
+        return tuple(0 if each.is_inference() else each._version for each in parameters_of(self.model))
 
     def minority_cosine(self, minority: Sequence[int]) -> float | None:
         """Mean cosine between the classifier rows of these classes, where there are any."""
@@ -303,6 +304,6 @@ def identity_of(model: nn.Module) -> dict[str, Any]:
 def _shape_of(model: nn.Module) -> tuple[tuple[str, type, int], ...]:
     """Every module by name, with its class and how many numbers it holds: a model whose modules differ was changed."""
     return tuple(
-        (name, type(module), sum(value.numel() for value in module._parameters.values() if value is not None))
+        (name, type(module), sum([value.numel() for value in module._parameters.values() if value is not None]))
         for name, module in site_modules(model).items()
     )
