@@ -13,6 +13,7 @@ from _record import RESULTS
 from equisep.training import Shape
 
 DATASHEET = {"operations": 67e12, "bytes": 4.8e12}  # of an H200: float32 outside the matrix units, device memory
+TF32 = 494e12  # operations a second of its matrix units on dense matrices
 WANTED = 1e5 / 600  # trainings a second that were asked for
 
 
@@ -35,6 +36,7 @@ def counted() -> list[str]:
         "what the kernel moves": f"{known['kernel_bytes'] / 1e6:.1f} MB",
         "shared memory of one of its blocks": f"{known['kernel_block_shared_bytes'] / 1e3:.0f} kB",
         "trainings a second, if operations were all": f"{1 / least['operations']:.0f}",
+        "if operations by tensor cores in TF32 were all": f"{TF32 / (EPOCHS * known['operations']):.0f}",
         "if bytes were all": f"{1 / least['bytes']:.0f}",
         "if the bytes of the kernel were all": f"{DATASHEET['bytes'] / (EPOCHS * known['kernel_bytes']):.0f}",
         "asked for: 100,000 in ten minutes": f"{WANTED:.0f}",
@@ -45,18 +47,23 @@ def counted() -> list[str]:
 
 
 def on_gpu(record: dict[str, Any]) -> list[str]:
-    """Trainings a second by the kernel, and their share of the floor."""
-    lines = [
-        "| depth | members | blocks a member | trainings a second | TFLOP/s | of the floor |",
-        "|---|---|---|---|---|---|",
-    ]
+    """Trainings a second by the kernel, and their share of float32's floor; those with TF32 where the record has them."""
+    names = ["depth", "members", "blocks a member", "trainings a second", "TFLOP/s", "of the floor"]
+    faster = "kernel_tf32_trainings_per_second"
+    told = any(faster in row for row in record["rows"])
+    names += ["with TF32", "TFLOP/s with TF32"] if told else []
+    lines = [f"| {' | '.join(names)} |", "|" + "---|" * len(names)]
     for row in record["rows"]:
+        if "kernel_trainings_per_second" not in row:
+            continue
         shape = Shape.deep(row["depth"], width=row["width"])
-        rate = row["kernel_trainings_per_second"]
-        speed = rate * EPOCHS * counts(shape)["operations"] / 1e12
+        rate, each = row["kernel_trainings_per_second"], EPOCHS * counts(shape)["operations"] / 1e12
         share = rate * max(floor(shape, DATASHEET).values())
         blocks = row["build"].split(",")[0].removeprefix("cluster ")
-        lines.append(f"| {row['depth']} | {row['members']} | {blocks} | {rate:.1f} | {speed:.1f} | {share:.0%} |")
+        cells = [str(row["depth"]), str(row["members"]), blocks, f"{rate:.1f}", f"{rate * each:.1f}", f"{share:.0%}"]
+        if told:
+            cells += [f"{row[faster]:.1f}", f"{row[faster] * each:.1f}"] if faster in row else ["–", "–"]
+        lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 

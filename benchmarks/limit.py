@@ -1,7 +1,7 @@
 """How near to what the device can do are trainings of small networks, and to what a user would write instead?
 
 Trainings a second (600 epochs of 1,000 samples in batches of 128, Adam) against the number of members, depth and width, all in
-one run. On a GPU: `kernel` (equisep's CUDA kernel, by every build of it and by the one that `train_ensemble` takes), `graphs`
+one run. On a GPU: `kernel` (equisep's CUDA kernel, in float32 and TF32, by every build and by the one that is taken), `graphs`
 (captured passes, also in TF32), the hardware counters of the kernel, and the grid of Fig. 1 from process start. On a processor,
 without a GPU or with `--cpu`: `engine` (`train_ensemble`), and the same without the passes that keep their buffers. Beside them
 what a user would write: `plain`, a loop over one network; `compiled`, the same with the network compiled; `vmap`,
@@ -124,15 +124,19 @@ def on_gpu(limit: Limit) -> None:
 
     def kernel(shape: Shape, count: int) -> None:
         row = limit.row("rows", depth=shape.depth, width=shape.widths[0], members=count, builds={})
-        row["build"] = gpu.name_of(build_for(shape, members=count, device=device))
-        for build in gpu.builds_of(shape, count):
-            seconds = partial(gpu.by_kernel, shape, count, build)
-            limit.take(gpu.name_of(build), partial(trainings, count, seconds), into=row["builds"])
-        chosen = row["builds"].get(row["build"])
-        if chosen is not None:
-            row["kernel_trainings_per_second"] = chosen
-            row["kernel_share_of_floor"] = chosen * max(floor(shape, rates).values())
-            row["tera_operations_per_second"] = chosen * EPOCHS * counts(shape)["operations"] / 1e12
+        for tf32, ending in ((False, ""), (True, "_tf32")):
+            taken = build_for(shape, members=count, device=device, tf32=tf32)
+            row[f"build{ending}"] = gpu.name_of(taken)
+            # every new build takes seconds of the run
+            for build in gpu.builds_of(shape, count, tf32=tf32) if shape == first or not tf32 else [taken]:
+                seconds = partial(gpu.by_kernel, shape, count, build)
+                limit.take(gpu.name_of(build), partial(trainings, count, seconds), into=row["builds"])
+            chosen = row["builds"].get(row[f"build{ending}"])
+            if chosen is not None:
+                row[f"kernel{ending}_trainings_per_second"] = chosen
+                row[f"tera_operations_per_second{ending}"] = chosen * EPOCHS * counts(shape)["operations"] / 1e12
+        if "kernel_trainings_per_second" in row:
+            row["kernel_share_of_floor"] = row["kernel_trainings_per_second"] * max(floor(shape, rates).values())
         for name, tf32 in (("graphs", False), ("graphs_tf32", True)):
             seconds = partial(gpu.by_graphs, shape, count, tf32=tf32)
             limit.take(f"{name}_trainings_per_second", partial(trainings, count, seconds), into=row)
@@ -140,9 +144,10 @@ def on_gpu(limit: Limit) -> None:
     kernel(first, MEMBERS[0])
     known = limit.record.setdefault("counters", {})
     for count in (264, 19):
-        build = build_for(first, members=count, device=device)
-        what = f"{count} members of depth 8, {gpu.name_of(build)}"
-        limit.take(what, partial(gpu.counters, first, count, build, timeout=90), into=known)
+        for tf32 in (False, True):
+            build = build_for(first, members=count, device=device, tf32=tf32)
+            what = f"{count} members of depth 8, {gpu.name_of(build)}"
+            limit.take(what, partial(gpu.counters, first, count, build, timeout=90), into=known)
     users = limit.record.setdefault("users", {"depth": first.depth, "width": first.widths[0]})
 
     def user(name: str, count: int, make: Callable[[], Callable[[], None]]) -> None:
@@ -156,12 +161,14 @@ def on_gpu(limit: Limit) -> None:
         (shape, m) for shape in SHAPES[1:] for m in (264, 19)
     ]:
         kernel(shape, count)
-        rows = [
-            one.get("kernel_trainings_per_second") or 0.0
-            for one in limit.record["rows"]
-            if one["depth"] == 8 and one["width"] == 100
-        ]
-        limit.record["seconds_of_100000_trainings_of_depth_8"] = 1e5 / max(rows)
+        for ending in ("", "_tf32"):
+            rows = [
+                one.get(f"kernel{ending}_trainings_per_second") or 0.0
+                for one in limit.record["rows"]
+                if one["depth"] == 8 and one["width"] == 100
+            ]
+            if max(rows) > 0:
+                limit.record[f"seconds_of_100000_trainings_of_depth_8{ending}"] = 1e5 / max(rows)
     limit.keep()
 
 

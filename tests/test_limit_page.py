@@ -19,6 +19,27 @@ def test_tables_are_those_of_the_record(monkeypatch: pytest.MonkeyPatch) -> None
         assert line in page, line
 
 
+def test_tf32_has_columns_where_a_record_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row that was not reached is left out, one without TF32 says so."""
+    monkeypatch.syspath_prepend(str(REPO / "benchmarks"))
+    import _limit_page
+
+    row = {
+        "depth": 8,
+        "width": 100,
+        "members": 264,
+        "build": "cluster 1, resident 2",
+        "kernel_trainings_per_second": 71.3,
+    }
+    rows = [{**row, "kernel_tf32_trainings_per_second": 150.0}, row, {"depth": 8, "width": 100, "members": 1}]
+    assert _limit_page.on_gpu({"rows": rows}) == [
+        "| depth | members | blocks a member | trainings a second | TFLOP/s | of the floor | with TF32 | TFLOP/s with TF32 |",
+        "|---|---|---|---|---|---|---|---|",
+        "| 8 | 264 | 1 | 71.3 | 17.4 | 27% | 150.0 | 36.5 |",
+        "| 8 | 264 | 1 | 71.3 | 17.4 | 27% | – | – |",
+    ]
+
+
 def test_a_run_that_is_cut_off_keeps_what_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every measurement is written at once; one that fails is named, and none begins when time is up."""
     monkeypatch.syspath_prepend(str(REPO / "benchmarks"))
