@@ -8,7 +8,7 @@ is left is n × K numbers at every site, and all sites are done in one batch. A 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -76,15 +76,13 @@ def read_few(
     order = [number for group in groups for number in group]
     dims, eps = [sites[number][0].shape[1] for number in order], [each.eps for each in wide for _ in each.about]
     small = _SmallSites.of(fetched[: PARTS * len(wide)], [tasks[number] for number in order], dims, eps, frame)
-    turned, places = small.turns.to(where.device), iter(range(len(order)))  # s k k
+    all_small = iter(small.each(small.turns.to(where.device)))
     rows: dict[int, FewRows] = {}
     for each, group in zip(wide, groups, strict=True):
-        for at, number in enumerate(group):
-            place = next(places)
-            spread = small.spread(place, each, at, turned[place], frame)
-            own = fetched[PARTS * len(wide) + number] if beside else None
-            along = small.along[place, :, : small.ranks[place]]
-            rows[number] = FewRows(spread, y, along, small.guesses[place], own)
+        for number, (shift, about, means, basis) in zip(group, each.each(), strict=True):
+            mine, own = next(all_small), fetched[PARTS * len(wide) + number] if beside else None
+            centers = ClassCenters(frame.counts, shift, about, means, each.eps, narrow=True, squares=mine.sizes)
+            rows[number] = FewRows(mine.spread(centers, basis, frame), y, mine.along, mine.guesses, own)
     return [rows[number] for number in range(len(sites))]
 
 
@@ -161,6 +159,10 @@ class _WideSites:
         narrow = triangle, on_basis[:, : len(frame.counts)], on_basis[:, len(frame.counts) :], norms, squares
         return _WideSites(eps, shift.squeeze(1), about, means, basis, narrow)
 
+    def each(self) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
+        """Of every site the shift, the means about it, the means, and the basis."""
+        return zip(self.shift.unbind(), self.about.unbind(), self.means.unbind(), self.basis.unbind(), strict=True)
+
 
 def _products(a: Float64[Tensor, "t p d"], b: Float64[Tensor, "s d q"]) -> Float64[Tensor, "s p q"]:
     """The products of every site; of one alone as matrices, whose long sums a GPU divides among its processors."""
@@ -220,26 +222,50 @@ class _SmallSites:
             guesses=_nearest(along + coordinates.index_select(1, y), coordinates, frame.counts),
         )
 
-    def spread(self, place: int, wide: _WideSites, at: int, turn: Float64[Tensor, "k k"], frame: _Frame) -> Spread:
-        """One site: the `at`-th of those of its width; `turn` is on the GPU."""
-        counts, basis, kept = frame.counts, wide.basis[at], slice(0, self.ranks[place])
+    def each(self, turns: Float64[Tensor, "s k k"]) -> list[_SmallSite]:
+        """Every site, with as many directions as it has; `turns` are on the GPU."""
+        tables = turns, self.singular_values, self.coordinates, self.along, self.means, self.squares
+        cut = {rank: [table[..., :rank].unbind() for table in tables] for rank in set(self.ranks)}  # few steps for all
+        whole = self.traces.unbind(), self.sizes.unbind(), self.guesses.unbind()
+        numbers = zip(self.counted, self.cuts, self.traces_between, strict=True)
+        return [
+            _SmallSite(*numbers_here, *(views[place] for views in (*cut[rank], *whole)))
+            for place, (rank, numbers_here) in enumerate(zip(self.ranks, numbers, strict=True))
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _SmallSite:
+    """One of them."""
+
+    counted: int
+    cut: float
+    trace_between: float
+    turn: Float64[Tensor, "k r"]
+    singular_values: Float64[Tensor, " r"]
+    coordinates: Float64[Tensor, "k r"]
+    along: Float64[Tensor, "n r"]
+    means: Float64[Tensor, "k r"]
+    squares: Float64[Tensor, "k r"]
+    traces: Float64[Tensor, " k"]
+    sizes: Float64[Tensor, "2 k"]
+    guesses: Int[Tensor, " n"]
+
+    def spread(self, centers: ClassCenters, basis: Float64[Tensor, "d m"], frame: _Frame) -> Spread:
+        """What both passes found."""
         d, m = basis.shape
-        centers = ClassCenters(
-            counts, wide.shift[at], wide.about[at], wide.means[at], wide.eps, narrow=True, squares=self.sizes[place]
-        )
         subspace = ClassSubspace(
-            counts=counts,
-            directions=basis @ turn[:m, kept],
-            singular_values=self.singular_values[place, kept],
-            coordinates=self.coordinates[place, :, kept],
+            counts=frame.counts,
+            directions=basis @ self.turn[:m],
+            singular_values=self.singular_values,
+            coordinates=self.coordinates,
             within_weights=frame.within,
-            rank=self.counted[place],
-            cut=self.cuts[place],
+            rank=self.counted,
+            cut=self.cut,
             full_rank=min(frame.present - 1, d),
-            trace_between=self.traces_between[place],
+            trace_between=self.trace_between,
         )
-        means, squares = self.means[place, :, kept], self.squares[place, :, kept]
-        return Spread(centers, subspace, Projections(counts, means, squares, self.traces[place]))
+        return Spread(centers, subspace, Projections(frame.counts, self.means, self.squares, self.traces))
 
 
 def _filled(part: Tensor, size: int, *, dim: int | None) -> Tensor:
@@ -265,13 +291,13 @@ def _cuts(
         return tol * s[:, 0]
     cuts = torch.zeros_like(dims)
     offsets = torch.tensor([task.offset for task in tasks], dtype=torch.float64, device="cpu").unsqueeze(1)
-    counts, between = frame.counts.expand(len(s), -1), frame.between.expand(len(s), -1)
+    whole = sizes + variances + offsets
     kinds = [(unit, task.steps) for unit, task in zip(eps, tasks, strict=True)]
     for kind in set(kinds):
-        mine = [place for place, other in enumerate(kinds) if other == kind]
+        mine = torch.tensor([place for place, other in enumerate(kinds) if other == kind], device="cpu")
         cuts[mine] = rounding_cut(
-            counts[mine], between[mine], sizes=(sizes + variances + offsets)[mine], variances=variances[mine],
-            eps=kind[0], dim=dims[mine], steps=kind[1],
+            frame.counts.expand(len(mine), -1), frame.between.expand(len(mine), -1),
+            sizes=whole[mine], variances=variances[mine], eps=kind[0], dim=dims[mine], steps=kind[1],
         )  # fmt: skip
     return cuts
 
