@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
 from torch import nn
@@ -14,7 +13,7 @@ from equisep.findings.rare import predicted_cosines
 from equisep.law import curve_intervals, fit_law, judged_by_folds, law_intervals, steadied
 from equisep.law.effective_depth import effective_depth
 from equisep.law.intervals import ResampleKind
-from equisep.law.population import corrected, corrected_law
+from equisep.law.population import corrected_law
 from equisep.measuring.notes import (
     Notes,
     note_batches,
@@ -31,15 +30,13 @@ from equisep.measuring.notes import (
 )
 from equisep.measuring.passes import Passes
 from equisep.measuring.plan import MANY_CLASSES, Plan
-from equisep.measuring.reading import Read, shares
+from equisep.measuring.reading import Read
 from equisep.measuring.request import Options
-from equisep.results import ClassifierReading, Corrected, GrainChoice, LawFit, Note, Profile, SiteReading
-from equisep.separation import PHD20, Sampled, SiteStatistics, TestStatistics, geometry_of
-from equisep.separation.centers import cdnv_of
-from equisep.separation.collapse import centered_means, nc3_of
-from equisep.separation.fuzziness import class_fuzziness_of, fuzziness_of
+from equisep.measuring.site_readings import site_readings
+from equisep.results import ClassifierReading, GrainChoice, LawFit, Note, Profile, SiteReading
+from equisep.separation import SiteStatistics, TestStatistics, geometry_of
+from equisep.separation.collapse import nc3_of
 from equisep.separation.group_sums import as_float64
-from equisep.separation.pairs.means import cosines_of, nearest_pairs
 from equisep.shapes import Float64
 
 SETS = ("training", "test")
@@ -66,9 +63,7 @@ def profile_of(
     """Everything that the statistics say; what needs care is added to the notes."""
     probe, options = plan.probe, plan.options
     tested = test.sites if test is not None else (None,) * len(train.sites)
-    distinct = [
-        site_reading(site, one, two, options) for site, one, two in zip(probe.sites, train.sites, tested, strict=True)
-    ]
+    distinct = site_readings(probe.sites, train.sites, tested, options)
     kind = _interval_kind(train.sites, options)
     grains = {
         grain: _grain_laws([distinct[i] for i in indices], [train.sites[i] for i in indices], names, plan, kind)
@@ -110,118 +105,6 @@ def profile_of(
         settings=encode({**asdict(options), "grain": probe.grain or None, "intervals_by": kind if known else None}),
     )
     return replace(profile, peeled_cosines=predicted_cosines(profile))
-
-
-def site_reading(name: str, train: SiteStatistics, test: TestStatistics | None, options: Options) -> SiteReading:
-    """One site's numbers; its index is given where it takes its place in a grain."""
-    fuzzy = _fuzziness(train, test, options)
-    return SiteReading(  # made once: a Tracker makes one per site and epoch
-        index=0,
-        name=name,
-        dim=train.spread.centers.dim,
-        null=train.chance,
-        coordinates=train.coordinates,
-        **fuzzy,
-        **_corrected(train, test, fuzzy, options),
-        **_centers(train, test, options),
-        **_collapse(train, fuzzy["fuzziness"], options),
-    )
-
-
-def _fuzziness(train: SiteStatistics, test: TestStatistics | None, options: Options) -> dict[str, Any]:
-    space, wanted = train.spread.subspace, options.wants("fuzziness")
-    ranked = options.wants("fuzziness", "spectrum")
-    return {
-        "fuzziness": fuzziness_of(train.spread, options.convention) if wanted else None,
-        "fuzziness_test": fuzziness_of(test.spread, options.convention) if test and wanted else None,
-        "class_fuzziness": _class_values(train) if options.wants("class_fuzziness") else None,
-        "fuzziness_folds": _folds(train, options),
-        "rank": space.rank if ranked else None,
-        "cut": space.cut if ranked else None,
-        "singular_values": tuple(space.singular_values.tolist()) if options.wants("spectrum") else None,
-    }
-
-
-def _corrected(
-    train: SiteStatistics, test: TestStatistics | None, fuzzy: Mapping[str, Any], options: Options
-) -> dict[str, Any]:
-    """D of the population behind the samples, where the folds were read."""
-
-    def of(data: Sampled | None, plain: float | None) -> Corrected | None:
-        if data is None or data.population is None:
-            return None
-        return corrected(
-            data.population,
-            plain=plain,
-            chance=data.chance,
-            counts=data.spread.centers.counts.tolist(),
-            level=options.level,
-        )
-
-    if not options.wants("fuzziness"):
-        return {}
-    return {"corrected": of(train, fuzzy["fuzziness"]), "corrected_test": of(test, fuzzy["fuzziness_test"])}
-
-
-def _centers(train: SiteStatistics, test: TestStatistics | None, options: Options) -> dict[str, Any]:
-    """What the class means say: CDNV, nearest centers, pairs of classes."""
-    known: dict[str, Any] = {}
-    if options.wants("cdnv"):
-        several = test is not None and test.spread.centers.present.numel() > 1
-        known["cdnv"] = cdnv_of(train.spread)
-        known["cdnv_test"] = cdnv_of(test.spread) if test and several else None
-    if options.wants("ncc") and train.nearest is not None:
-        by_class = shares(train.nearest.hits, train.spread.centers.counts)
-        known |= {"ncc_train": by_class.whole, "ncc_class_train": by_class.each}
-    if options.wants("ncc") and test is not None:
-        by_class = shares(test.nearest.hits, test.spread.centers.counts)
-        known |= {"ncc_test": by_class.whole, "ncc_class_test": by_class.each}
-    if train.nearest is not None and train.nearest.confusion is not None:
-        known["confused"] = train.nearest.confusion.most_confused()
-    if test is not None and test.nearest.confusion is not None:
-        known["confused_test"] = test.nearest.confusion.most_confused()
-    if train.axes is not None:
-        known["cdnv_directional"] = train.axes.mean_cdnv(train.spread.projections, train.spread.centers)
-    if options.wants("pairs"):
-        space = train.spread.subspace
-        known |= {"nearest": nearest_pairs(space), "cosines": cosines_of(space)}
-    return known
-
-
-def _collapse(train: SiteStatistics, fuzziness: float | None, options: Options) -> dict[str, Any]:
-    """Traces, NC1 and NC2."""
-    known: dict[str, Any] = {}
-    spread = train.spread
-    if options.wants("traces"):
-        known["trace_within"] = float(spread.subspace.within_weights @ spread.projections.variances)
-        known["trace_between"] = spread.subspace.trace_between
-    if options.wants("collapse"):
-        geometry = geometry_of(centered_means(spread.subspace))
-        known |= {"nc1": _nc1(train, fuzziness), **({} if geometry is None else geometry.numbers)}
-    return known
-
-
-def _nc1(train: SiteStatistics, fuzziness: float | None) -> float | None:
-    """NC1 = Tr(SSw SSb⁺)/K in PHD20's convention, K the classes that have samples; where D is of that convention, D/K."""
-    if train.collapse is None:
-        return None
-    value = fuzziness if train.collapse is train.spread else None
-    value = fuzziness_of(train.collapse, PHD20) if value is None else value
-    return None if value is None else value / int((train.collapse.centers.counts > 0).sum())
-
-
-def _folds(train: SiteStatistics, options: Options) -> tuple[float, ...] | None:
-    """D without each fold, where that is what the replicates are; what is beyond all numbers cannot be saved."""
-    known = train.replicates if options.intervals != "bootstrap" else None
-    return known if known is not None and np.isfinite(known).all() else None
-
-
-def _class_values(train: SiteStatistics) -> tuple[float | None, ...] | None:
-    if train.spread.subspace.rank == 0:
-        return None
-    counts = train.spread.centers.counts.tolist()
-    values = class_fuzziness_of(train.spread).tolist()
-    return tuple(value if count else None for value, count in zip(values, counts, strict=True))
 
 
 def _interval_kind(sites: Sequence[SiteStatistics], options: Options) -> ResampleKind | None:
