@@ -105,8 +105,11 @@ def _keys_words(model: nn.Module, inputs: Inputs) -> str:
 @contextmanager
 def exact_arithmetic(device: torch.device) -> Iterator[None]:
     """Without autocast, which is the model's matter: it would shorten the products of our own sums."""
+    kinds = [kind for kind in dict.fromkeys(("cpu", device.type)) if torch.is_autocast_enabled(kind)]
+    if not kinds:  # as nearly always, at every activation
+        yield
+        return
     with ExitStack() as stack:
-        for kind in dict.fromkeys(("cpu", device.type)):
-            if torch.is_autocast_enabled(kind):
-                stack.enter_context(torch.autocast(kind, enabled=False))
+        for kind in kinds:
+            stack.enter_context(torch.autocast(kind, enabled=False))
         yield

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Generic, TypeVar
 
 import torch
@@ -58,8 +59,9 @@ def training_passes(plan: Plan, feed: Feed, *, notes: Notes, progress: Progress)
         statistics = whole_sites([TrainSite(local.task(index))], [parts], rows)[0]
         return _bootstrapped(local, statistics, parts, rows, owners)
 
+    task = cache(plan.task)  # which is asked for again where it is seen that sites can be read at once
     passes, steady = _all_passes(
-        plan, feed, lambda i: TrainSite(plan.task(i)), kept, checked=True, notes=notes, progress=progress
+        plan, feed, lambda i: TrainSite(task(i)), kept, checked=True, notes=notes, progress=progress
     )
     return replace(with_intervals(passes, plan, steady=steady, notes=notes), components=components)
 
@@ -82,9 +84,10 @@ def test_passes(
     plan: Plan, feed: Feed, *, train: tuple[SiteStatistics, ...], notes: Notes, progress: Progress
 ) -> Passes[TestStatistics]:
     """The test data at every site: their own D, and nearest *training* centers."""
+    task = cache(plan.task)
 
     def site(index: int) -> TestSite:
-        return TestSite(train[index].spread, plan.task(index))
+        return TestSite(train[index].spread, task(index))
 
     def kept(index: int, parts: list[Tensor], rows: Assignments, owners: Tensor | None) -> TestStatistics:
         return whole_sites([site(index)], [parts], rows)[0]

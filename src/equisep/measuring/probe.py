@@ -20,7 +20,7 @@ from equisep.results import Note
 from equisep.results.readings import BY_BATCH
 from equisep.results.wording import plural
 from equisep.separation.group_sums import as_float64
-from equisep.shapes import Float64
+from equisep.shapes import Int, Shaped
 from equisep.taps import (
     GRAINS,
     INPUT,
@@ -386,14 +386,14 @@ def check_finite(features: Tensor, *, site: str, where: str) -> None:
     """Raise where a site gives anything but numbers, or numbers whose squares are none."""
     if not features.is_floating_point() or bool(features.sum(dtype=torch.float32).isfinite()):
         return  # any NaN or Inf would have made the sum one
-    refuse_extreme(*extremes(features).tolist(), numbers=features.numel(), site=site, where=where)
+    bad, most = extremes(features)
+    refuse_extreme(float(bad), float(most), numbers=features.numel(), site=site, where=where)
 
 
-def extremes(features: Tensor) -> Float64[Tensor, " two"]:
+def extremes(features: Tensor) -> tuple[Int[Tensor, ""], Shaped[Tensor, ""]]:
     """How many numbers are NaN or Inf, and the largest size among all, where they are: a GPU is not waited for."""
     bad = torch.count_nonzero(features - features)  # NaN where a number has no size, else zero
-    most = torch.linalg.vector_norm(features, ord=torch.inf) if features.numel() else bad
-    return torch.stack([bad.double(), most.double()])
+    return bad, torch.linalg.vector_norm(features, ord=torch.inf) if features.numel() else bad
 
 
 def refuse_extreme(bad: float, most: float, *, numbers: int, site: str, where: str) -> None:

@@ -300,7 +300,8 @@ class _State:
         self.where = ""
         self.counts = True  # whether the batch under way does
         self.failure: EquisepError | None = None  # of a site, where the forward pass must end first
-        self.looked_at: list[tuple[str, int, Tensor]] = []  # sites on a GPU, their numbers, and the extremes of these
+        # sites on a GPU, how many numbers they gave, how many of these are none, and the largest size
+        self.looked_at: list[tuple[str, int, Tensor, Tensor]] = []
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -356,7 +357,7 @@ class _State:
                 "Features of changing width have no class means; of sequences read `mean`, `first`, `last` or `tokens`."
             )
         if features.is_cuda and features.is_floating_point():  # which is waited for once, after the batch
-            self.looked_at.append((site, features.numel(), extremes(features)))
+            self.looked_at.append((site, features.numel(), *extremes(features)))
         else:
             check_finite(features, site=site, where=self.where)
         return index
@@ -366,9 +367,10 @@ class _State:
         if self.failure is not None:
             raise self.failure
         if self.looked_at:
-            known = torch.stack([pair for _, _, pair in self.looked_at]).tolist()
-            for (site, numbers, _), (bad, most) in zip(self.looked_at, known, strict=True):
-                refuse_extreme(bad, most, numbers=numbers, site=site, where=self.where)
+            sites, numbers, bad, most = zip(*self.looked_at, strict=True)
+            known = torch.stack([torch.stack(bad).double(), torch.stack(most).double()]).tolist()
+            for site, count, *pair in zip(sites, numbers, *known, strict=True):
+                refuse_extreme(*pair, numbers=count, site=site, where=self.where)
             self.looked_at = []
         wanted = [site for site, place in self.position.items() if place in self.wanted]
         missing = [site for site in wanted if site not in self.seen]
