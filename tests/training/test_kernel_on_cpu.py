@@ -50,6 +50,7 @@ def trained(
     shift: float | None = None,
     tf32: bool = False,
     rounded: bool = False,
+    tiles: bool = False,
 ) -> tuple[list[dict[str, Tensor]], Tensor]:
     """Weights of every member, loss and accuracy of every epoch; by the passes, or with a folder by the kernel.
 
@@ -70,8 +71,8 @@ def trained(
             if folder is None:
                 stepper: Stepper | KernelStepper = Stepper(stack, samples, members, stage)
             else:
-                launch = CpuLaunch(folder, dtype, order=order, rounded=rounded)
-                build = Build.of(shape, cluster=cluster, tf32=tf32)
+                launch = CpuLaunch(folder, dtype, order=order, rounded=rounded, plain=tiles)
+                build = Build.of(shape, cluster=cluster, tf32=tf32 or tiles)
                 stepper = KernelStepper(stack, samples, members, stage, build=build, launch=launch)
                 stepper.scratch.fill_(torch.nan)  # what nobody wrote is seen
             told += [torch.stack(numbers) for numbers in stepper.epochs()]
@@ -79,7 +80,9 @@ def trained(
 
 
 def agree(members: list[Member], stages: list[Stage], folder: Path, within: float = 1e-10, **options: object) -> None:
-    plain = {name: value for name, value in options.items() if name not in ("cluster", "order", "tf32", "rounded")}
+    plain = {
+        name: value for name, value in options.items() if name not in ("cluster", "order", "tf32", "rounded", "tiles")
+    }
     expected, numbers = trained(members, stages, None, **plain)  # type: ignore[arg-type]
     found, told = trained(members, stages, folder, **options)  # type: ignore[arg-type]
     assert max(worst(one, other) for one, other in zip(found, expected, strict=True)) <= within
@@ -153,6 +156,14 @@ def test_float32_is_float64_rounded(folder: Path) -> None:
     for one, rival, wanted in zip(found, plain, exact, strict=True):
         gap, usual = (worst({n: v.to(wanted[n].dtype) for n, v in state.items()}, wanted) for state in (one, rival))
         assert gap < 10 * usual
+
+
+@pytest.mark.parametrize("cluster", [1, 2])
+def test_tiles_without_tensor_cores(folder: Path, cluster: int) -> None:
+    """The build on trial: what lanes hold and when it is fetched is TF32's, the products are float32's."""
+    agree(mixed()[:3], [Stage(epochs=2)], folder, cluster=cluster, tiles=True)
+    shape = Shape((100, 30), inputs=140, classes=10)
+    agree([member(shape=shape, batch_size=128)], [Stage(epochs=1)], folder, n=150, cluster=cluster, tiles=True)
 
 
 def ten_bits(values: Tensor) -> Tensor:

@@ -4,11 +4,14 @@
 #ifndef TF32
 #define TF32 0
 #endif
+#ifndef TILED
+#define TILED TF32  // how products are divided among lanes: as tensor cores take them (tiles.cuh), or by units and samples
+#endif
 #ifndef AHEAD
-#define AHEAD TF32  // fetching into the cache what the next parts will read
+#define AHEAD TILED  // fetching into the cache what the next parts will read
 #endif
 #ifndef AFRESH
-#define AFRESH TF32  // computing where a thread stands in every part anew, for want of registers
+#define AFRESH TILED  // computing where a thread stands in every part anew, for want of registers
 #endif
 #ifndef ON_CPU
 #define DEVICE __device__ __forceinline__

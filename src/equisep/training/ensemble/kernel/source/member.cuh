@@ -221,7 +221,7 @@ struct Member {
     DEVICE void scores(int index, int relu) {
         const Layer l = layers[index];
         if (CLUSTER > 1) load_inputs(index, 0, relu);
-        if (!TF32) load_weights(l, 0, l.outputs, 0);
+        if (!TILED) load_weights(l, 0, l.outputs, 0);
         copies_done();
         barrier();
         real acc[CLASSES][4];
@@ -418,7 +418,7 @@ struct Member {
     // the same for the classifier, by the first block of a cluster
     DEVICE void learn_classifier(int index, bool exchanging, int relu) {
         const Layer l = layers[index];
-        if (!TF32 || CLUSTER > 1 || !exchanging) {
+        if (!TILED || CLUSTER > 1 || !exchanging) {
             load_inputs(index, 0, relu);
             barrier();
         }
