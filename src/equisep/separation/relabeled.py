@@ -3,19 +3,61 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from equisep.separation.assignments import Assignments
-from equisep.separation.convention import Convention
+from equisep.separation.convention import Convention, Weights
 from equisep.separation.group_sums import GroupSums
+from equisep.separation.noise.by_counts import kept_by_counts
 from equisep.separation.noise.population import NoisyMeans, noisy_means
 from equisep.separation.subspace import rounding_cut
 from equisep.shapes import Float64, Int, Shaped
 
 # of the largest eigenvalue of B Bᵀ: known to eight digits above the first, nothing below the second
 CLEAR, VOID = 1e-8, 1e-13
+
+
+@dataclass(frozen=True, slots=True)
+class Labelings:
+    """What labelings are by their numbers of rows alone.
+
+    Of every class: rows, weights, √(w_k/n_k), w_k/n_k², and without each fold √(w_k/(n_k − 1)), which makes sums of squares
+    unbiased covariances; classes that have rows; `mixing`, which makes B's rows √w_k (m_k − m) of the sums of every class.
+    """
+
+    counts: Int[Tensor, "l k"]
+    weights: Weights
+    roots: Float64[Tensor, "l k"]
+    lengths: Float64[Tensor, "l k"]
+    spreads: Float64[Tensor, "g k"]
+    present: Int[Tensor, " l"]
+    mixing: Float64[Tensor, "l k k"]
+
+
+@kept_by_counts
+def labelings(counts: Int[Tensor, "m k"], parts: int, folds: int, convention: Convention) -> Labelings:
+    """Without each of the first `folds` of the parts, and under relabelings, whose counts come after those of all `parts`."""
+    each, drawn = counts[:parts], counts[parts:]
+    whole = each.sum(dim=0)
+    left = whole - each[:folds]  # g k
+    # without a fold classes keep the shares they have in the data: that a fold holds more of one is no news of D
+    kept = (left > 0).eq(whole > 0).all(dim=1, keepdim=True)
+    n = torch.cat([left, drawn])  # l k
+    weights = convention.weights(torch.cat([torch.where(kept, whole, left), drawn]))
+    sizes, root = n.clamp(min=1), weights.between.sqrt()
+    real = sizes.to(torch.float64)
+    return Labelings(
+        counts=n,
+        weights=weights,
+        roots=(weights.within / sizes).sqrt(),
+        lengths=weights.within / sizes.square(),
+        spreads=(weights.within[:folds] / (left - 1).clamp(min=1)).sqrt(),
+        present=(n > 0).sum(dim=1),
+        mixing=torch.diag_embed(root / real) - root.unsqueeze(2) * (weights.center / real).unsqueeze(1),
+    )
 
 
 class Relabelings:
@@ -35,18 +77,16 @@ class Relabelings:
         self.classes, self.convention, self.folds = sums.classes, convention, folds
         self.present, self.dim = len(sums.centers.present), sums.centers.dim
         self.width = min(sums.classes - 1, self.dim)
-        left = sums.counts - sums.fold_counts[:folds]  # g k
-        self.counts = torch.cat([left, sums.relabeled_counts])  # l k
-        # without a fold classes keep the shares they have in the data: that a fold holds more of one is no news of D
-        whole = (left > 0).eq(sums.counts > 0).all(dim=1, keepdim=True)
-        self.shares = torch.cat([torch.where(whole, sums.counts, left), sums.relabeled_counts])  # l k
-        mixing = self._mixing()  # l k k
+        self.frame = frame = labelings(
+            torch.cat([sums.fold_counts, sums.relabeled_counts]), sums.folds, folds, convention
+        )
+        self.counts, mixing = frame.counts, frame.mixing  # l k, l k k
         products, plain = self._products(sums, folds)  # l k k, both
         # B = mixing · sums, so B Bᵀ = U S² Uᵀ is known without B, and v_j/s_j = Bᵀu_j/s_j² as well
         values, vectors = torch.linalg.eigh(mixing @ products @ mixing.mT)
         values, vectors = values.flip(1)[:, : self.width], vectors.flip(2)[:, :, : self.width]  # l r, l k r
         clear, void = values > CLEAR * values[:, :1], values <= VOID * values[:, :1]
-        full = clear.sum(dim=1) >= ((self.counts > 0).sum(dim=1) - 1).clamp(max=self.width)
+        full = clear.sum(dim=1) >= (frame.present - 1).clamp(max=self.width)
         narrow = sums.eps > torch.finfo(torch.float64).eps  # what is void is rounding then; of float64 it may be real
         known = full | (narrow & (clear | void).all(dim=1))
         self.singular_values = values.clamp(min=0).sqrt() * clear  # l r
@@ -58,7 +98,6 @@ class Relabelings:
         self.linear = self._linear(products @ terms.mT, self.plain)  # l k r
         for index in (~known).nonzero().flatten().tolist():
             self._decompose(index, sums, mixing[index])
-        self.within = convention.weights(self.shares).within  # l k
         self.vectors = vectors[:folds]  # g k r
         self.scatter = values.new_zeros(folds, self.width, self.width) if scatter and bool(full[:folds].all()) else None
         self.squares = values.new_zeros(len(values), self.width)  # l r, Σ (w_k/n_k) z²
@@ -74,12 +113,6 @@ class Relabelings:
         folds = max(0, self.folds - first)
         moved = self.counts[first : first + len(plain)].unsqueeze(2) * plain
         return torch.cat([along[:folds] - moved[:folds], along[folds:]])
-
-    def _mixing(self) -> Float64[Tensor, "l k k"]:
-        """B's rows √w_k (m_k − m) from the sums of every class, B = mixing · sums."""
-        weights, n = self.convention.weights(self.shares), self.counts.clamp(min=1).to(torch.float64)
-        root = weights.between.sqrt()
-        return torch.diag_embed(root / n) - root.unsqueeze(2) * (weights.center / n).unsqueeze(1)
 
     @staticmethod
     def _products(sums: GroupSums, folds: int) -> tuple[Float64[Tensor, "l k k"], Float64[Tensor, "l k k"]]:
@@ -115,7 +148,7 @@ class Relabelings:
     def look(self, projected: Shaped[Tensor, "n m"], rows: Assignments) -> None:
         """Add rows: their residuals on `directions`."""
         z = projected.T.to(torch.float64).unflatten(0, (-1, self.width))  # l r n, which is how products leave them
-        roots = (self.within / self.counts.clamp(min=1)).sqrt()  # l k
+        roots = self.frame.roots  # l k
         if self.folds:
             assert rows.folds is not None
             every, held = z[: self.folds], None
@@ -123,7 +156,7 @@ class Relabelings:
                 held = every * _outside(roots[: self.folds], rows).unsqueeze(1)
                 self.squares[: self.folds] += torch.linalg.vector_norm(held, dim=2).square_()
             if self.scatter is not None:
-                held = torch.mul(every, _outside(self._spreads(), rows).unsqueeze(1), out=held)
+                held = torch.mul(every, _outside(self.frame.spreads, rows).unsqueeze(1), out=held)
                 self.scatter.baddbmm_(held, held.mT)
         if len(self.counts) > self.folds:
             assert rows.relabeled is not None
@@ -132,24 +165,20 @@ class Relabelings:
             each *= roots[self.folds :].gather(1, labels).unsqueeze(1)
             self.squares[self.folds :] += torch.linalg.vector_norm(each, dim=2).square_()
 
-    def _spreads(self) -> Float64[Tensor, "g k"]:
-        """√(w_k/(n_k − 1)) of every class without each fold, which makes sums of squares unbiased covariances."""
-        return (self.within[: self.folds] / (self.counts[: self.folds] - 1).clamp(min=1)).sqrt()
-
     def noisy_means(self, spreads: Float64[Tensor, " k"]) -> NoisyMeans | None:
         """B̂ without each fold, its scatter and the noise that classes of these unbiased summed variances give it."""
         if self.scatter is None:
             return None
-        left = self.linear[: self.folds] * self._spreads().unsqueeze(2)  # g k r
+        left = self.linear[: self.folds] * self.frame.spreads.unsqueeze(2)  # g k r
         about = left / self.counts[: self.folds].clamp(min=1).unsqueeze(2)
         centered = self.scatter - left.mT @ about
         folds, r = slice(0, self.folds), min(self.present - 1, self.width)
-        weights = self.convention.weights(self.shares[folds])
-        share = weights.between * spreads / self.counts[folds].clamp(min=1)  # g k
+        weights = self.frame.weights
+        share = weights.between[folds] * spreads / self.counts[folds].clamp(min=1)  # g k
         s, u = self.singular_values[folds, :r], self.vectors[:, :, :r]  # g r, g k r
         scatter = s.square().unsqueeze(2) * centered[:, :r, :r] * s.square().unsqueeze(1)
         noise = u.mT @ (share.unsqueeze(2) * u)
-        return noisy_means(s, scatter, noise, weights.within @ spreads)
+        return noisy_means(s, scatter, noise, weights.within[folds] @ spreads)
 
     def left_out(self, *, rank: int) -> list[float]:
         """D without each fold, cut at the rank of the data themselves, or where classes were lost at theirs less one.
@@ -158,7 +187,7 @@ class Relabelings:
         """
         if not self.replicated:
             return []
-        ranks = ((self.counts[: self.folds] > 0).sum(dim=1) - 1).clamp(max=rank)
+        ranks = (self.frame.present[: self.folds] - 1).clamp(max=rank)
         return self._values(slice(0, self.folds), ranks)
 
     def chance(self, *, size: float, variance: float, eps: float, steps: float) -> float | None:
@@ -179,12 +208,11 @@ class Relabelings:
 
     def _values(self, which: slice, ranks: Int[Tensor, " l"]) -> list[float]:
         """D of some labelings, each cut at its rank."""
-        counts, within = self.counts[which], self.within[which]
-        moved = (within / counts.clamp(min=1).square()).unsqueeze(1) @ self.linear[which].square()  # l 1 r
+        moved = self.frame.lengths[which].unsqueeze(1) @ self.linear[which].square()  # l 1 r
         spreads = (self.squares[which] - moved.squeeze(1)).clamp(min=0)  # l r
-        kept = torch.arange(self.width, device=counts.device) < ranks.unsqueeze(1)  # l r
+        kept = torch.arange(self.width, device=ranks.device) < ranks.unsqueeze(1)  # l r
         values = (spreads * kept).sum(dim=1).tolist()
-        present = (counts > 0).sum(dim=1).tolist()
+        present = self.frame.present[which].tolist()
         return [self.convention.normalized(value, classes=k) for value, k in zip(values, present, strict=True)]
 
 

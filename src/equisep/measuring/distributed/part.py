@@ -41,10 +41,11 @@ from equisep.separation import (
 )
 from equisep.separation.convention import Weights
 from equisep.separation.nearest import NearestCounts, Points
-from equisep.separation.noise.mean_noise import MeanNoise
+from equisep.separation.noise.mean_noise import Contrasts, MeanNoise
 from equisep.separation.pairs.confusion import Confusion
 from equisep.separation.pairs.directional import AxisSums
 from equisep.separation.pca import Picture
+from equisep.separation.relabeled import Labelings
 from equisep.separation.site import SampledSpread, SecondPass
 from equisep.separation.site.second_sums import SecondSums
 from equisep.taps import Reduction
@@ -153,10 +154,10 @@ class Checkpoint:
 KINDS: dict[str, type] = {
     kind.__name__: kind
     for kind in (
-        AxisSums, Calling, Checkpoint, ClassCenters, ClassSubspace, Confusion, Convention, Fingerprint, Frames,
-        GroupSums, MeanNoise, Means, Mixing, NearestCounts, Note, Options, Part, Picture, Points, Probe, Projections, Read,
-        Relabelings, Run, SampledSpread, ScoreSums, SecondPass, SecondSums, SetPart, Setting, Shard, SiteTask, Tally,
-        TestSite, TrainSite, Weights,
+        AxisSums, Calling, Checkpoint, ClassCenters, ClassSubspace, Confusion, Contrasts, Convention, Fingerprint, Frames,
+        GroupSums, Labelings, MeanNoise, Means, Mixing, NearestCounts, Note, Options, Part, Picture, Points, Probe,
+        Projections, Read, Relabelings, Run, SampledSpread, ScoreSums, SecondPass, SecondSums, SetPart, Setting, Shard,
+        SiteTask, Tally, TestSite, TrainSite, Weights,
     )
 }  # fmt: skip
 ON_CPU = ("Picture", "Read", "Tally", "Setting")

@@ -12,6 +12,7 @@ from torch import Tensor
 from equisep.results import PopulationEstimate
 from equisep.separation.convention import Convention
 from equisep.separation.group_sums import GroupSums
+from equisep.separation.noise.by_counts import kept_by_counts
 from equisep.separation.noise.population import (
     Estimates,
     NoisyMeans,
@@ -22,7 +23,7 @@ from equisep.separation.noise.population import (
 )
 from equisep.separation.relabeled import Relabelings
 from equisep.separation.subspace import ClassSubspace
-from equisep.shapes import Float64, Int
+from equisep.shapes import Bool, Float64, Int
 
 MOST_CLASSES = 256  # the scatter of residuals on the subspace is a matrix of K × K
 MOST_CONTRASTS = 300  # differences of fold means kept to know the noise by
@@ -83,7 +84,7 @@ class MeanNoise:
 
     def __init__(self, sums: GroupSums, space: ClassSubspace, convention: Convention, *, folds: int) -> None:
         self.space, self.convention, self.classes = space, convention, sums.classes
-        self.owners, self.products, self.along = _contrasts(sums, folds, space.directions)
+        self.told, self.products, self.along = _contrasts(sums, folds, space.directions)
         counts = space.counts
         self.weights = convention.weights(counts)
         self.unit = (self.weights.within / (counts - 1).clamp(min=1)).sqrt()  # k
@@ -103,17 +104,12 @@ class MeanNoise:
         if not 0 < present - 1 <= rank or left is None or bool((spreads[counts > 0] <= 0).any()):
             return FoldNoise(None, np.zeros(0), 0.0, present, self.convention)
         own = self._own(spreads)
-        scale = (float(own.totals[0]) / spreads[self.owners]).sqrt().unsqueeze(1)
+        scale = (float(own.totals[0]) / spreads[self.told.owners]).sqrt().unsqueeze(1)
         rows, along = scale * self.products * scale.T, scale * self.along
         # by torch, whose threads are counted: numpy's own would stand in the way of other sites
         off = torch.linalg.eigvalsh((rows - along @ along.T).cpu()).clamp(min=0).numpy()
-        varies = null_error(rows, independent=self.rank, rank=present - 1)
-        return FoldNoise(own.beside(left), off[len(off) - self.rank :], varies, present, self.convention)
-
-    @property
-    def rank(self) -> int:
-        """How many differences are independent: the fold means of a class sum up to its mean."""
-        return len(self.owners) - int(self.owners.unique().numel())
+        varies = null_error(rows, independent=self.told.independent, rank=present - 1)
+        return FoldNoise(own.beside(left), off[len(off) - self.told.independent :], varies, present, self.convention)
 
     def _own(self, spreads: Float64[Tensor, " k"]) -> NoisyMeans:
         space = self.space
@@ -128,28 +124,64 @@ class MeanNoise:
 
 def _contrasts(
     sums: GroupSums, folds: int, directions: Float64[Tensor, "d r"]
-) -> tuple[Int[Tensor, " m"], Float64[Tensor, "m m"], Float64[Tensor, "m r"]]:
-    """The class of every √n_kf (m_kf − m_k), rows of covariance Σ_k; their products with each other and with the directions.
+) -> tuple[Contrasts, Float64[Tensor, "m m"], Float64[Tensor, "m r"]]:
+    """All √n_kf (m_kf − m_k), rows of covariance Σ_k; their products with each other and with the directions.
 
     Folds are joined, and classes beyond the first ones left out, until there are no more rows than MOST_CONTRASTS.
     """
-    classes = sums.centers.present[:: -(-len(sums.centers.present) * 2 // MOST_CONTRASTS)]
-    groups = max(2, min(folds, MOST_CONTRASTS // len(classes)))
-    joined = torch.arange(folds, device=classes.device) % groups
-    counts = sums.fold_counts[:folds, classes]
-    sizes = torch.zeros(groups, len(classes), dtype=counts.dtype, device=counts.device).index_add_(0, joined, counts)
-    held = (sizes > 0).flatten()
-    products = along = torch.zeros((), dtype=torch.float64, device=counts.device)
+    told = contrasts(sums.fold_counts, folds)
+    products = along = torch.zeros((), dtype=torch.float64, device=told.share.device)
     # Σ_f (x − m_k) = Σ_f (x − middle) − n_kf (m_k − middle), which is (1 − n_kf/n_k) Σ (x − middle) less the sum without the fold
-    share = 1 - sums.fold_counts[:folds].to(torch.float64) / sums.counts.clamp(min=1)  # g k
-    complete = bool(held.all())
     for columns, left in sums.relabeled_sums(folds):
         whole = sums.counts.unsqueeze(1) * (sums.centers.about[:, columns] - sums.middle[columns])  # k c
-        rows = torch.addcmul(left[:folds], share.unsqueeze(2), whole, value=-1)  # g k c, with their signs turned
-        rows = rows if len(classes) == sums.classes else rows[:, classes]
-        if groups < folds:
-            rows = rows.new_zeros(groups, *rows.shape[1:]).index_add_(0, joined, rows)
-        flat = rows.flatten(0, 1) if complete else rows.flatten(0, 1)[held]
+        rows = torch.addcmul(left[:folds], told.share.unsqueeze(2), whole, value=-1)  # g k c, with their signs turned
+        rows = rows if len(told.classes) == sums.classes else rows[:, told.classes]
+        if told.groups < folds:
+            rows = rows.new_zeros(told.groups, *rows.shape[1:]).index_add_(0, told.joined, rows)
+        flat = rows.flatten(0, 1) if told.held is None else rows.flatten(0, 1)[told.held]
         products, along = products + flat @ flat.T, along + flat @ directions[columns]
-    root = sizes.flatten()[held].to(torch.float64).sqrt().unsqueeze(1)
-    return classes.repeat(groups)[held], products / (root * root.T), along / root
+    return told, products / told.pairs, along / told.roots
+
+
+@dataclass(frozen=True, slots=True)
+class Contrasts:
+    """What differences of fold means are by the numbers of rows alone.
+
+    The classes and the folds joined into groups; which of both have rows, unless all do; the class of each, √n_kf and its
+    products; of every fold the share of a class that lies outside. `independent` are fewer: those of a class sum up to its mean.
+    """
+
+    classes: Int[Tensor, " c"]
+    groups: int
+    joined: Int[Tensor, " g"]
+    held: Bool[Tensor, " a"] | None
+    owners: Int[Tensor, " m"]
+    roots: Float64[Tensor, "m 1"]
+    pairs: Float64[Tensor, "m m"]
+    share: Float64[Tensor, "g k"]
+    independent: int
+
+
+@kept_by_counts
+def contrasts(counts: Int[Tensor, "p k"], folds: int) -> Contrasts:
+    """Of the rows of every class in every fold, of which the first `folds` are left out."""
+    whole = counts.sum(dim=0)
+    present = whole.nonzero().flatten()
+    classes = present[:: -(-len(present) * 2 // MOST_CONTRASTS)]
+    groups = max(2, min(folds, MOST_CONTRASTS // len(classes)))
+    joined = torch.arange(folds, device=classes.device) % groups
+    mine = counts[:folds, classes]
+    sizes = torch.zeros(groups, len(classes), dtype=mine.dtype, device=mine.device).index_add_(0, joined, mine)
+    held = (sizes > 0).flatten()
+    owners, roots = classes.repeat(groups)[held], sizes.flatten()[held].to(torch.float64).sqrt().unsqueeze(1)
+    return Contrasts(
+        classes=classes,
+        groups=groups,
+        joined=joined,
+        held=None if bool(held.all()) else held,
+        owners=owners,
+        roots=roots,
+        pairs=roots * roots.T,
+        share=1 - counts[:folds].to(torch.float64) / whole.clamp(min=1),
+        independent=len(owners) - int(owners.unique().numel()),
+    )
