@@ -1,6 +1,7 @@
 // Runs the training kernel on a processor, statement by statement as a GPU would: each thread of a cluster is a coroutine,
 // which goes on until it waits for others. The order in which they take turns is the caller's, so that a barrier that is
-// missing gives other numbers in another order.
+// missing gives other numbers in another order. Copies past the registers are made at once where threads go from the first, and
+// otherwise as late as they may be: when their thread waits for them.
 
 #define ON_CPU
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <cstring>
 #include <random>
 #include <ucontext.h>
+#include <utility>
 #include <vector>
 
 typedef REAL real;
@@ -37,11 +39,13 @@ struct Coroutine {
     ucontext_t context;
     bool over = false;
     int thread = 0, block = 0, local = 0, awaited = 0;
+    std::vector<std::pair<real*, const real*>> copies;
 };
 
 static ucontext_t scheduler;
 static std::vector<Coroutine> turns(TURNS);
 static Coroutine* current;
+static bool late;
 static std::vector<real> memory[CLUSTER];
 static Meeting blocks[CLUSTER], warps[CLUSTER][8], together;
 static real slots[CLUSTER][8][32][64];
@@ -66,8 +70,14 @@ inline void cluster_arrive() {
 inline void cluster_wait() {
     while (CLUSTER > 1 && together.times < current->awaited) others_first();
 }
-inline void copy_four(real* shared, const real* global) { std::memcpy(shared, global, 4 * sizeof(real)); }
-inline void copies_done() {}
+inline void copy_four(real* shared, const real* global) {
+    if (late) current->copies.emplace_back(shared, global);
+    else std::memcpy(shared, global, 4 * sizeof(real));
+}
+inline void copies_done() {
+    for (const auto& [shared, global] : current->copies) std::memcpy(shared, global, 4 * sizeof(real));
+    current->copies.clear();
+}
 
 template <int N>
 inline void warp_sums(real (&values)[N]) {
@@ -180,6 +190,7 @@ static void body() {
 // 0, or 1 where they wait for each other for ever.
 extern "C" int run(void* const* given, int members, int shared_bytes, int order) {
     arguments = given;
+    late = order != 0;
     std::vector<int> next(TURNS);
     for (int t = 0; t < TURNS; t++) next[t] = order == 1 ? TURNS - 1 - t : t;
     std::mt19937 lot(order);
