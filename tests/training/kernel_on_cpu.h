@@ -26,9 +26,11 @@ struct alignas(4 * sizeof(real)) real4 {
 
 constexpr int TURNS = 256 * CLUSTER, STACK_BYTES = 256 * 1024;
 
-struct Meeting {  // a barrier that can be used again
+static long moves;  // arrivals at barriers, of whoever
+struct Meeting {    // a barrier that can be used again
     int count = 0, times = 0;
     bool arrive(int wanted) {
+        moves++;
         if (++count < wanted) return false;
         count = 0;
         times++;
@@ -186,13 +188,14 @@ static void body() {
     swapcontext(&current->context, &scheduler);
 }
 
-// All members, one cluster after the other; threads take turns from the first (order 0), from the last (1), or by lot.
+// All members, one cluster after the other; threads take turns from the first (order 0), from the last (1), or by lot; or, from the
+// last (3) or the first (4), each warp goes on as far as it can before the next one does.
 // 0, or 1 where they wait for each other for ever.
 extern "C" int run(void* const* given, int members, int shared_bytes, int order) {
     arguments = given;
     late = order != 0;
     std::vector<int> next(TURNS);
-    for (int t = 0; t < TURNS; t++) next[t] = order == 1 ? TURNS - 1 - t : t;
+    for (int t = 0; t < TURNS; t++) next[t] = order == 1 || order == 3 ? TURNS - 1 - t : t;
     std::mt19937 lot(order);
     std::vector<std::vector<char>> stacks(TURNS, std::vector<char>(STACK_BYTES));
     for (int member = 0; member < members; member++) {
@@ -211,13 +214,19 @@ extern "C" int run(void* const* given, int members, int shared_bytes, int order)
         }
         for (int left = TURNS, idle = 0; left > 0;) {
             left = 0;
-            if (order > 1) std::shuffle(next.begin(), next.end(), lot);
-            for (int t = 0; t < TURNS; t++) {
-                current = &turns[next[t]];
-                if (current->over) continue;
-                swapcontext(&scheduler, &current->context);
-                left += !current->over;
+            if (order == 2) std::shuffle(next.begin(), next.end(), lot);
+            const int together_go = order > 2 ? 32 : TURNS;
+            for (int group = 0; group < TURNS; group += together_go) {
+                long before;
+                do {
+                    before = moves;
+                    for (int t = group; t < group + together_go; t++) {
+                        current = &turns[next[t]];
+                        if (!current->over) swapcontext(&scheduler, &current->context);
+                    }
+                } while (order > 2 && moves != before);
             }
+            for (const Coroutine& one : turns) left += !one.over;
             if (++idle > 100000000) return 1;
         }
     }

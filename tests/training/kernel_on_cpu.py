@@ -19,7 +19,7 @@ COMPILER = shutil.which("g++")
 
 
 class CpuLaunch:
-    """`Launch` on the processor, in float64 or float32; threads take turns from the first, the last (`order` 1) or by lot.
+    """`Launch` on the processor, in float64 or float32; threads take turns in the `order` that `run` names.
 
     The factors of a build for TF32 are `rounded` to 10 bits as on a GPU, or stay as they are; `plain` leaves tensor cores out
     where lanes hold tiles all the same.
