@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from equisep.results import Coordinates
@@ -15,6 +17,7 @@ from equisep.shapes import Float64, Int, Shaped
 
 EXACT_SIZE = 4096  # min(n, d) up to which all eigenvectors are computed
 THINNED = 1024  # features of a site that a picture needs; of wider ones every so many are taken
+DIGITS, EXACT_POWER, NEAR_TIE = 5, 22, 1e-6  # of points; the largest power of ten that a float64 holds; of a last digit
 ROUNDS, SPARE = 12, 2  # of subspace iteration beyond it: rounds, and columns a component wanted
 
 
@@ -160,10 +163,28 @@ class Picture:
         values, places = _two_leading(points)
         signs = places.gather(0, places.abs().argmax(dim=0, keepdim=True)).sign()
         return Coordinates(
-            points=tuple((float(f"{a:.5g}"), float(f"{b:.5g}")) for a, b in (places * signs).tolist()),
+            points=tuple(map(tuple, _to_five_digits((places * signs).numpy()).tolist())),
             labels=tuple(self.labels[came].tolist()),
             explained=(float(values[0]) / total, float(values[1]) / total),
         )
+
+
+def _to_five_digits(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What `float(f"{value:.5g}")` gives of each: a whole number of five digits over or times an exact power of ten.
+
+    Numbers are scaled with a rounding of their own; those that it may have brought over a tie are written out.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        places = DIGITS - 1 - np.floor(np.log10(np.abs(values)))
+        exact = np.abs(places) <= EXACT_POWER  # not of zero, nor of what is not finite
+        power = 10.0 ** np.where(exact, np.abs(places), 0)
+        scaled = np.where(places >= 0, values * power, values / power)
+        whole = np.rint(scaled)
+        rounded = np.where(places >= 0, whole / power, whole * power)
+    doubtful = ~exact | (np.abs(np.abs(scaled - whole) - 0.5) < NEAR_TIE) | (np.abs(whole) < 10 ** (DIGITS - 1))
+    for place in zip(*doubtful.nonzero(), strict=True):
+        rounded[place] = float(f"{values[place]:.{DIGITS}g}")
+    return rounded
 
 
 def _drawn(rows: int, count: int, seed: int) -> Int[Tensor, " m"]:
