@@ -12,7 +12,7 @@ from equisep.separation import Assignments, TestSite, TrainSite
 from equisep.separation.centers import cdnv_of
 from equisep.separation.convention import PAPER
 from equisep.separation.fuzziness import class_fuzziness_of, fuzziness_of
-from equisep.separation.site import SiteStatistics, SiteTask, TestStatistics, train_and_test, whole_sites
+from equisep.separation.site import SiteStatistics, SiteTask, TestStatistics, side_by_side, train_and_test, whole_sites
 
 SCENES: dict[str, dict[str, Any]] = {
     "plain": {"n": 120, "d": 50, "k": 6},
@@ -80,21 +80,24 @@ def test_few_rows_at_once_are_two_passes(name: str, monkeypatch: pytest.MonkeyPa
     assert fuzziness_of(collapse, PAPER) == pytest.approx(fuzziness_of(expected, PAPER), rel=1e-10, abs=1e-20)
 
 
-def test_sites_of_any_width_at_once_are_each_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two of one width, one narrower than there are classes, one of half precision; and test rows beside them."""
+@pytest.mark.parametrize("room", [2**26, 50 * 960])
+def test_sites_of_any_width_at_once_are_each_alone(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of one width, one narrower than there are classes, one of half precision, in other pieces; and test rows beside them."""
     names = ("plain", "plain", "wide", "more classes than features", "half precision")
     tasks = [SiteTask(classes=9, collapse=True, steps=steps) for steps in (0.5, 64.0, 64.0, 64.0, 64.0)]
     y = torch.arange(50) % 7  # two classes are absent
-    parts = [[scene(**(SCENES[name] | {"n": 50, "k": 9}))[0] + number] for number, name in enumerate(names)]
+    features = [scene(**(SCENES[name] | {"n": 50, "k": 9}))[0] + number for number, name in enumerate(names)]
+    parts = [list(x.split(size)) for x, size in zip(features, (50, 20, 15, 20, 50), strict=True)]
 
     def both(*numbers: int) -> list[tuple[SiteStatistics, TestStatistics]]:
         sites, mine = [TrainSite(tasks[i]) for i in numbers], [parts[i] for i in numbers]
         train = whole_sites(sites, mine, Assignments(y))
         beside = [TestSite(each.spread, tasks[i]) for each, i in zip(train, numbers, strict=True)]
-        test = whole_sites(beside, [[x.flip(0) for x in part] for part in mine], Assignments(y.flip(0)))
+        test = whole_sites(beside, [[torch.cat(part).flip(0)] for part in mine], Assignments(y.flip(0)))
         return list(zip(train, test, strict=True))
 
     alone = [both(number)[0] for number in range(len(names))]
+    monkeypatch.setattr(side_by_side, "TOGETHER", room)
     monkeypatch.setattr(train_and_test, "few_on_gpu", lambda features, classes: True)
     for pair, expected in zip(both(*range(len(names))), alone, strict=True):
         for one, other in zip(pair, expected, strict=True):

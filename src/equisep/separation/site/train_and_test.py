@@ -16,7 +16,7 @@ from equisep.separation.group_sums import ClassCenters, GroupSums
 from equisep.separation.nearest import NearestCounts
 from equisep.separation.pairs.directional import DIRECTED_CLASSES, AxisSums
 from equisep.separation.pca import Picture
-from equisep.separation.site.few import FewRows, Sites, few_on_gpu, read_few
+from equisep.separation.site.few import FewRows, few_on_gpu, read_few
 from equisep.separation.site.records import Sampled, SiteStatistics, SiteTask, Spread, TestStatistics
 from equisep.separation.site.second_pass import (
     SampledSpread,
@@ -25,6 +25,7 @@ from equisep.separation.site.second_pass import (
     rounding_of,
     same_for_collapse,
 )
+from equisep.separation.site.side_by_side import Sites
 from equisep.separation.subspace import ClassSubspace
 from equisep.shapes import Int, Shaped
 
