@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
+from math import isfinite
 from typing import Any
 
 import torch
@@ -20,7 +21,7 @@ from equisep.results import Note
 from equisep.results.readings import BY_BATCH
 from equisep.results.wording import plural
 from equisep.separation.group_sums import as_float64
-from equisep.shapes import Int, Shaped
+from equisep.shapes import Shaped
 from equisep.taps import (
     GRAINS,
     INPUT,
@@ -386,22 +387,21 @@ def check_finite(features: Tensor, *, site: str, where: str) -> None:
     """Raise where a site gives anything but numbers, or numbers whose squares are none."""
     if not features.is_floating_point() or bool(features.sum(dtype=torch.float32).isfinite()):
         return  # any NaN or Inf would have made the sum one
-    bad, most = extremes(features)
-    refuse_extreme(float(bad), float(most), numbers=features.numel(), site=site, where=where)
+    bad = int(torch.count_nonzero(features - features))  # NaN where a number has no size, else zero
+    refuse_extreme(float(largest(features)), numbers=features.numel(), site=site, where=where, bad=bad)
 
 
-def extremes(features: Tensor) -> tuple[Int[Tensor, ""], Shaped[Tensor, ""]]:
-    """How many numbers are NaN or Inf, and the largest size among all, where they are: a GPU is not waited for."""
-    bad = torch.count_nonzero(features - features)  # NaN where a number has no size, else zero
-    return bad, torch.linalg.vector_norm(features, ord=torch.inf) if features.numel() else bad
+def largest(features: Tensor) -> Shaped[Tensor, ""]:
+    """The largest size among all numbers; NaN or Inf where one of them is: a GPU is not waited for, and told of one step."""
+    return torch.linalg.vector_norm(features, ord=torch.inf) if features.numel() else features.new_zeros(())
 
 
-def refuse_extreme(bad: float, most: float, *, numbers: int, site: str, where: str) -> None:
-    """Raise where a site gives anything but numbers, or numbers whose squares are none."""
-    if bad:
+def refuse_extreme(most: float, *, numbers: int, site: str, where: str, bad: int | None = None) -> None:
+    """Raise where a site gives anything but numbers, `bad` of them where that is known, or numbers whose squares are none."""
+    if not isfinite(most):
+        count = "" if bad is None else f"{bad} "
         raise FeatureError(
-            f"Site `{site}` gives {bad:.0f} NaN or Inf among {numbers} numbers at {where}. "
-            "Check the inputs and the weights."
+            f"Site `{site}` gives {count}NaN or Inf among {numbers} numbers at {where}. Check the inputs and the weights."
         )
     if most > LARGEST:
         raise FeatureError(

@@ -20,7 +20,7 @@ from equisep.measuring.fingerprint import Fingerprint, Run, joined_runs, runs_of
 from equisep.measuring.forward import exact_arithmetic, run_model
 from equisep.measuring.notes import mixing_words
 from equisep.measuring.plan import Plan
-from equisep.measuring.probe import Probe, check_batch, check_finite, extremes, refuse_extreme
+from equisep.measuring.probe import Probe, check_batch, check_finite, largest, refuse_extreme
 from equisep.measuring.scores import ScoreSums
 from equisep.progress import Progress
 from equisep.results import ClassPair, Reading
@@ -300,8 +300,9 @@ class _State:
         self.where = ""
         self.counts = True  # whether the batch under way does
         self.failure: EquisepError | None = None  # of a site, where the forward pass must end first
-        # sites on a GPU, how many numbers they gave, how many of these are none, and the largest size
-        self.looked_at: list[tuple[str, int, Tensor, Tensor]] = []
+        self.looked_at: list[
+            tuple[str, int, Tensor]
+        ] = []  # sites on a GPU, how many numbers they gave, and the largest size
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -357,7 +358,7 @@ class _State:
                 "Features of changing width have no class means; of sequences read `mean`, `first`, `last` or `tokens`."
             )
         if features.is_cuda and features.is_floating_point():  # which is waited for once, after the batch
-            self.looked_at.append((site, features.numel(), *extremes(features)))
+            self.looked_at.append((site, features.numel(), largest(features)))
         else:
             check_finite(features, site=site, where=self.where)
         return index
@@ -367,10 +368,9 @@ class _State:
         if self.failure is not None:
             raise self.failure
         if self.looked_at:
-            sites, numbers, bad, most = zip(*self.looked_at, strict=True)
-            known = torch.stack([torch.stack(bad).double(), torch.stack(most).double()]).tolist()
-            for site, count, *pair in zip(sites, numbers, *known, strict=True):
-                refuse_extreme(*pair, numbers=count, site=site, where=self.where)
+            known = torch.stack([most for _, _, most in self.looked_at]).tolist()
+            for (site, count, _), most in zip(self.looked_at, known, strict=True):
+                refuse_extreme(most, numbers=count, site=site, where=self.where)
             self.looked_at = []
         wanted = [site for site, place in self.position.items() if place in self.wanted]
         missing = [site for site in wanted if site not in self.seen]
