@@ -82,7 +82,7 @@ def test_few_rows_at_once_are_two_passes(name: str, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("room", [2**26, 50 * 960])
 def test_sites_of_any_width_at_once_are_each_alone(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two of one width, one narrower than there are classes, one of half precision, in other pieces; and test rows beside them."""
+    """Two of one width, one narrower than there are classes, one of half precision, in other pieces, and test rows beside."""
     names = ("plain", "plain", "wide", "more classes than features", "half precision")
     tasks = [SiteTask(classes=9, collapse=True, steps=steps) for steps in (0.5, 64.0, 64.0, 64.0, 64.0)]
     y = torch.arange(50) % 7  # two classes are absent
