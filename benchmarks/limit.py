@@ -13,16 +13,18 @@ and linear outputs must move over its bandwidth where they do not stay in a cach
 measured first: a large product and a large copy.
 
 The record is written after every measurement (`--save`, or `--into FOLDER`), and no new one begins after `--minutes`: a run that
-is cut off loses only what it was at.
+is cut off loses only what it was at. On a GPU one that takes longer than 75 seconds is given up.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,15 +36,32 @@ from _limit import EPOCHS, ceilings, counts, floor, least, loop, vmapped
 from _record import RESULTS, save
 from equisep.training import Shape
 
+LONGEST = 75.0  # seconds of one measurement on a GPU
 MEMBERS = (264, 132, 57, 19, 1, 1056)
 SHAPES = (Shape.deep(8), Shape.deep(4), Shape.deep(20), Shape.deep(8, width=50), Shape.deep(8, width=128))
 
 
-class Limit:
-    """The record of one run, kept on disk as it grows."""
+@contextmanager
+def given_up_after(seconds: float | None) -> Iterator[None]:
+    """`TimeoutError` after so long; a process that is waited for is ended by whoever waits."""
 
-    def __init__(self, folder: Path | None, *, device: str, minutes: float) -> None:
-        self.folder, self.device = folder, device
+    def late(*_: object) -> None:
+        raise TimeoutError(f"it took more than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds or 0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+class Limit:
+    """The record of one run, kept on disk as it grows; `longest` are the seconds that one measurement may take."""
+
+    def __init__(self, folder: Path | None, *, device: str, minutes: float, longest: float | None = None) -> None:
+        self.folder, self.device, self.longest = folder, device, longest
         self.until = time.monotonic() + 60 * minutes
         self.record: dict[str, Any] = {}
 
@@ -64,7 +83,8 @@ class Limit:
             self.record.setdefault("not_reached", []).append(what)
         else:
             try:
-                value = measure()
+                with given_up_after(self.longest):
+                    value = measure()
                 notes.update(value if flat else {what: value})
             except Exception as error:  # no compiler, no memory: then it is no contestant, and the others go on
                 self.record.setdefault("failed", {})[what] = f"{type(error).__name__}: {error}"[:500]
@@ -108,67 +128,71 @@ def on_cpu(limit: Limit) -> None:
 
 
 def on_gpu(limit: Limit) -> None:
-    """The GPU's tables, the most telling first."""
+    """The GPU's tables: what is asked first is measured first, what may take long comes last."""
     import _limit_gpu as gpu
     from ensemble import from_process_start
     from equisep.training.ensemble.kernel.stage import build_for
 
     device, first = gpu.DEVICE, SHAPES[0]
+    for seeds in (1, 10):
+        limit.take(f"fig1_grid_{seeds}_seeds", partial(from_process_start, seeds))
     rates = limit.take("ceilings_per_second", partial(ceilings, device))
     limit.take("ceilings_per_second_tf32", partial(ceilings, device, tf32=True))
     limit.record["counted_per_epoch"] = {str(shape): counts(shape) for shape in SHAPES}
-    limit.record["floor_seconds_of_one_training"] = {str(shape): floor(shape, rates) for shape in SHAPES}
-    for seeds in (1, 10):
-        limit.take(f"fig1_grid_{seeds}_seeds", partial(from_process_start, seeds))
-    limit.take("seconds_of_drawing_264_orders", partial(gpu.drawing_orders, 264))
+    if rates is not None:
+        limit.record["floor_seconds_of_one_training"] = {str(shape): floor(shape, rates) for shape in SHAPES}
 
-    def kernel(shape: Shape, count: int) -> None:
+    def kernel(shape: Shape, count: int) -> dict[str, Any]:
         row = limit.row("rows", depth=shape.depth, width=shape.widths[0], members=count, builds={})
         for tf32, ending in ((False, ""), (True, "_tf32")):
             taken = build_for(shape, members=count, device=device, tf32=tf32)
             row[f"build{ending}"] = gpu.name_of(taken)
-            # every new build takes seconds of the run
-            for build in gpu.builds_of(shape, count, tf32=tf32) if shape == first or not tf32 else [taken]:
+            # every new build takes seconds of the run; the one that is taken is measured first
+            others = gpu.builds_of(shape, count, tf32=tf32) if shape == first else []
+            for build in dict.fromkeys([taken, *others]):
                 seconds = partial(gpu.by_kernel, shape, count, build)
                 limit.take(gpu.name_of(build), partial(trainings, count, seconds), into=row["builds"])
             chosen = row["builds"].get(row[f"build{ending}"])
             if chosen is not None:
                 row[f"kernel{ending}_trainings_per_second"] = chosen
                 row[f"tera_operations_per_second{ending}"] = chosen * EPOCHS * counts(shape)["operations"] / 1e12
-        if "kernel_trainings_per_second" in row:
+                if shape == first:
+                    name = f"seconds_of_100000_trainings_of_depth_8{ending}"
+                    limit.record[name] = min(1e5 / chosen, limit.record.get(name, float("inf")))
+        if rates is not None and "kernel_trainings_per_second" in row:
             row["kernel_share_of_floor"] = row["kernel_trainings_per_second"] * max(floor(shape, rates).values())
+        return row
+
+    def graphs(shape: Shape, count: int, row: dict[str, Any]) -> None:
         for name, tf32 in (("graphs", False), ("graphs_tf32", True)):
             seconds = partial(gpu.by_graphs, shape, count, tf32=tf32)
             limit.take(f"{name}_trainings_per_second", partial(trainings, count, seconds), into=row)
 
-    kernel(first, MEMBERS[0])
-    known = limit.record.setdefault("counters", {})
-    for count in (264, 19):
+    def counted(count: int) -> None:
+        known = limit.record.setdefault("counters", {})
         for tf32 in (False, True):
             build = build_for(first, members=count, device=device, tf32=tf32)
             what = f"{count} members of depth 8, {gpu.name_of(build)}"
-            limit.take(what, partial(gpu.counters, first, count, build, timeout=90), into=known)
+            limit.take(what, partial(gpu.counters, first, count, build, timeout=60), into=known)
+
     users = limit.record.setdefault("users", {"depth": first.depth, "width": first.widths[0]})
 
     def user(name: str, count: int, make: Callable[[], Callable[[], None]]) -> None:
         limit.take(name, partial(trainings, count, lambda: least(make(), device)), into=users)
 
+    row = kernel(first, MEMBERS[0])
+    counted(MEMBERS[0])
+    graphs(first, MEMBERS[0], row)
     user("plain_trainings_per_second", 1, partial(loop, first, device, compiled=False))
     for count in (57, 264):
         user(f"vmap_{count}_trainings_per_second", count, partial(vmapped, first, count, device))
-    user("compiled_trainings_per_second", 1, partial(loop, first, device, compiled=True))
     for shape, count in [(first, count) for count in MEMBERS[1:]] + [
         (shape, m) for shape in SHAPES[1:] for m in (264, 19)
     ]:
-        kernel(shape, count)
-        for ending in ("", "_tf32"):
-            rows = [
-                one.get(f"kernel{ending}_trainings_per_second") or 0.0
-                for one in limit.record["rows"]
-                if one["depth"] == 8 and one["width"] == 100
-            ]
-            if max(rows) > 0:
-                limit.record[f"seconds_of_100000_trainings_of_depth_8{ending}"] = 1e5 / max(rows)
+        graphs(shape, count, kernel(shape, count))
+    counted(19)
+    limit.take("seconds_of_drawing_264_orders", partial(gpu.drawing_orders, 264))
+    user("compiled_trainings_per_second", 1, partial(loop, first, device, compiled=True))
     limit.keep()
 
 
@@ -184,7 +208,7 @@ def main() -> None:
     cuda = torch.cuda.is_available() and not asked.cpu
     device = torch.cuda.get_device_name() if cuda else "cpu"
     folder = asked.into or (RESULTS if asked.save else None)
-    limit = Limit(folder, device=device, minutes=asked.minutes)
+    limit = Limit(folder, device=device, minutes=asked.minutes, longest=LONGEST if cuda else None)
     (on_gpu if cuda else on_cpu)(limit)
     limit.keep()
     print(json.dumps(limit.record, indent=None if asked.json else 1, ensure_ascii=False))

@@ -59,3 +59,58 @@ def test_a_run_that_is_cut_off_keeps_what_it_has(tmp_path: Path, monkeypatch: py
     kept = json.loads(path.read_text())
     assert kept["failed"] == {"broken": "ZeroDivisionError: division by zero"} and kept["not_reached"] == ["late"]
     assert kept["rows"] == [{"depth": 8, "rate": 2.0}] and kept["machine"]["device"] == "cpu"
+
+
+def test_one_that_takes_too_long_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(REPO / "benchmarks"))
+    import subprocess
+
+    import limit
+
+    run = limit.Limit(tmp_path, device="cpu", minutes=1, longest=0.2)
+    assert run.take("slow", lambda: subprocess.run(["sleep", "60"], check=True)) is None
+    assert run.take("quick", lambda: 1.0) == 1.0
+    assert run.record["failed"] == {"slow": "TimeoutError: it took more than 0.2 s"} and run.left > 30
+
+
+@pytest.mark.parametrize("rates", [None, {"operations": 6e13, "bytes": 4e12}])
+def test_the_most_telling_is_measured_first(rates: dict[str, float] | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fig. 1, the kernel with 264 members of depth 8 by every build, its counters; all of it with or without the ceilings."""
+    monkeypatch.syspath_prepend(str(REPO / "benchmarks"))
+    import _limit_gpu
+    import limit
+    from equisep.training import Shape
+    from equisep.training.ensemble.kernel import stage
+    from equisep.training.ensemble.kernel.layout import Build
+
+    def build_for(shape: Shape, *, tf32: bool, **_: object) -> Build:
+        return Build.of(shape, resident=2, tf32=tf32)
+
+    def builds_of(shape: Shape, *_: object, tf32: bool) -> list[Build]:
+        return [Build.of(shape, resident=resident, tf32=tf32) for resident in (1, 2)]
+
+    monkeypatch.setattr(stage, "build_for", build_for)
+    monkeypatch.setattr(_limit_gpu, "builds_of", builds_of)
+    taken: list[str] = []
+
+    class Noted(limit.Limit):
+        def take(self, what: str, measure: object, *, into: dict[str, object] | None = None, **_: object) -> object:
+            taken.append(what)
+            if into is not None and what.startswith("cluster"):
+                into[what] = 71.0
+            return rates if what == "ceilings_per_second" else None
+
+    run = Noted(None, device="cpu", minutes=1)
+    limit.on_gpu(run)
+    assert taken[:10] == [
+        "fig1_grid_1_seeds",
+        "fig1_grid_10_seeds",
+        "ceilings_per_second",
+        "ceilings_per_second_tf32",
+        *(f"cluster 1, resident {n}{ending}" for ending in ("", ", TF32") for n in (2, 1)),
+        "264 members of depth 8, cluster 1, resident 2",
+        "264 members of depth 8, cluster 1, resident 2, TF32",
+    ]
+    assert taken[-1] == "compiled_trainings_per_second"
+    assert ("kernel_share_of_floor" in run.record["rows"][0]) is (rates is not None)
+    assert run.record["seconds_of_100000_trainings_of_depth_8_tf32"] == 1e5 / 71

@@ -20,7 +20,6 @@ struct alignas(4 * sizeof(real)) real4 {
 #define DEVICE inline
 #define UNROLL
 #define CLUSTERED
-#define RESIDENT 1
 #define __global__
 #define __launch_bounds__(...)
 
@@ -151,7 +150,6 @@ inline void multiply(real* c, real a0, real a1, real a2, real a3, real b0, real 
 }
 
 inline int anew(int v) { return v; }
-inline void fetch_ahead(const real*, int) {}
 inline real4 four_of(const real* global) { return *reinterpret_cast<const real4*>(global); }
 inline void put_out(real* global, real4 v) { *reinterpret_cast<real4*>(global) = v; }
 inline void put_in(real* shared, real4 v) { *reinterpret_cast<real4*>(shared) = v; }

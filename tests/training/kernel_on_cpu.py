@@ -44,7 +44,6 @@ class CpuLaunch:
         values |= {"TF32": 0, "TILED": 1} if self.plain else {}
         name = "-".join(map(str, values.values()))
         values |= {"REAL": real, "KERNEL": f'"{source}"'}
-        del values["RESIDENT"]
         target = self.folder / f"{real}-{name}.so"
         if not target.exists():
             assert COMPILER is not None

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 from kernel_on_cpu import COMPILER, CpuLaunch
+from kernel_rounding import SMALL_SHAPES, many, rounded_products, share_of_rounding, ten_bits
 from torch import Tensor
 from trained_alone import SMALL, clouds, member, mixed, same, worst
 
@@ -51,6 +52,7 @@ def trained(
     tf32: bool = False,
     rounded: bool = False,
     tiles: bool = False,
+    resident: int = 1,
 ) -> tuple[list[dict[str, Tensor]], Tensor]:
     """Weights of every member, loss and accuracy of every epoch; by the passes, or with a folder by the kernel.
 
@@ -72,7 +74,7 @@ def trained(
                 stepper: Stepper | KernelStepper = Stepper(stack, samples, members, stage)
             else:
                 launch = CpuLaunch(folder, dtype, order=order, rounded=rounded, plain=tiles)
-                build = Build.of(shape, cluster=cluster, tf32=tf32 or tiles)
+                build = Build.of(shape, cluster=cluster, resident=resident, tf32=tf32 or tiles)
                 stepper = KernelStepper(stack, samples, members, stage, build=build, launch=launch)
                 stepper.scratch.fill_(torch.nan)  # what nobody wrote is seen
             told += [torch.stack(numbers) for numbers in stepper.epochs()]
@@ -80,9 +82,8 @@ def trained(
 
 
 def agree(members: list[Member], stages: list[Stage], folder: Path, within: float = 1e-10, **options: object) -> None:
-    plain = {
-        name: value for name, value in options.items() if name not in ("cluster", "order", "tf32", "rounded", "tiles")
-    }
+    of_kernel = ("cluster", "order", "tf32", "rounded", "tiles", "resident")
+    plain = {name: value for name, value in options.items() if name not in of_kernel}
     expected, numbers = trained(members, stages, None, **plain)  # type: ignore[arg-type]
     found, told = trained(members, stages, folder, **options)  # type: ignore[arg-type]
     assert max(worst(one, other) for one, other in zip(found, expected, strict=True)) <= within
@@ -92,6 +93,11 @@ def agree(members: list[Member], stages: list[Stage], folder: Path, within: floa
 @pytest.mark.parametrize("cluster", [1, 2])
 def test_all_optimizers_with_both_batch_sizes(folder: Path, cluster: int, tf32: bool) -> None:
     agree(mixed(), [Stage(epochs=2)], folder, cluster=cluster, tf32=tf32)
+
+
+def test_the_build_for_two_blocks_on_a_multiprocessor(folder: Path, tf32: bool) -> None:
+    """It asks memory for fewer numbers at once."""
+    agree(mixed(), [Stage(epochs=2)], folder, tf32=tf32, resident=2)
 
 
 @pytest.mark.parametrize("cluster", [1, 2])
@@ -165,25 +171,39 @@ def test_tiles_without_tensor_cores(folder: Path, cluster: int) -> None:
     agree([member(shape=shape, batch_size=128)], [Stage(epochs=1)], folder, n=150, cluster=cluster, tiles=True)
 
 
-def ten_bits(values: Tensor) -> Tensor:
-    """Rounded to 10 bits of mantissa, the nearest, of two the one farther from 0."""
-    part, power = torch.frexp(values)
-    return torch.ldexp(torch.sign(part) * torch.floor(part.abs() * 2048 + 0.5), power - 11)
-
-
 @pytest.mark.parametrize("cluster", [1, 2])
-def test_tf32_rounds_the_factors_and_nothing_else(folder: Path, cluster: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tf32_rounds_the_factors_and_nothing_else(folder: Path, cluster: int) -> None:
     """Products of the classifier as those of hidden layers, forward and backward; biases learn from slopes as they are."""
     members = mixed(Shape((12, 7, 9), inputs=6, classes=3))
     found, told = trained(members, [Stage(epochs=2)], folder, cluster=cluster, tf32=True, rounded=True)
     plain, _ = trained(members, [Stage(epochs=2)], None)
-    bmm, baddbmm = torch.bmm, torch.baddbmm
-    monkeypatch.setattr(torch, "bmm", lambda a, b, **out: bmm(ten_bits(a), ten_bits(b), **out))
-    monkeypatch.setattr(torch, "baddbmm", lambda c, a, b, **out: baddbmm(c, ten_bits(a), ten_bits(b), **out))
-    expected, numbers = trained(members, [Stage(epochs=2)], None)
+    with rounded_products():
+        expected, numbers = trained(members, [Stage(epochs=2)], None)
     assert max(worst(one, other) for one, other in zip(found, expected, strict=True)) < 1e-9
     assert torch.allclose(told, numbers, rtol=1e-9)
     assert min(worst(one, other) for one, other in zip(plain, expected, strict=True)) > 1e-5  # which rounding has moved
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+def test_the_judge_of_a_gpu_knows_a_kernel_that_rounds(folder: Path, rounded: bool) -> None:
+    """In float32, as there (test_kernel_cuda.py)."""
+    members = many(SMALL_SHAPES[1], epochs=1, batch_size=64)
+    exact, _ = trained(members, [Stage(epochs=1)], None, n=150)
+    with rounded_products():
+        wanted, _ = trained(members, [Stage(epochs=1)], None, n=150)
+    options = {"dtype": torch.float32, "tf32": True, "rounded": rounded, "n": 150}
+    found, _ = trained(members, [Stage(epochs=1)], folder, **options)  # type: ignore[arg-type]
+    share = share_of_rounding(members, found, wanted, exact)
+    assert share < 0.03 if rounded else 0.9 < share < 1.1
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_ten_bits_are_the_nearest(dtype: torch.dtype) -> None:
+    near, away, half = 1 + 2**-10, 1 + 2**-11 - 2**-20, 1 + 2**-11
+    values = torch.tensor([near, away, half, -half, 3e30, -1e-30, 0], dtype=dtype)
+    wanted = torch.tensor([near, 1, near, -near, 3e30, -1e-30, 0], dtype=dtype)
+    assert torch.equal(ten_bits(values)[:4], wanted[:4])
+    assert torch.allclose(ten_bits(values), wanted, rtol=2**-11, atol=0)
 
 
 def test_a_stage_goes_on_from_what_was_kept_to_the_same_bits(folder: Path, tf32: bool) -> None:

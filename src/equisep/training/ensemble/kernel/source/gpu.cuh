@@ -7,12 +7,6 @@
 #ifndef TILED
 #define TILED TF32  // how products are divided among lanes: as tensor cores take them (tiles.cuh), or by units and samples
 #endif
-#ifndef AHEAD
-#define AHEAD TILED  // fetching into the cache what the next parts will read
-#endif
-#ifndef AFRESH
-#define AFRESH TILED  // computing where a thread stands in every part anew, for want of registers
-#endif
 #ifndef ON_CPU
 #define DEVICE __device__ __forceinline__
 #define UNROLL _Pragma("unroll")
@@ -65,13 +59,6 @@ DEVICE real ten_bits(real v) {
 DEVICE int anew(int v) {
     asm volatile("" : "+r"(v));
     return v;
-}
-// so many numbers, a multiple of 4, into the cache that all share; nobody waits for them
-DEVICE void fetch_ahead(const real* global, int numbers) {
-#if AHEAD && __CUDA_ARCH__ >= 900
-    if (numbers <= 0) return;
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(global)), "r"(4 * numbers) : "memory");
-#endif
 }
 // four numbers at once, which compilers take apart where the registers do not lie side by side
 DEVICE real4 four_of(const real* global) {

@@ -21,27 +21,12 @@ struct Member {
         return left < 0 ? 0 : left < most ? left : most;
     }
 
-    // what follows from where this thread stands is computed again in each part
+    // what follows from where this thread stands is computed again in each part, where registers are few
     DEVICE void settle() {
-        if (!AFRESH) return;
+        if (!TILED && RESIDENT == 1) return;
         thread = anew(thread);
         lane = thread % 32;
         warp = thread / 32;
-    }
-
-    // into the cache, by one thread: the weights of a layer that this block has, and their moments; or its linear outputs
-    DEVICE void state_ahead(int index, bool moments) const {
-        if (!AHEAD || thread != 0) return;
-        const Layer& l = layers[index];
-        const int at = l.weight + begin(l.outputs) * l.lead, numbers = count(l.outputs) * l.lead;
-        fetch_ahead(state + at, numbers);
-        if (moments && (rule.adam || rule.momentum != 0)) fetch_ahead(first + at, numbers);
-        if (moments && rule.adam) fetch_ahead(second + at, numbers);
-    }
-    DEVICE void outputs_ahead(int index) const {
-        if (!AHEAD || thread != 0) return;
-        const Layer& l = layers[index];
-        fetch_ahead(scratch + l.z + begin(l.outputs) * BATCH, count(l.outputs) * BATCH);
     }
 
     // ---- filling buffers; the caller puts barriers around. Everything is asked of memory before the first is stored.
@@ -124,7 +109,6 @@ struct Member {
     // ---- one hidden layer, forward
     DEVICE void forward(int index, int relu) {
         settle();
-        state_ahead(index + 1, false);
         const Layer l = layers[index];
         const int first_unit = begin(l.outputs), own = count(l.outputs), column = warp * COLUMNS;
         real acc[COLUMNS][4];
@@ -299,7 +283,6 @@ struct Member {
     // ---- backward through layer `index`, whose ∂loss/∂z stands in `slopes`, to that of the layer below
     DEVICE void below(int index, const real* slopes, real* exchanged, int relu) {
         settle();
-        if (layers[index].learns) state_ahead(index, true);
         const Layer l = layers[index], under = layers[index - 1];
         const int first_unit = begin(under.outputs), own = count(under.outputs), column = warp * COLUMNS;
         load_transposed(l, first_unit, own);
@@ -397,8 +380,6 @@ struct Member {
     // ---- the gradient of the weights of a hidden layer, and the optimizer's step
     DEVICE void learn(int index, bool exchanging, int relu) {
         settle();
-        if (!exchanging) state_ahead(index, true);
-        if (index > 1) outputs_ahead(index - 2);
         const Layer l = layers[index];
         const int first_unit = begin(l.outputs), own = count(l.outputs), column = warp * COLUMNS;
         for (int from = 0; from < l.inputs; from += CHUNK) {

@@ -129,7 +129,6 @@ struct TiledMember : Member {
     // ---- one hidden layer, forward; its weights are on their way, and those of the next one follow
     DEVICE void forward(int index, int relu) {
         settle();
-        state_ahead(index + 1, false);
         const Layer& l = layers[index];
         const int first_unit = begin(l.outputs), own = count(l.outputs), column = warp * COLUMNS, g = lane / 4, t = lane % 4;
         real acc[TILES][4][8], bias[TILES][2], scale[TILES][2], shift[TILES][2];
@@ -238,7 +237,6 @@ struct TiledMember : Member {
     // ---- backward through layer `index`, whose weights stand in X; with one block the inputs of the layer come in their place
     DEVICE void below(int index, real* exchanged, int relu) {
         settle();
-        if (layers[index].learns) state_ahead(index, true);
         const Layer &l = layers[index], &under = layers[index - 1];
         const int first_unit = begin(under.outputs), own = count(under.outputs), column = warp * COLUMNS, g = lane / 4, t = lane % 4;
         real acc[TILES][4][8];
@@ -320,8 +318,6 @@ struct TiledMember : Member {
     // ---- the gradient of the weights of a hidden layer, and the optimizer's step; what comes next is fetched before
     DEVICE void learn(int index, bool exchanging, real* exchanged, int end, int relu) {
         settle();
-        if (!exchanging) state_ahead(index, true);
-        if (index > 1) outputs_ahead(index - 2);
         const Layer& l = layers[index];
         const int first_unit = begin(l.outputs), own = count(l.outputs), column = warp * COLUMNS, g = lane / 4, t = lane % 4;
         for (int from = 0; from < l.inputs; from += CHUNK) {
