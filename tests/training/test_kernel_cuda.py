@@ -2,8 +2,8 @@
 
 With TF32 it is as near to float64 as passes with TF32 are, which round the factors of the same products. Where cuBLAS takes no
 tensor cores it is held against passes in float64 that round them (kernel_rounding.py): after a few steps it is at most a tenth
-as far from these as they are from float64. On a processor a kernel that rounds right is about a hundredth as far, also with sums that
-are cut off after every eighth term, as tensor cores may do.
+as far from these as they are from float64. On a processor a kernel that rounds right is about a hundredth as far, also with sums
+that are cut off after every eighth term, as tensor cores may do.
 """
 
 from __future__ import annotations
