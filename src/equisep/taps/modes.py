@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -39,25 +39,34 @@ def reading_mode(model: nn.Module, reading: Reading) -> Iterator[None]:
     tracking = [(module, module.track_running_stats) for module in modules if isinstance(module, _BatchNorm)]
     try:
         for module, flag in training:  # not `eval()`: some modules override it, and merge weights there
-            if flag is not False:  # to set an attribute of a module costs more than all else here
-                module.training = False
+            if flag is not False:
+                _set_training(module, False)
         if reading in BY_BATCH:
             for norm, _ in tracking:
                 # torch passes no buffers to the kernel then: nothing is updated, not even by 0·NaN
                 norm.training, norm.track_running_stats = True, False
-        with torch.no_grad(), sharded_as_before(model), buffers_kept(model):
+        with torch.no_grad(), sharded_as_before(model), buffers_kept(modules):
             yield
     finally:
         for module, flag in training:
             if module.training is not flag:
-                module.training = flag
+                _set_training(module, flag)
         for norm, tracked in tracking:
             if norm.track_running_stats is not tracked:
                 norm.track_running_stats = tracked
 
 
+def _set_training(module: nn.Module, flag: bool) -> None:
+    """As by an assignment, which torch first looks through for parameters, modules and buffers: of many it takes a while."""
+    plain = type(module).__setattr__ is nn.Module.__setattr__ and "training" in vars(module)
+    if plain:
+        vars(module)["training"] = flag
+    else:
+        module.training = flag
+
+
 @contextmanager
-def buffers_kept(model: nn.Module) -> Iterator[None]:
+def buffers_kept(modules: Sequence[nn.Module]) -> Iterator[None]:
     """Buffers that a forward pass writes inside the `with`, also in `eval` as observers do, are afterwards what they were.
 
     The same tensors with the same numbers. One that is not saved with the model (`persistent=False`) and comes back in another
@@ -65,7 +74,7 @@ def buffers_kept(model: nn.Module) -> Iterator[None]:
     """
     buffers = [
         (module, name, buffer)
-        for module in modules_of(model)
+        for module in modules
         if isinstance(module._buffers, dict)  # of a scripted one it is none
         and module._buffers
         and not type(module).__module__.startswith(OWN)

@@ -13,7 +13,9 @@ def modules_of(model: nn.Module) -> list[nn.Module]:
         module = waiting.pop()
         if module not in found:
             found[module] = None
-            waiting += [child for child in reversed(list(module._modules.values())) if child is not None]
+            children = module._modules
+            if children:  # most have none
+                waiting += [child for child in reversed(list(children.values())) if child is not None]
     return list(found)
 
 
