@@ -18,6 +18,7 @@ from equisep.separation.blocks import Block
 from equisep.separation.group_sums import NARROW, ClassCenters
 from equisep.separation.site.products import projected
 from equisep.separation.site.records import SiteTask, Spread
+from equisep.separation.site.second_pass import same_for_collapse
 from equisep.separation.site.side_by_side import Frame, Sites, moved, side_by_side
 from equisep.separation.subspace import EPS64, ClassSubspace, Projections, rounding_cut
 from equisep.shapes import Float64, Int, Shaped
@@ -31,14 +32,15 @@ Features = Sequence[Shaped[Tensor, "_ d"]]
 class FewRows:
     """One site: its spread, and of every row its label, its residual on the directions and the class of the nearest center.
 
-    `beside` are the residuals of test rows from the training means, on the training directions. Means and directions are on
-    the GPU, all else is on the CPU.
+    `beside` are the residuals of test rows from the training means, on the training directions; `same` says whether NC1 sees the
+    matrices that D does. Means and directions are on the GPU, all else is on the CPU.
     """
 
     spread: Spread
     labels: Int[Tensor, " n"]
     along: Float64[Tensor, "n r"]
     guesses: Int[Tensor, " n"]
+    same: bool
     beside: Float64[Tensor, "n q"] | None = None
 
 
@@ -63,7 +65,7 @@ def read_few(
     """
     device, y = sites[0][0].device, labels.cpu()
     frame = Frame.of(y, tasks[0])
-    wide = side_by_side(sites, frame)
+    wide, same = side_by_side(sites, frame), same_for_collapse(frame.counts, frame.task.convention)
     where = labels.to(device)
     beside = [
         projected(Block(parts), where, centers, space.directions)[1]
@@ -85,7 +87,7 @@ def read_few(
             mine = next(all_small)
             centers = ClassCenters(frame.counts, shift, about, means, each.eps, narrow=True, squares=mine.sizes)
             spread = mine.spread(centers, directions, frame)
-            rows[number] = FewRows(spread, y, mine.along, mine.guesses, own[number] if own else None)
+            rows[number] = FewRows(spread, y, mine.along, mine.guesses, same, own[number] if own else None)
     return [rows[number] for number in range(len(sites))]
 
 

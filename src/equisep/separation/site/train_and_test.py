@@ -91,13 +91,15 @@ class TrainSite:
         assert self.sums is not None
         self._turn(SampledSpread.of(self.sums, self.task))
 
-    def _turn(self, own: SampledSpread) -> None:
+    def _turn(self, own: SampledSpread, *, same: bool | None = None) -> None:
         self.own, self.sums, task, main = own, None, self.task, own.main
         self.picture = Picture(main.centers.n, dim=main.centers.dim, most=task.pictured, seed=task.seed)
         self.nearest = NearestCounts(main.subspace, task.layer, task.confusion) if task.centers else None
         directed = task.directional and task.classes <= DIRECTED_CLASSES
         self.axes = AxisSums(main.subspace) if directed else None
-        other = task.collapse and not same_for_collapse(main.subspace.counts, task.convention)
+        other = task.collapse and not (
+            same_for_collapse(main.subspace.counts, task.convention) if same is None else same
+        )
         # all means lie on the subspace: their coordinates there are all that another weighting needs
         self.collapse = SecondPass(_on_coordinates(main), PHD20) if other else None
 
@@ -121,7 +123,8 @@ class TrainSite:
     def of_few(self, few: FewRows, features: Sequence[Shaped[Tensor, "_ d"]]) -> SiteStatistics:
         """The result, where both passes are done: what else the task asks for."""
         spread = few.spread
-        self._turn(SampledSpread(self.task, SecondPass(spread.centers, self.task.convention, spread.subspace)))
+        main = SecondPass(spread.centers, self.task.convention, spread.subspace)
+        self._turn(SampledSpread(self.task, main), same=few.same)
         self._see(Seen(Block(features), Assignments(few.labels), few.along), few.guesses)
         return self._result(Sampled(spread))
 
