@@ -300,8 +300,9 @@ def gpu_of(record: dict[str, Any]) -> str:
 
     def line(one: dict[str, Any], size: dict[str, Any], what: str, ceiling: str, *, classes: int, turn: bool) -> None:
         spent = sum(one[f"{name}_seconds"] for name in (("first", "turn", "second") if turn else ("first", "second")))
+        rest = "" if turn else f"; {one['whole_share']:.0%} with the decomposition's {one['turn_seconds']:.2g} s"
         lines.append(
-            f"| {size['n']:,} | {size['d']:,} | {classes:,} | {what} | {spent:.2g} | {one['share']:.0%} of {ceiling} | "
+            f"| {size['n']:,} | {size['d']:,} | {classes:,} | {what} | {spent:.2g} | {one['share']:.0%} of {ceiling}{rest} | "
             f"{one['torch_alone']['share']:.0%} |"
         )
 
