@@ -1,6 +1,6 @@
-"""The tables of docs/training.md on the limit, from what `_limit.py` counts and from the committed records of `limit.py`.
+"""What docs/training.md says of the limit, from what `_limit.py` counts and from the committed records of `limit.py`.
 
-`python benchmarks/_limit_page.py` prints them; tests/test_limit_page.py compares the page with them.
+`python benchmarks/_limit_page.py` prints the tables and what the text says; tests/test_limit_page.py compares the page with them.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from _limit import EPOCHS, counts, floor
+from _limit import EPOCHS, STEPS, counts, floor
 from _record import RESULTS
 from equisep.training import Shape
 
@@ -46,14 +46,29 @@ def counted() -> list[str]:
     ]
 
 
+def rates(record: dict[str, Any]) -> list[str]:
+    """What the datasheet promises, and what a large product and a large copy reached in the run."""
+    found, faster = record["ceilings_per_second"], record["ceilings_per_second_tf32"]
+    return [
+        "| an H200 a second | datasheet | measured |",
+        "|---|---|---|",
+        f"| operations in float32 | {DATASHEET['operations'] / 1e12:.0f} T | {found['operations'] / 1e12:.0f} T |",
+        f"| operations in TF32 | {TF32 / 1e12:.0f} T | {faster['operations'] / 1e12:.0f} T |",
+        f"| bytes | {DATASHEET['bytes'] / 1e12:.1f} TB | {found['bytes'] / 1e12:.1f} TB |",
+    ]
+
+
 def on_gpu(record: dict[str, Any]) -> list[str]:
-    """Trainings a second by the kernel, and their share of float32's floor; those with TF32 where the record has them."""
+    """Trainings a second by the kernel, and their share of float32's floor; those with TF32 where the record has them.
+
+    Rows that a run has not reached are left out.
+    """
     names = ["depth", "members", "blocks a member", "trainings a second", "TFLOP/s", "of the floor"]
     faster = "kernel_tf32_trainings_per_second"
     told = any(faster in row for row in record["rows"])
     names += ["with TF32", "TFLOP/s with TF32"] if told else []
     lines = [f"| {' | '.join(names)} |", "|" + "---|" * len(names)]
-    for row in record["rows"]:
+    for row in sorted(record["rows"], key=lambda row: (row["depth"], row["width"], row["members"])):
         if "kernel_trainings_per_second" not in row:
             continue
         shape = Shape.deep(row["depth"], width=row["width"])
@@ -65,6 +80,69 @@ def on_gpu(record: dict[str, Any]) -> list[str]:
             cells += [f"{row[faster]:.1f}", f"{row[faster] * each:.1f}"] if faster in row else ["–", "–"]
         lines.append(f"| {' | '.join(cells)} |")
     return lines
+
+
+def counters(record: dict[str, Any], members: int = 264) -> list[str]:
+    """What the hardware counted while the kernel trained one epoch, in float32 and with TF32."""
+    shape, name = Shape.deep(8), f"{members} members of depth 8, cluster 1, resident 2"
+    steps, full = members * STEPS, record["ceilings_per_second"]["bytes"]
+    columns: list[list[str]] = []
+    for known in (record["counters"][name], record["counters"][f"{name}, TF32"]):
+
+        def of(counter: str, known: dict[str, str] = known) -> float:
+            return float(known[counter].replace(",", ""))
+
+        seconds, moved = of("gpu__time_duration.sum [ns]") / 1e9, of("dram__bytes.sum.per_second [byte/s]")
+        wanted = WANTED * EPOCHS * seconds / members * moved
+        stalled = "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio [inst]"
+        columns.append(
+            [
+                f"{seconds * 1e3:.1f} ms",
+                f"{members / (EPOCHS * seconds):.0f}",
+                f"{moved / 1e12:.2f} TB, {moved / full:.0%}",
+                f"{moved * seconds / steps / 1e6:.1f} MB",
+                f"{wanted / 1e12:.1f} TB, {wanted / full:.0%}",
+                f"{of('lts__t_sector_hit_rate.pct [%]'):.0f}%",
+                f"{of('smsp__issue_active.avg.pct_of_peak_sustained_active [%]'):.0f}%",
+                f"{of('sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active [%]'):.0f}%",
+                f"{of('sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active [%]'):.0f}%",
+                f"{of('smsp__average_warp_latency_per_inst_issued.ratio [cycle]'):.1f}",
+                f"{of(stalled):.1f}",
+            ]
+        )
+    names = [
+        "time of the epoch",
+        "trainings a second, were all epochs like it",
+        f"moved through device memory a second, of the {full / 1e12:.1f} TB of a large copy",
+        f"by a step of one network; counted: {counts(shape)['kernel_bytes'] / STEPS / 1e6:.1f} MB",
+        f"a second, if it trained {WANTED:.0f} networks a second",
+        "reads and writes that the cache answers",
+        "instructions issued, of what could be",
+        "pipe of multiplications and additions busy",
+        "pipe of tensor cores busy",
+        "cycles of a warp from one instruction to the next",
+        "of them waiting for memory",
+    ]
+    return ["| | float32 | TF32 |", "|---|---|---|"] + [
+        f"| {name} | {one} | {other} |" for name, one, other in zip(names, *columns, strict=True)
+    ]
+
+
+def said(record: dict[str, Any]) -> list[str]:
+    """What the text says of the same run, word by word."""
+    grid, grids = record["fig1_grid_1_seeds"], record["fig1_grid_10_seeds"]
+    rows = [row for row in record["rows"] if (row["depth"], row["width"]) == (8, 100)]
+    top = {ending: max(row.get(f"kernel{ending}_trainings_per_second", 0) for row in rows) for ending in ("", "_tf32")}
+    used = top[""] * EPOCHS * counts(Shape.deep(8))["operations"] / 1e12
+    return [
+        f"take {grid['seconds_from_process_start']:.1f} s from process start",
+        f"of which {grid['seconds_imports_and_data']:.1f} s are imports",
+        f"{grids['trainings']} take {grids['seconds_from_process_start']:.1f} s",
+        f"trains {top['']:.0f} networks of depth 8 a second, 100,000 in {1e5 / top[''] / 60:.0f} minutes, "
+        f"at {used:.0f} of the {DATASHEET['operations'] / 1e12:.0f} TFLOP/s",
+        f"with TF32 {top['_tf32']:.0f} a second, 100,000 in {1e5 / top['_tf32'] / 60:.0f} minutes",
+        f"What stands between {used:.0f} and {DATASHEET['operations'] / 1e12:.0f} TFLOP/s",
+    ]
 
 
 def on_cpu(record: dict[str, Any]) -> list[str]:
@@ -89,8 +167,11 @@ def on_cpu(record: dict[str, Any]) -> list[str]:
 
 
 def main() -> None:
-    """Print every table there is a record for."""
-    tables = [counted(), *map(on_gpu, records("nvidia-h200")), *map(on_cpu, records("cpu"))]
+    """Print every table there is a record for, and what the text says."""
+    tables = [counted()]
+    for record in records("nvidia-h200"):
+        tables += [rates(record), on_gpu(record), counters(record), said(record)]
+    tables += map(on_cpu, records("cpu"))
     print("\n\n".join("\n".join(table) for table in tables))
 
 

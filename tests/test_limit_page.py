@@ -13,10 +13,14 @@ def test_tables_are_those_of_the_record(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.syspath_prepend(str(REPO / "benchmarks"))
     import _limit_page
 
-    page = (REPO / "docs" / "training.md").read_text(encoding="utf-8").splitlines()
+    text = (REPO / "docs" / "training.md").read_text(encoding="utf-8")
+    page, words = text.splitlines(), " ".join(text.split())
     (record,), (on_two_cores,) = _limit_page.records("nvidia-h200"), _limit_page.records("cpu")
-    for line in [*_limit_page.counted(), *_limit_page.on_gpu(record), *_limit_page.on_cpu(on_two_cores)]:
+    of_gpu = [line for table in (_limit_page.rates, _limit_page.on_gpu, _limit_page.counters) for line in table(record)]
+    for line in [*_limit_page.counted(), *of_gpu, *_limit_page.on_cpu(on_two_cores)]:
         assert line in page, line
+    for phrase in _limit_page.said(record):
+        assert phrase in words, phrase
 
 
 def test_tf32_has_columns_where_a_record_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,7 +35,11 @@ def test_tf32_has_columns_where_a_record_has_it(monkeypatch: pytest.MonkeyPatch)
         "build": "cluster 1, resident 2",
         "kernel_trainings_per_second": 71.3,
     }
-    rows = [{**row, "kernel_tf32_trainings_per_second": 150.0}, row, {"depth": 8, "width": 100, "members": 1}]
+    rows = [
+        {**row, "kernel_tf32_trainings_per_second": 150.0},
+        row,
+        {"depth": 8, "width": 100, "members": 1, "builds": {}},
+    ]
     assert _limit_page.on_gpu({"rows": rows}) == [
         "| depth | members | blocks a member | trainings a second | TFLOP/s | of the floor | with TF32 | TFLOP/s with TF32 |",
         "|---|---|---|---|---|---|---|---|",

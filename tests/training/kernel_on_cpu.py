@@ -21,14 +21,11 @@ COMPILER = shutil.which("g++")
 class CpuLaunch:
     """`Launch` on the processor, in float64 or float32; threads take turns in the `order` that `run` names.
 
-    The factors of a build for TF32 are `rounded` to 10 bits as on a GPU, or stay as they are; `plain` leaves tensor cores out
-    where lanes hold tiles all the same.
+    The factors of a build for TF32 are `rounded` to 10 bits as on a GPU, or stay as they are.
     """
 
-    def __init__(
-        self, folder: Path, dtype: torch.dtype, *, order: int = 0, rounded: bool = False, plain: bool = False
-    ) -> None:
-        self.folder, self.dtype, self.order, self.rounded, self.plain = folder, dtype, order, rounded, plain
+    def __init__(self, folder: Path, dtype: torch.dtype, *, order: int = 0, rounded: bool = False) -> None:
+        self.folder, self.dtype, self.order, self.rounded = folder, dtype, order, rounded
 
     def __call__(self, arguments: Sequence[Tensor], *, members: int, build: Build, depth: int) -> None:
         assert all(tensor.is_contiguous() for tensor in arguments)
@@ -41,7 +38,6 @@ class CpuLaunch:
         source = self.folder / "train.cu"
         source.write_bytes(b"".join(path.read_bytes() for path in SOURCES))
         values: dict[str, object] = {**build.options, "ROUNDED": int(self.rounded)}
-        values |= {"TF32": 0, "TILED": 1} if self.plain else {}
         name = "-".join(map(str, values.values()))
         values |= {"REAL": real, "KERNEL": f'"{source}"'}
         target = self.folder / f"{real}-{name}.so"

@@ -51,7 +51,6 @@ def trained(
     shift: float | None = None,
     tf32: bool = False,
     rounded: bool = False,
-    tiles: bool = False,
     resident: int = 1,
 ) -> tuple[list[dict[str, Tensor]], Tensor]:
     """Weights of every member, loss and accuracy of every epoch; by the passes, or with a folder by the kernel.
@@ -73,8 +72,8 @@ def trained(
             if folder is None:
                 stepper: Stepper | KernelStepper = Stepper(stack, samples, members, stage)
             else:
-                launch = CpuLaunch(folder, dtype, order=order, rounded=rounded, plain=tiles)
-                build = Build.of(shape, cluster=cluster, resident=resident, tf32=tf32 or tiles)
+                launch = CpuLaunch(folder, dtype, order=order, rounded=rounded)
+                build = Build.of(shape, cluster=cluster, resident=resident, tf32=tf32)
                 stepper = KernelStepper(stack, samples, members, stage, build=build, launch=launch)
                 stepper.scratch.fill_(torch.nan)  # what nobody wrote is seen
             told += [torch.stack(numbers) for numbers in stepper.epochs()]
@@ -82,7 +81,7 @@ def trained(
 
 
 def agree(members: list[Member], stages: list[Stage], folder: Path, within: float = 1e-10, **options: object) -> None:
-    of_kernel = ("cluster", "order", "tf32", "rounded", "tiles", "resident")
+    of_kernel = ("cluster", "order", "tf32", "rounded", "resident")
     plain = {name: value for name, value in options.items() if name not in of_kernel}
     expected, numbers = trained(members, stages, None, **plain)  # type: ignore[arg-type]
     found, told = trained(members, stages, folder, **options)  # type: ignore[arg-type]
@@ -161,14 +160,6 @@ def test_float32_is_float64_rounded(folder: Path) -> None:
     for one, rival, wanted in zip(found, plain, exact, strict=True):
         gap, usual = (worst({n: v.to(wanted[n].dtype) for n, v in state.items()}, wanted) for state in (one, rival))
         assert gap < 10 * usual
-
-
-@pytest.mark.parametrize("cluster", [1, 2])
-def test_tiles_without_tensor_cores(folder: Path, cluster: int) -> None:
-    """The build on trial: what lanes hold and when it is fetched is TF32's, the products are float32's."""
-    agree(mixed()[:3], [Stage(epochs=2)], folder, cluster=cluster, tiles=True)
-    shape = Shape((100, 30), inputs=140, classes=10)
-    agree([member(shape=shape, batch_size=128)], [Stage(epochs=1)], folder, n=150, cluster=cluster, tiles=True)
 
 
 @pytest.mark.parametrize("cluster", [1, 2])

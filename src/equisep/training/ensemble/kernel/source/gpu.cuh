@@ -4,9 +4,6 @@
 #ifndef TF32
 #define TF32 0
 #endif
-#ifndef TILED
-#define TILED TF32  // how products are divided among lanes: as tensor cores take them (tiles.cuh), or by units and samples
-#endif
 #ifndef ON_CPU
 #define DEVICE __device__ __forceinline__
 #define UNROLL _Pragma("unroll")

@@ -23,7 +23,7 @@ struct Member {
 
     // what follows from where this thread stands is computed again in each part, where registers are few
     DEVICE void settle() {
-        if (!TILED && RESIDENT == 1) return;
+        if (!TF32 && RESIDENT == 1) return;
         thread = anew(thread);
         lane = thread % 32;
         warp = thread / 32;
@@ -205,7 +205,7 @@ struct Member {
     DEVICE void scores(int index, int relu) {
         const Layer l = layers[index];
         if (CLUSTER > 1) load_inputs(index, 0, relu);
-        if (!TILED) load_weights(l, 0, l.outputs, 0);
+        if (!TF32) load_weights(l, 0, l.outputs, 0);
         copies_done();
         barrier();
         real acc[CLASSES][4];
@@ -399,7 +399,7 @@ struct Member {
     // the same for the classifier, by the first block of a cluster
     DEVICE void learn_classifier(int index, bool exchanging, int relu) {
         const Layer l = layers[index];
-        if (!TILED || CLUSTER > 1 || !exchanging) {
+        if (!TF32 || CLUSTER > 1 || !exchanging) {
             load_inputs(index, 0, relu);
             barrier();
         }

@@ -1,6 +1,6 @@
 // What the host tells: sizes, layers, and the step that an optimizer takes.
 
-constexpr int WARPS = 8, THREADS = 32 * WARPS, BATCH = 128, LEAD = TILED ? BATCH : BATCH + 4;
+constexpr int WARPS = 8, THREADS = 32 * WARPS, BATCH = 128, LEAD = TF32 ? BATCH : BATCH + 4;
 constexpr int CLASSES4 = (CLASSES + 3) / 4 * 4, QUADS = (CHUNK + 31) / 32;
 constexpr int FIELDS = 10, HEADER = 16, GROUP = RESIDENT > 1 ? 3 : 5;  // of the plan; units whose weights are updated at once
 constexpr real EPSILON = (real)1e-5, FOLLOWS = (real)0.1, STAYS = (real)(1 - 0.1);  // of BatchNorm

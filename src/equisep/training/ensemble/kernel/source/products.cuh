@@ -7,7 +7,7 @@ DEVICE real4 zeros() { return real4{0, 0, 0, 0}; }
 // where column `column` of a row stands. Rows for tensor cores are not padded but turned, so that all banks are met by 8 neighboring
 // rows of four numbers, by 4 of eight, and by the rows 4i and 4i + 1 (i = 0..3) of four
 DEVICE int turned(int row) { return (row & 1) << 4 | ((row ^ row >> 2) & 2) << 2 | (row & 4); }
-DEVICE int place(int row, int column) { return row * LEAD + (TILED ? column ^ turned(row) : column); }
+DEVICE int place(int row, int column) { return row * LEAD + (TF32 ? column ^ turned(row) : column); }
 
 // a factor of a product: with TF32 rounded to 10 bits
 DEVICE real factor(real v) {

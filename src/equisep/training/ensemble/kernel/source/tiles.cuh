@@ -4,10 +4,9 @@
 // A warp has the same units as with float32, but a lane its part of the tiles that tensor cores take: with lane 4g + t, of the
 // samples 32q + 4g + j (q, j = 0..3) the units 8n + 2t + e (e = 0, 1) of the warp's. Statistics are sums over the eight lanes of
 // one t. What the next product needs is on its way from memory while this one's outputs are worked on. The classifier's own
-// products are those of Member, of rounded factors. With TILED and without TF32 nothing is rounded and no tensor core takes part:
-// a build on trial, which nobody gets who does not set it.
+// products are those of Member, of rounded factors.
 
-#if TILED
+#if TF32
 constexpr int TILES = (COLUMNS + 7) / 8;  // of 8 units, a warp's
 constexpr int PAIRS = (CHUNK + 15) / 16;  // of tiles of 8 inputs, in the gradient of weights
 constexpr int ACROSS = (CHUNK + 7) / 8 % 2 ? (CHUNK + 7) / 8 * 8 : (CHUNK + 15) / 8 * 8;  // an odd multiple of 8, for all banks
@@ -19,7 +18,6 @@ struct TiledMember : Member {
     DEVICE void tiled(real (&acc)[TILES][4][8], const real* across, const real* weights, int terms) const {
         const int g = lane / 4, t = lane % 4, own = place(t, 4 * g);
         const real* b = weights + (BACK ? g + t * ACROSS : (lane / 16 * 8 % (8 * TILES) + lane % 8) * STRIDE + lane / 8 % 2 * 4);
-        if (!TF32) return plain<BACK>(acc, across, weights, terms);
         int k = 0;
         for (; k + 8 <= terms; k += 8) tiles<BACK, ROUND, true>(acc, across, own, b, k);
         if (k < terms) tiles<BACK, ROUND, false>(acc, across, own, b, k);
@@ -49,7 +47,6 @@ struct TiledMember : Member {
 
     // acc[p][i][2r + e] += Σ_b D[first + g + 8r][b] · X[16p + 4t + 2i + e][b] for samples b below a multiple of 32
     DEVICE void tiled_gradient(real (&acc)[PAIRS][2][4], int first) const {
-        if (!TF32) return plain_gradient(acc, first);
         const int row = lane % 8, matrix = lane / 8;
         const int slopes = place(first + row + matrix % 2 * 8, matrix / 2 * 4);
         const int inputs = place(row / 2 * 4 + matrix / 2 * 2 + row % 2, matrix % 2 * 4);
@@ -62,53 +59,6 @@ struct TiledMember : Member {
                     four_by_eight(h, x + (inputs ^ part) + 16 * p * LEAD + b);
                     multiply(acc[p][0], a[0], a[1], a[2], a[3], h[0], h[1]);
                     multiply(acc[p][1], a[0], a[1], a[2], a[3], h[2], h[3]);
-                }
-            }
-        }
-    }
-
-    // the same two without tensor cores
-    template <bool BACK>
-    DEVICE void plain(real (&acc)[TILES][4][8], const real* across, const real* weights, int terms) const {
-        const int g = lane / 4, t = lane % 4;
-        for (int k = 0; k < terms; k += 4) {
-            real w[2 * TILES][4];
-            UNROLL for (int u = 0; u < 2 * TILES; u++) {
-                const int unit = 8 * (u / 2) + 2 * t + u % 2;
-                if (BACK) {
-                    UNROLL for (int i = 0; i < 4; i++) w[u][i] = weights[unit + (k + i) * ACROSS];
-                } else {
-                    const real4 v = four(weights + unit * STRIDE + k);
-                    w[u][0] = v.x, w[u][1] = v.y, w[u][2] = v.z, w[u][3] = v.w;
-                }
-            }
-            const int turn = 4 * g ^ turned(k);
-            UNROLL for (int i = 0; i < 4; i++) UNROLL for (int q = 0; q < 4; q++) {
-                const real4 v = four(across + (k + i) * LEAD + (turn ^ turned(i)) + 32 * q);
-                UNROLL for (int u = 0; u < 2 * TILES; u++) {
-                    real(&to)[8] = acc[u / 2][q];
-                    to[u % 2] += w[u][i] * v.x;
-                    to[2 + u % 2] += w[u][i] * v.y;
-                    to[4 + u % 2] += w[u][i] * v.z;
-                    to[6 + u % 2] += w[u][i] * v.w;
-                }
-            }
-        }
-    }
-    DEVICE void plain_gradient(real (&acc)[PAIRS][2][4], int first) const {
-        constexpr int ROWS = COLUMNS > 8 ? 2 : 1;
-        const int g = lane / 4, t = lane % 4;
-        for (int b = 0; b < rounded; b += 4) {
-            real4 slope[ROWS];
-            UNROLL for (int r = 0; r < ROWS; r++) slope[r] = four(d + place(first + g + 8 * r, b));
-            UNROLL for (int p = 0; p < PAIRS; p++) UNROLL for (int i = 0; i < 4; i++) {
-                const real4 h = four(x + (16 * p + 4 * t + i) * LEAD + (b ^ turned(i) ^ turned(4 * t)));
-                UNROLL for (int r = 0; r < ROWS; r++) {
-                    real& to = acc[p][i / 2][2 * r + i % 2];
-                    to += slope[r].x * h.x;
-                    to += slope[r].y * h.y;
-                    to += slope[r].z * h.z;
-                    to += slope[r].w * h.w;
                 }
             }
         }

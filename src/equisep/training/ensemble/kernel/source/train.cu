@@ -19,7 +19,7 @@ extern "C" __global__ void CLUSTERED __launch_bounds__(THREADS, RESIDENT) train(
     SHARED(shared);
     const Header h = *reinterpret_cast<const Header*>(plan);
     const int member = BLOCK / CLUSTER;
-#if TILED
+#if TF32
     TiledMember m;
 #else
     Member m;
@@ -70,7 +70,7 @@ extern "C" __global__ void CLUSTERED __launch_bounds__(THREADS, RESIDENT) train(
                 m.rule.root = (real)(1 / double_root(1 - power(0.999, passed)));
             }
             barrier();
-#if TILED
+#if TF32
             m.step(h, weights, added);
             epoch_loss += m.sums[0];
             epoch_hits += m.sums[1];
