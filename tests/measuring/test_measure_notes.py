@@ -199,6 +199,17 @@ def test_constant_features_have_no_d(memory: int | None) -> None:
 
 
 @ways
+def test_constant_features_have_no_nc1_where_classes_are_unequal(memory: int | None) -> None:
+    """Then NC1 weighs the class means otherwise than D does, on the directions of these, of which there is none."""
+    model = plain(Replace(torch.ones(4, 8)), nn.ReLU())
+    x, y = (torch.cat(part)[:-3] for part in zip(*labeled(), strict=True))
+    assert len(set(y.bincount().tolist())) > 1
+    profile = measure(model, batches((x, y)), sites=["0", "1"], memory=memory)
+    assert profile.sites[0].nc1 is not None
+    assert all(site.rank == 0 and site.fuzziness is None and site.nc1 is None for site in profile.sites[1:])
+
+
+@ways
 def test_dependent_class_means_are_noted_with_their_rank(memory: int | None) -> None:
     table = torch.zeros(4, 8)
     table[:, 0] = torch.arange(4.0)  # four means on one line

@@ -82,12 +82,17 @@ def test_few_rows_at_once_are_two_passes(name: str, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("room", [2**26, 50 * 960])
 def test_sites_of_any_width_at_once_are_each_alone(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two of one width, one narrower than there are classes, one of half precision, in other pieces, and test rows beside."""
+    """Two of one width, one narrower than there are classes, one of half precision, in other pieces, and test rows beside.
+
+    A batch may be empty, which is one piece of a site whose batches were not joined.
+    """
     names = ("plain", "plain", "wide", "more classes than features", "half precision")
     tasks = [SiteTask(classes=9, collapse=True, steps=steps) for steps in (0.5, 64.0, 64.0, 64.0, 64.0)]
     y = torch.arange(50) % 7  # two classes are absent
     features = [scene(**(SCENES[name] | {"n": 50, "k": 9}))[0] + number for number, name in enumerate(names)]
     parts = [list(x.split(size)) for x, size in zip(features, (50, 20, 15, 20, 50), strict=True)]
+    parts[2].insert(1, parts[2][0][:0])
+    parts[3].append(parts[3][0][:0])
 
     def both(*numbers: int) -> list[tuple[SiteStatistics, TestStatistics]]:
         sites, mine = [TrainSite(tasks[i]) for i in numbers], [parts[i] for i in numbers]

@@ -200,6 +200,7 @@ def test_a_decomposition_that_is_less_exact_than_that_of_lapack_is_not_taken(low
     assert not as_exact(a, u + 1e-11 * noise, s, w)
     assert not as_exact(a, u, s * (1 + 1e-13), w)
     assert not as_exact(a, u, s * torch.nan, w)
+    assert not as_exact(a, u, 2 * s, w / 2)  # the product is that of A, and no number is a singular value
     square, value, _ = torch.linalg.svd(a.T @ a)  # squares lose half of the digits
     if low:
         assert not as_exact(a, a @ square / value.sqrt(), value.sqrt(), square.T)

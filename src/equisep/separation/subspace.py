@@ -53,7 +53,7 @@ class ClassSubspace:
         weights = convention.weights(counts)
         offsets = centered(means, weights.center)  # k d
         root = weights.between.sqrt().unsqueeze(1)  # k 1
-        if len(means) > MANY * means.shape[1]:
+        if len(means) > MANY * means.shape[1] > 0:  # means that are all alike have no direction
             v, s = of_many_rows(offsets, root)
         else:
             v, s = thin_svd((root * offsets).T)
@@ -131,9 +131,9 @@ def _decomposed(a: Float64[Tensor, "m n"]) -> tuple[Float64[Tensor, "m r"], Floa
 def as_exact(
     a: Float64[Tensor, "m n"], u: Float64[Tensor, "m r"], s: Float64[Tensor, " r"], w: Float64[Tensor, "r n"]
 ) -> bool:
-    """Whether A = U S Wᵀ and UᵀU = 1 hold as they do by LAPACK: then the singular values are as near to those of A (Weyl)."""
+    """Whether A = U S W, UᵀU = 1 and W Wᵀ = 1 hold as they do by LAPACK: then the s are as near to those of A (Weyl)."""
     n, one = max(a.shape), torch.eye(len(s), dtype=a.dtype, device=a.device)
-    lost, turned = ((u * s) @ w - a).norm(), (u.T @ u - one).norm()
+    lost, turned = ((u * s) @ w - a).norm(), torch.maximum((u.T @ u - one).norm(), (w @ w.T - one).norm())
     return bool((lost <= AS_LAPACK * n**0.5 * EPS64 * a.norm()) & (turned <= AS_LAPACK * n * EPS64))
 
 

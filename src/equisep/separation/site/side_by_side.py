@@ -204,7 +204,7 @@ def side_by_side(sites: Sites, frame: Frame) -> list[WideSites]:
 def _divided(parts: Sequence[Shaped[Tensor, "_ d"]], cuts: Sequence[int]) -> Iterator[Shaped[Tensor, "_ d"]]:
     """Rows in pieces that end at all of these numbers: small batches of narrow sites were joined, those of wide ones not."""
     start = 0
-    for part in parts:
+    for part in (part for part in parts if len(part)):
         yield from part.tensor_split([cut - start for cut in cuts if start < cut < start + len(part)])
         start += len(part)
 
