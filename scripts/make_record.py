@@ -79,7 +79,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--data", action="append", default=[], metavar="NAME=OTHER")
     parser.add_argument("--network", action="append", default=[], metavar="NAME=OTHER")
-    return parser.parse_args()
+    asked = parser.parse_args()
+    if asked.recorded is not None and not asked.recorded.is_dir():  # all would be trained anew
+        parser.error(f"no folder {asked.recorded} of records: give the one that was packed, as results")
+    return asked
 
 
 if __name__ == "__main__":

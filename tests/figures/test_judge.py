@@ -750,6 +750,18 @@ def test_what_a_figure_lacks_decides_nothing_of_the_papers_but_claims_of_ours(r:
     of_series = replace(made, series=(replace(made.series[0], lacks="its data"),))
     assert judge(evidence(of_series, rows))[0].reason.endswith("and its data to decide.")  # in place of the figure's
     assert judge(evidence(replace(of_series, lacks=""), rows))[0].verdict == word
+    of_claim = replace(of_series, claims=(replace(LAW, lacks="augmented training"), replace(ours, lacks="the same")))
+    theirs, asked = judge(evidence(of_claim, rows))
+    assert (theirs.verdict, asked.verdict) == (word, own)  # a claim of ours is of this very training
+    assert theirs.reason.endswith("and augmented training to decide.")  # in place of the series'
+
+
+@pytest.mark.parametrize(("r", "word"), [(-0.999, "held"), (-0.98, "undecided"), (-0.9, "against")])
+def test_a_rate_that_short_runs_chose_contradicts_nothing(r: float, word: str) -> None:
+    made = figure(LAW, rates={"adam": (1e-3, 3e-3)}, choose="short runs")
+    (verdict,) = judge(evidence(made, {"a": [outcome(law_curve(0.5, r=r))] * 3}))
+    assert verdict.verdict == word
+    assert verdict.reason.endswith("whole trainings at the other rates to decide.") == (word == "against")
 
 
 def test_any_two_numbers_differ_so_that_few_seeds_show_no_difference() -> None:

@@ -112,7 +112,7 @@ def measure(
                    their memory stays O(K·d), and the second forward pass ends after the last of them. No number depends on it.
     coordinates    how many samples to keep as two principal components for plots; 0 keeps none.
     precision      `float32` computes products in float32 on a CPU, in about half the time where classes are many, as long as it
-                   is proven that D keeps six digits; of few classes, and on a GPU, all is float64.
+                   is proven that D keeps six digits; D of few classes, and all on a GPU, is float64.
     unpack         a function that makes (x, y) of a batch that is something else.
     device         measure there; the model is moved for the while and moved back.
     group          inside an initialized process group all ranks measure as one, each with its part of the data, and each gets the
