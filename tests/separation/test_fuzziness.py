@@ -9,6 +9,7 @@ import torch
 from closeness import close, relative_error
 from equisep import class_fuzziness, fuzziness
 from equisep.errors import InputError
+from equisep.separation.site import quick
 from reference import plain, precise
 from reference.scenes import Scene, around, blobs, with_singular_values
 
@@ -178,13 +179,15 @@ def test_few_samples_of_collapsed_classes_keep_their_digits(seed: int) -> None:
 
 
 @ordinary
-def test_float32_products_keep_six_digits_or_are_not_used(scene: Scene) -> None:
+def test_float32_products_keep_six_digits_or_are_not_used(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quick, "pays", lambda d, r: True)  # else so few directions are float64
     for kind in (np.float32, np.float64):
         x = scene.x.astype(kind)
         assert relative_error(fuzziness(x, scene.y, precision="float32"), fuzziness(x, scene.y)) <= 1e-6
 
 
-def test_tight_classes_far_from_zero_keep_their_digits_in_float32() -> None:
+def test_tight_classes_far_from_zero_keep_their_digits_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quick, "pays", lambda d, r: True)
     scene = blobs(19, [300] * 5, 40, spread=1e-3, offset=100.0)
     x = scene.x.astype(np.float32)
     assert relative_error(fuzziness(x, scene.y, precision="float32"), fuzziness(x, scene.y)) <= 1e-8
