@@ -757,11 +757,19 @@ def test_what_a_figure_lacks_decides_nothing_of_the_papers_but_claims_of_ours(r:
 
 
 @pytest.mark.parametrize(("r", "word"), [(-0.999, "held"), (-0.98, "undecided"), (-0.9, "against")])
-def test_a_rate_that_short_runs_chose_contradicts_nothing(r: float, word: str) -> None:
+def test_a_law_is_held_at_the_rate_that_short_runs_chose_and_contradicted_at_none(r: float, word: str) -> None:
     made = figure(LAW, rates={"adam": (1e-3, 3e-3)}, choose="short runs")
     (verdict,) = judge(evidence(made, {"a": [outcome(law_curve(0.5, r=r))] * 3}))
     assert verdict.verdict == word
     assert verdict.reason.endswith("whole trainings at the other rates to decide.") == (word == "against")
+
+
+@pytest.mark.parametrize(("r", "word"), [(-0.9, "supported"), (-0.999, "against")])
+def test_nothing_else_is_decided_at_a_rate_that_short_runs_chose(r: float, word: str) -> None:
+    made = figure(replace(LAW, rule="no law"), rates={"adam": (1e-3, 3e-3)}, choose="short runs")
+    (verdict,) = judge(evidence(made, {"a": [outcome(law_curve(0.5, r=r))] * 3}))
+    assert verdict.verdict == word
+    assert verdict.reason.endswith("whole trainings at the other rates to decide.")
 
 
 def test_any_two_numbers_differ_so_that_few_seeds_show_no_difference() -> None:

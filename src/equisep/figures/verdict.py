@@ -46,6 +46,9 @@ _WORD: Mapping[tuple[Side, bool], Word] = {  # by side of the rule, and whether 
     ("reaches", True): "undecided",
 }
 OTHER_RATES = "whole trainings at the other rates"
+# a rate that was not tried to the end may be the best one; but a law that is there at one rate is there
+BY_OTHER_RATES: dict[Word, Word] = {"held": "supported", "contradicted": "against"}
+SHOWN_AT_ONE_RATE = {("held", "law"), ("held", "fuzzy law")}
 _LAW_NUMBERS = ("r", "rho", "half_life")
 
 
@@ -216,8 +219,8 @@ def _part(figure: Figure, claim: Claim, comparison: Comparison) -> Part:
     if claim.rule in LAWS and part.mean is not None:
         part = replace(part, found=law_verdict(part.mean, part.beside["rho"], sites=LEAST_SITES))
     word = _word(claim, part, comparison)
-    if word == "contradicted" and figure.choose == "short runs":  # at a rate that was not tried to the end it may hold
-        return replace(part, verdict="against", lacks=OTHER_RATES)
+    if figure.choose == "short runs" and word in BY_OTHER_RATES and (word, claim.rule) not in SHOWN_AT_ONE_RATE:
+        return replace(part, verdict=BY_OTHER_RATES[word], lacks=OTHER_RATES)
     return replace(part, verdict=word)
 
 

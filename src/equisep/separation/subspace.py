@@ -21,10 +21,6 @@ TALL = 2  # times as many rows as columns, from where on QR saves more than it c
 MANY = 2  # times as many classes as features, from where on their means are made triangular first
 BLOCK_WIDTHS, GPU_WIDTHS = 8, 256  # rows made triangular together, in widths; a GPU wants few and large blocks
 COARSE = 1e-5  # eps of half precision is above it
-GPU_COLUMNS = 256  # of a matrix that a GPU decomposes itself: fewer are sooner done on a CPU
-AS_LAPACK = (
-    8.0  # times what rounding adds up to in LAPACK's decompositions (about √n eps of a matrix, n eps of its vectors)
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,32 +105,12 @@ def thin_svd(
     By LAPACK on the CPU: small, accurate to eps·s_max, and tall is its quick side. On a GPU a tall matrix is first made
     triangular there, by Householder's QR, which is as accurate: to fetch and factor d × k numbers would cost more than all else.
     """
-    rows, columns = tall.shape
-    if tall.is_cuda and (rows > TALL * columns or rows > columns >= GPU_COLUMNS) if by_qr is None else by_qr:
+    if tall.is_cuda and tall.shape[0] > TALL * tall.shape[1] if by_qr is None else by_qr:
         q, triangle = torch.linalg.qr(tall)
-        u, s = _decomposed(triangle)
+        u, s, _ = torch.linalg.svd(triangle.cpu())
         return q @ u.to(tall.device), s
-    return _decomposed(tall)
-
-
-def _decomposed(a: Float64[Tensor, "m n"]) -> tuple[Float64[Tensor, "m r"], Float64[Tensor, " r"]]:
-    """Left singular vectors and singular values, these on the CPU: by LAPACK, or by a GPU whose result is seen to be as exact."""
-    if a.is_cuda and min(a.shape) >= GPU_COLUMNS:
-        # by QR iterations: the Jacobi sweeps that torch would take are ten to a hundred times less exact (measured on an H200)
-        u, s, w = torch.linalg.svd(a, full_matrices=False, driver="gesvd")
-        if as_exact(a, u, s, w):
-            return u, s.cpu()
-    u, s, _ = torch.linalg.svd(a.cpu(), full_matrices=False)
+    u, s, _ = torch.linalg.svd(tall.cpu(), full_matrices=False)
     return u, s
-
-
-def as_exact(
-    a: Float64[Tensor, "m n"], u: Float64[Tensor, "m r"], s: Float64[Tensor, " r"], w: Float64[Tensor, "r n"]
-) -> bool:
-    """Whether A = U S W, UᵀU = 1 and W Wᵀ = 1 hold as they do by LAPACK: then the s are as near to those of A (Weyl)."""
-    n, one = max(a.shape), torch.eye(len(s), dtype=a.dtype, device=a.device)
-    lost, turned = ((u * s) @ w - a).norm(), torch.maximum((u.T @ u - one).norm(), (w @ w.T - one).norm())
-    return bool((lost <= AS_LAPACK * n**0.5 * EPS64 * a.norm()) & (turned <= AS_LAPACK * n * EPS64))
 
 
 def of_many_rows(
@@ -150,7 +126,8 @@ def of_many_rows(
     triangle = rows.new_zeros(0, d)
     for block, factor in zip(rows.split(size), factors.split(size), strict=True):
         _, triangle = torch.linalg.qr(torch.cat([triangle, block * factor]), mode="r")
-    return _decomposed(triangle.T)
+    _, s, v = torch.linalg.svd(triangle.cpu(), full_matrices=False)
+    return v.T, s
 
 
 def rounding_cut(

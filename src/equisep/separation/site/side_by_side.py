@@ -22,6 +22,7 @@ from equisep.separation.subspace import centered
 from equisep.shapes import Float64, Int, Shaped
 
 TOGETHER = 2**26  # numbers of features that are turned to float64 at once: 512 MiB
+APART = 256  # times as wide as the narrowest site beside it: wider ones would be too many pieces
 PIECE = 4096  # features that are summed over at once, at most: a GPU divides longer sums among its processors
 Sites = Sequence[Sequence[Shaped[Tensor, "_ _"]]]  # of any width each
 
@@ -90,7 +91,8 @@ class Group:
         groups: dict[tuple[torch.dtype, int], list[list[int]]] = {}
         for number in sorted(range(len(sites)), key=widths.__getitem__, reverse=True):
             alike = groups.setdefault((sites[number][0].dtype, min(widths[number], classes)), [[]])
-            if alike[-1] and n * (sum(widths[other] for other in alike[-1]) + widths[number]) > TOGETHER:
+            full = n * (sum(widths[other] for other in alike[-1]) + widths[number]) > TOGETHER
+            if alike[-1] and (full or widths[alike[-1][0]] > APART * widths[number]):
                 alike.append([])
             alike[-1].append(number)
         return [

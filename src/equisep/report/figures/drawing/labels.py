@@ -164,7 +164,13 @@ def data_words(cells: Iterable[Cell]) -> list[str]:
     by_name: dict[tuple[str, str], list[Training]] = {}
     for cell in trainings(cells):
         by_name.setdefault((cell.stands_for or cell.data, cell.data), []).append(cell)
-    return [_data_phrase(paper, own, mine) for (paper, own), mine in by_name.items()]
+    whole = {paper for paper, own in by_name if own == paper}
+    parted = {paper for paper, own in by_name if own != paper}
+    return [
+        _data_phrase(paper, own, mine, some=paper in whole)
+        for (paper, own), mine in by_name.items()
+        if own != paper or paper not in parted  # its stand-in says so of some series
+    ]
 
 
 def network_words(cells: Iterable[Cell]) -> list[str]:
@@ -173,8 +179,8 @@ def network_words(cells: Iterable[Cell]) -> list[str]:
     return [f"{used.removeprefix('hf:')} in place of {paper.removeprefix('hf:')}" for used, paper in pairs]
 
 
-def _data_phrase(paper: str, own: str, cells: Sequence[Training]) -> str:
-    """`CIFAR-10: 100 images per class, tested on 2,000 images instead of 10,000`."""
+def _data_phrase(paper: str, own: str, cells: Sequence[Training], *, some: bool = False) -> str:
+    """`CIFAR-10: 100 images per class, tested on 2,000 images instead of 10,000`; `some`: other series have the whole of it."""
     counts = [count for cell in cells for count in cell.sizes or (cell.per_class,)]
     known = [count for count in counts if count is not None]
     name = DATA_NAMES.get(paper, paper)
@@ -186,8 +192,9 @@ def _data_phrase(paper: str, own: str, cells: Sequence[Training]) -> str:
         return f"{each} ({DATA_NAMES.get(own, own)} in place of {name})"
     part = STAND_INS[own]
     tested = f"tested on {part.test:,} images instead of {part.of_test:,}"
+    where = f"{name}, in some series" if some else f"{name}:"
     cut = (
-        f"{name}: cut to {part.train:,} of its {part.of_train:,} training images" if len(known) < len(counts) else each
+        f"{where} cut to {part.train:,} of its {part.of_train:,} training images" if len(known) < len(counts) else each
     )
     return f"{cut}, {tested}"
 
