@@ -18,8 +18,8 @@ from equisep.shapes import Float64
 Same = Literal["samples", "labels"]
 LEVEL = 0.95
 EXACT = (
-    "Both profiles read the whole of their data (`whole=True`), so that differences are exact, and have no interval from "
-    "samples. Only several seeds tell how much another training would change them."
+    "Both profiles read the whole of their data (`whole=True`): differences are those of these very data, and have no "
+    "interval from samples. Only several seeds tell how much another training would change them."
 )
 MOST_BIAS = 1.5  # standard errors: beyond, the folds tell the bias too badly for an interval to cover
 ROUNDING = 1e-6  # D without a fold is known to six digits
