@@ -9,6 +9,7 @@ import argparse
 import gc
 import json
 import math
+import sys
 import time
 
 START = time.perf_counter()
@@ -16,6 +17,8 @@ START = time.perf_counter()
 gc.disable()
 
 import torch  # noqa: E402 (the import belongs to the time that is measured)
+
+TORCH = time.perf_counter()
 
 from equisep.data import load_data, prepare_split  # noqa: E402
 from equisep.law import fit_law  # noqa: E402
@@ -76,6 +79,8 @@ def main() -> None:
                 "trainings": sum(row["members"] for row in rows),
                 "epochs": asked.epochs,
                 "seconds_imports_and_data": imported - START,
+                "seconds_of_them_importing_torch": TORCH - START,
+                "compiler_of_torch_imported": "torch._dynamo" in sys.modules,
                 "depths": rows,
                 "peak_bytes": torch.cuda.max_memory_allocated() if device.type == "cuda" else None,
             }

@@ -65,7 +65,8 @@ def steps_of(figure: str, series: str, way: str, *, epochs: int = TIMED) -> dict
     y = (torch.arange(SAMPLES) % CLASSES).cuda()
     network = network_of(cell, x, classes=CLASSES).cuda()
     if way in ("channels_last", "tried"):
-        network, x = network.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
+        x = x.to(memory_format=torch.channels_last)
+        network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # which torch's own types leave out
     ends: list[float] = []
 
     def after(_: int) -> None:
@@ -84,7 +85,7 @@ def side_by_side(figure: str, series: str, way: str, count: int, *, epochs: int 
     words = [sys.executable, __file__, "--one", figure, series, way, str(epochs)]
     running = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(count)]
     told_by_each = [json.loads(process.communicate()[0].splitlines()[-1]) for process in running]
-    return sum(1e3 / each["ms"] for each in told_by_each)
+    return float(sum(1e3 / each["ms"] for each in told_by_each))
 
 
 def main() -> None:

@@ -1,8 +1,9 @@
 """How near to what the device can do are trainings of small networks, and to what a user would write instead?
 
 Trainings a second (600 epochs of 1,000 samples in batches of 128, Adam) against the number of members, depth and width, all in
-one run. On a GPU: `kernel` (equisep's CUDA kernel, in float32 and TF32, by every build and by the one that is taken), `graphs`
-(captured passes, also in TF32), the hardware counters of the kernel, and the grid of Fig. 1 from process start. On a processor,
+one run. On a GPU: `kernel` (equisep's CUDA kernel, in float32 and TF32, by the build that is taken; with `--every-build` all
+builds of depth 8, and more of the next two), `graphs` (captured passes, at depth 8 also in TF32), the hardware counters of
+the kernel, and the grid of Fig. 1 from process start. On a processor,
 without a GPU or with `--cpu`: `engine` (`train_ensemble`), and the same without the passes that keep their buffers. Beside them
 what a user would write: `plain`, a loop over one network; `compiled`, the same with the network compiled; `vmap`,
 `torch.func.vmap` over stacked parameters. Each is timed over whole epochs after a warm-up, without set-up, so that a training is
@@ -38,7 +39,9 @@ from equisep.training import Shape
 
 LONGEST = 75.0  # seconds of one measurement on a GPU
 MEMBERS = (264, 132, 57, 19, 1, 1056)
-SHAPES = (Shape.deep(8), Shape.deep(4), Shape.deep(20), Shape.deep(8, width=50), Shape.deep(8, width=128))
+SHAPES = (Shape.deep(8), Shape.deep(20), Shape.deep(4), Shape.deep(8, width=50), Shape.deep(8, width=128))
+# after the first, of most members of depth 8: every other shape, full and nearly empty, and fewer members and more
+ROWS = [(shape, count) for count in (264, 19) for shape in SHAPES[1:]] + [(SHAPES[0], count) for count in MEMBERS[1:]]
 
 
 @contextmanager
@@ -127,7 +130,17 @@ def on_cpu(limit: Limit) -> None:
         limit.take(f"depth {depth}", partial(cpu.alone, depth, compiled=True), into=compiled)
 
 
-def on_gpu(limit: Limit) -> None:
+def measured_ceilings(limit: Limit, device: torch.device) -> dict[str, float] | None:
+    """What the device reaches in float32, beside TF32 and the floors that follow; None where there was no time."""
+    rates: dict[str, float] | None = limit.take("ceilings_per_second", partial(ceilings, device))
+    limit.take("ceilings_per_second_tf32", partial(ceilings, device, tf32=True))
+    limit.record["counted_per_epoch"] = {str(shape): counts(shape) for shape in SHAPES}
+    if rates is not None:
+        limit.record["floor_seconds_of_one_training"] = {str(shape): floor(shape, rates) for shape in SHAPES}
+    return rates
+
+
+def on_gpu(limit: Limit, *, every_build: bool) -> None:
     """The GPU's tables: what is asked first is measured first, what may take long comes last."""
     import _limit_gpu as gpu
     from ensemble import from_process_start
@@ -136,11 +149,7 @@ def on_gpu(limit: Limit) -> None:
     device, first = gpu.DEVICE, SHAPES[0]
     for seeds in (1, 10):
         limit.take(f"fig1_grid_{seeds}_seeds", partial(from_process_start, seeds))
-    rates = limit.take("ceilings_per_second", partial(ceilings, device))
-    limit.take("ceilings_per_second_tf32", partial(ceilings, device, tf32=True))
-    limit.record["counted_per_epoch"] = {str(shape): counts(shape) for shape in SHAPES}
-    if rates is not None:
-        limit.record["floor_seconds_of_one_training"] = {str(shape): floor(shape, rates) for shape in SHAPES}
+    rates = measured_ceilings(limit, device)
 
     def kernel(shape: Shape, count: int) -> dict[str, Any]:
         row = limit.row("rows", depth=shape.depth, width=shape.widths[0], members=count, builds={})
@@ -148,7 +157,7 @@ def on_gpu(limit: Limit) -> None:
             taken = build_for(shape, members=count, device=device, tf32=tf32)
             row[f"build{ending}"] = gpu.name_of(taken)
             # every new build takes seconds of the run; the one that is taken is measured first
-            others = gpu.builds_of(shape, count, tf32=tf32) if shape == first else []
+            others = gpu.builds_of(shape, count, tf32=tf32) if every_build and shape == first else []
             for build in dict.fromkeys([taken, *others]):
                 seconds = partial(gpu.by_kernel, shape, count, build)
                 limit.take(gpu.name_of(build), partial(trainings, count, seconds), into=row["builds"])
@@ -164,7 +173,8 @@ def on_gpu(limit: Limit) -> None:
         return row
 
     def graphs(shape: Shape, count: int, row: dict[str, Any]) -> None:
-        for name, tf32 in (("graphs", False), ("graphs_tf32", True)):
+        both = (("graphs", False), ("graphs_tf32", True))
+        for name, tf32 in both if every_build or shape == first else both[:1]:
             seconds = partial(gpu.by_graphs, shape, count, tf32=tf32)
             limit.take(f"{name}_trainings_per_second", partial(trainings, count, seconds), into=row)
 
@@ -184,15 +194,14 @@ def on_gpu(limit: Limit) -> None:
     counted(MEMBERS[0])
     graphs(first, MEMBERS[0], row)
     user("plain_trainings_per_second", 1, partial(loop, first, device, compiled=False))
+    user("compiled_trainings_per_second", 1, partial(loop, first, device, compiled=True))
     for count in (57, 264):
         user(f"vmap_{count}_trainings_per_second", count, partial(vmapped, first, count, device))
-    for shape, count in [(first, count) for count in MEMBERS[1:]] + [
-        (shape, m) for shape in SHAPES[1:] for m in (264, 19)
-    ]:
+    for shape, count in ROWS:
         graphs(shape, count, kernel(shape, count))
-    counted(19)
     limit.take("seconds_of_drawing_264_orders", partial(gpu.drawing_orders, 264))
-    user("compiled_trainings_per_second", 1, partial(loop, first, device, compiled=True))
+    if every_build:
+        counted(19)
     limit.keep()
 
 
@@ -203,13 +212,19 @@ def main() -> None:
     parser.add_argument("--save", action="store_true", help="keep the result in benchmarks/results")
     parser.add_argument("--into", type=Path, help="keep the result in this folder")
     parser.add_argument("--cpu", action="store_true", help="measure the processor, even where there is a GPU")
+    parser.add_argument(
+        "--every-build", action="store_true", help="of depth 8 all builds of the kernel, not the one taken"
+    )
     parser.add_argument("--minutes", type=float, default=8, help="begin no measurement later than this")
     asked = parser.parse_args()
     cuda = torch.cuda.is_available() and not asked.cpu
     device = torch.cuda.get_device_name() if cuda else "cpu"
     folder = asked.into or (RESULTS if asked.save else None)
     limit = Limit(folder, device=device, minutes=asked.minutes, longest=LONGEST if cuda else None)
-    (on_gpu if cuda else on_cpu)(limit)
+    if cuda:
+        on_gpu(limit, every_build=asked.every_build)
+    else:
+        on_cpu(limit)
     limit.keep()
     print(json.dumps(limit.record, indent=None if asked.json else 1, ensure_ascii=False))
 

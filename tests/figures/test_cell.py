@@ -7,7 +7,7 @@ import json
 import math
 import pickle
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -122,10 +122,12 @@ def test_the_keys_of_every_figure_stay_what_they_were() -> None:
     of_papers = [each for each in all_figures() if not each.id.startswith(ours) and LATER.get(each.id) != "*"]
     assert {name.rpartition(".")[0] for name in frozen} == {figure.id for figure in of_papers}
     for figure in of_papers:
+        # figures that try every rate to the end now were planned with short runs and one seed
+        before = replace(figure, choose="short runs", seeds=1) if figure.choose == "best two" else figure
         for scale in ("paper", "smoke"):
             planned = (
                 each
-                for each in cells_to_run(figure, RunOptions(scale=scale))
+                for each in cells_to_run(before, RunOptions(scale=scale))
                 if not _later(figure.id, each.series, each.cell)
             )
             keys = [[each.series, _without_drawn(each.cell).key] for each in planned]

@@ -30,7 +30,7 @@ def test_an_unknown_field_of_a_cell_is_refused_with_near_matches() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"choose": "bestr"}, "No way to choose the rate `bestr`. Did you mean `best r` or `best fit`?"),
+        ({"choose": "bestr"}, "No way to choose the rate `bestr`. Did you mean `best r` or `best two` or `best fit`?"),
         ({"seeds": "x"}, "has seeds='x'"),
         ({"seeds": 0}, "has seeds=0"),
         ({"choose": "best r", "rates": {"adam": ()}}, "Series `a` of `a/b` has no rate to try."),

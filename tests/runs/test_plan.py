@@ -22,6 +22,7 @@ from equisep.runs.plan import (
     OWN,
     SEEDS_TOGETHER,
     RunOptions,
+    cells_to_run,
     groups_of,
     parse_stand_ins,
     planned_cells,
@@ -172,6 +173,25 @@ def test_short_runs_choose_the_rate_of_the_whole_ones(tmp_path: Path, monkeypatc
     assert evidence.planned == evidence.done == 2 * 3 + 2 * 2
     assert {found.rate for found in evidence.series.values()} == {0.125}
     assert all(set(found.chosen) == {0, 1} for found in evidence.series.values())
+
+
+def test_every_rate_with_one_seed_chooses_two_for_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    groups: list[tuple[Cell, ...]] = []
+    monkeypatch.setattr(run, "run_group", ran(groups))
+    figure = replace(TINY, choose="best two", rates={"adam": (0.5, 0.125, 0.25)}, seeds=3)
+    evidence = run_figure(figure, store=tmp_path)
+    first = [cell for cell in chain(*groups) if cell.seed == 0]
+    others = [cell for cell in chain(*groups) if cell.seed]
+    assert {cell.rate for cell in first} == {0.5, 0.125, 0.25}
+    assert {(cell.rate, cell.seed) for cell in others} == {(rate, seed) for rate in (0.125, 0.25) for seed in (1, 2)}
+    assert {cell.epochs for cell in chain(*groups)} == {TINY.base.epochs}
+    assert evidence.planned == evidence.done == 7 * len(figure.series)
+    assert {found.rate for found in evidence.series.values()} == {0.125}
+    assert all(set(found.chosen) == {0, 1, 2} for found in evidence.series.values())
+    assert len(cells_to_run(figure, RunOptions("paper"))) == 7 * len(figure.series)
+    groups.clear()
+    run_figure(figure, store=tmp_path)
+    assert not groups
 
 
 # settings

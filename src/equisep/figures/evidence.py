@@ -189,10 +189,19 @@ def chosen_rate(by_rate: Mapping[float, Mapping[int, Entry]], *, fit: float | No
     return _chosen_rate(by_rate, partial(_rank, fit=fit, text=text))
 
 
+def ranked_rates(entries: Sequence[Entry], *, fit: float | None = None) -> tuple[float, ...]:
+    """All rates by the same rule, the best first, of runs of equal length and as many seeds at each."""
+    by_rate = _by_rate(entries)
+    return _in_order(by_rate, partial(_rank, fit=fit, text=_ranked_by(entries)))
+
+
 def _chosen_rate(by_rate: Mapping[float, Mapping[int, Entry]], rank: Rank) -> float:
     full = max(len(own) for own in by_rate.values())
-    tried = {rate: list(own.values()) for rate, own in by_rate.items() if len(own) == full}
-    return min(tried, key=lambda rate: (rank(tried[rate]), rate))
+    return _in_order({rate: own for rate, own in by_rate.items() if len(own) == full}, rank)[0]
+
+
+def _in_order(by_rate: Mapping[float, Mapping[int, Entry]], rank: Rank) -> tuple[float, ...]:
+    return tuple(sorted(by_rate, key=lambda rate: (rank(list(by_rate[rate].values())), rate)))
 
 
 def has_fit(entry: Entry, least: float | None) -> bool:

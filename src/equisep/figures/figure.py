@@ -28,7 +28,7 @@ Rule = Literal[
     "near",  # within a factor of 1.25 of `value`, by two one-sided tests
     "as printed",  # what the figure prints of the series is what one more training at its best rate may give
 ]  # fmt: skip
-Choice = Literal["best r", "best fit", "given", "short runs"]
+Choice = Literal["best r", "best fit", "given", "best two", "short runs"]
 PanelKind = Literal["sites", "epochs", "sweep", "points", "scatter", "array", "categories"]
 
 
@@ -159,8 +159,9 @@ class Figure:
 
     rates       by optimizer; those that are tried. `choose`: `best r` (the most negative mean r over seeds, once per series,
                 among rates at which networks fit), `best fit` (the cell's own rate where all networks fit at it, else that
-                at which most of them fit, or come nearest), `given` (the cell's own rate), `short runs` (best r of runs
-                of `short` times the epochs with one seed).
+                at which most of them fit, or come nearest), `given` (the cell's own rate), `best two` (every rate with the
+                first seed, then the best two of these with all seeds, of which the best r is taken), `short runs` (best r of
+                runs of `short` times the epochs with one seed).
     fit         the least training accuracy, in `eval`, of a network that a claim may rest on; None where the paper does not
                 speak of networks that fit.
     readings    in which claims are judged, the paper's own first; none: once, in the way that their quantity says.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from equisep.errors import InputError, did_you_mean
@@ -88,7 +88,7 @@ def check_changes(figure: Figure, changes: Mapping[str, Any]) -> None:
 def planned_cells(
     figure: Figure, asked: RunOptions, *, rates: Callable[[Series], Sequence[float]] | None = None
 ) -> tuple[Planned, ...]:
-    """Every cell of a figure: series × rates × seeds; of a figure that chooses by short runs, those at `rates` alone."""
+    """Every cell of a figure: series × rates × seeds; where its first runs choose the rates, those at `rates` alone."""
     seeds = seeds_at(figure, asked.scale, asked.seeds)
     planned: list[Planned] = []
     for series in figure.series:
@@ -112,12 +112,27 @@ def _short(cell: Cell, figure: Figure) -> Cell:
     return cell.with_(epochs=max(1, round(cell.epochs * figure.short)), read_epochs=(), test_sites=False)
 
 
+def first_cells(figure: Figure, asked: RunOptions) -> tuple[Planned, ...]:
+    """What is run first where runs choose the rates of the rest: the short ones, or every rate with the first seed; else none."""
+    if figure.choose == "short runs":
+        return short_cells(figure, asked)
+    return planned_cells(figure, replace(asked, seeds=1)) if figure.choose == "best two" else ()
+
+
 def cells_to_run(figure: Figure, asked: RunOptions) -> list[Planned]:
-    """The cells that a run trains: where short runs choose the rate, those and then one rate a series."""
-    if figure.choose != "short runs":
+    """The cells that a run trains: where its first ones choose the rates, those and then the rest as of any rates."""
+    first = first_cells(figure, asked)
+    if not first:
         return list(planned_cells(figure, asked))
-    chosen = planned_cells(figure, asked, rates=lambda series: figure.rates_of(series)[:1])
-    return [*short_cells(figure, asked), *chosen]
+    # any will do, but of networks that train whole those that were run first are not run again
+    tried = figure.rates_of if figure.choose == "short runs" else lambda series: rates_at(figure, series, asked.scale)
+    rest = planned_cells(figure, asked, rates=lambda series: tried(series)[: chosen_count(figure)])
+    return list(dict.fromkeys([*first, *rest]))
+
+
+def chosen_count(figure: Figure) -> int:
+    """How many rates of each series the first runs choose."""
+    return 2 if figure.choose == "best two" else 1
 
 
 def declared(figure: Figure, asked: RunOptions) -> Callable[[str, Cell], bool]:

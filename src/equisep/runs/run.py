@@ -25,12 +25,13 @@ from equisep.runs.plan import (
     Planned,
     RunOptions,
     check_changes,
+    chosen_count,
     declared,
+    first_cells,
     groups_of,
     planned_cells,
     rates_at,
     runner_of,
-    short_cells,
 )
 from equisep.runs.store import Store
 
@@ -69,13 +70,11 @@ def run_figure(
     asked = RunOptions(scale, seeds, data, changes, substitute=substitutes(data_dir), networks=networks)
     check_changes(figure, changes or {})
     _check_settings(figure, held, asked)
-    planned: tuple[Planned, ...] = ()
     rates: Callable[[Series], Sequence[float]] | None = None
-    if figure.choose == "short runs":
-        planned = short_cells(figure, asked)
+    if planned := first_cells(figure, asked):
         _execute(figure, planned, held, asked, device=device, on=on, data_dir=data_dir, progress=progress)
-        short = gather(figure, held.entries(figure.id, scale), scale=scale)
-        rates = _chosen(figure, scale, planned, short)
+        first = gather(figure, held.entries(figure.id, scale), scale=scale)
+        rates = _chosen(figure, scale, planned, first)
     whole = planned_cells(figure, asked, rates=rates)
     _execute(figure, whole, held, asked, device=device, on=on, data_dir=data_dir, progress=progress)
     return evidence_of(figure, held, scale)
@@ -198,17 +197,18 @@ def _flags(flag: str, settings: Mapping[str, Any]) -> str:
 
 
 def _chosen(
-    figure: Figure, scale: str, planned: Sequence[Planned], short: Evidence
+    figure: Figure, scale: str, planned: Sequence[Planned], first: Evidence
 ) -> Callable[[Series], Sequence[float]]:
-    """The rate of each series that its short runs chose."""
-    from equisep.figures.evidence import chosen_rate
+    """The rates of each series that its first runs chose."""
+    from equisep.figures.evidence import ranked_rates
 
-    keys = {plan.cell.key for plan in planned}
+    keys, count = {plan.cell.key for plan in planned}, chosen_count(figure)
+    # networks of short runs have no time to fit
+    fit = None if figure.choose == "short runs" else figure.fit
 
     def rates(series: Series) -> Sequence[float]:
-        entries = [entry for entry in short.series[series.name].entries if entry.cell.key in keys]
-        by_rate = {entry.training.rate: {entry.training.seed: entry} for entry in entries}
-        return (chosen_rate(by_rate),) if by_rate else rates_at(figure, series, scale)[:1]
+        entries = [entry for entry in first.series[series.name].entries if entry.cell.key in keys]
+        return (ranked_rates(entries, fit=fit) if entries else rates_at(figure, series, scale))[:count]
 
     return rates
 

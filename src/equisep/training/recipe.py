@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from equisep.errors import InputError, did_you_mean
+from equisep.training.eager import Adam, Sgd
 from equisep.user_code import split_options
 
 NEEDS_MORE = ("LBFGS", "SparseAdam")  # a closure that is called again and again; gradients that are sparse
@@ -159,6 +160,6 @@ class Recipe:
         if not self.of_papers:
             return TorchOptimizer.of(self.optimizer).make(parameters, rate=self.rate, weight_decay=decay)
         if self.optimizer == "adam":
-            return torch.optim.Adam(parameters, lr=self.rate, weight_decay=decay, fused=True, capturable=capturable)
+            return Adam(parameters, lr=self.rate, weight_decay=decay, fused=True, capturable=capturable)
         momentum = self.momentum if self.optimizer == "momentum" else 0.0
-        return torch.optim.SGD(parameters, lr=self.rate, momentum=momentum, weight_decay=decay, fused=True)
+        return Sgd(parameters, lr=self.rate, momentum=momentum, weight_decay=decay, fused=True)

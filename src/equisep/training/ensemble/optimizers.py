@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from equisep.training.eager import Adam, Sgd
 from equisep.training.ensemble.member import Stage
 from equisep.training.ensemble.stack import Stack, segments
 from equisep.training.recipe import Recipe
@@ -109,7 +110,7 @@ class Optimizers:
         if adam in optimizers:
             optimizers[adam].add_param_group(group)
         else:
-            make = torch.optim.Adam if adam else torch.optim.SGD
+            make = Adam if adam else Sgd
             optimizers[adam] = make([group], lr=recipe.rate, fused=True)
         self._groups.append((optimizers[adam].param_groups[-1], member))
 

@@ -16,6 +16,7 @@ from equisep.figures.papers.he2023.common import (
     SETS,
     SHORT,
     SOURCE,
+    TWO,
 )
 
 FIG4 = Figure(
@@ -39,7 +40,7 @@ FIG4 = Figure(
                     "convolutional neural networks", source="Fig. 4, and the main text"),
     ),
     columns=2,
-    **SHORT,
+    **TWO,
 )  # fmt: skip
 
 FIGS2 = Figure(
@@ -86,7 +87,7 @@ FIGS3 = Figure(
     ),
     columns=2,
     notes=("The feed-forward networks beside it: 9 layers of width 1000 on the same images.",),
-    **SHORT,
+    **TWO,
 )  # fmt: skip
 
 CNN = {"network": "pure-cnn", "channels": 16}
@@ -159,7 +160,7 @@ FIG7 = Figure(
     ),
     columns=4,
     notes=("Read as the authors' code does, on 100 principal components; the plain features stand beside it.",),
-    **SHORT,
+    **TWO,
 )  # fmt: skip
 
 FIG8 = Figure(
@@ -190,7 +191,7 @@ FIG10 = Figure(
         for data, _ in SETS
     ),
     columns=2,
-    **SHORT,
+    **TWO,
 )  # fmt: skip
 
 FIGS9 = Figure(
