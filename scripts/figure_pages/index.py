@@ -73,7 +73,7 @@ def index_page(found: Sequence[Recorded], *, thumbnails: Path, predict: Callable
 def _counted_words(claims: Sequence[ClaimVerdicts]) -> str:
     """All papers together, in a sentence."""
     counts = [f"{n} {STANDING_WORDS[word]}" for word, n in zip(STANDINGS, standing_counts(claims), strict=True)]
-    return f"Of {plural(len(claims), 'claim')} of the papers: {', '.join(counts)}." if claims else ""
+    return f"Of {plural(len(claims), 'claim')} quoted from the papers: {', '.join(counts)}." if claims else ""
 
 
 def _lists(theirs: Sequence[tuple[Recorded, ClaimVerdicts]]) -> Iterator[str]:
@@ -176,8 +176,10 @@ def _how_judged(found: Sequence[Recorded]) -> Iterator[str]:
         f"By He & Su's own numbers a *law* has r ≤ {LAW_R:g}, *no law* is r > {NO_LAW_R:g} or ρ ≥ 1, and between the two "
         f"nothing is decided (their own panel without a law prints {NO_LAW_R:g}, which to its rounding lies on that bound); a "
         f"*fuzzy law* (ours) has r ≤ {FUZZY_R:g}. *Alike* and *near*: within a factor of {ALIKE:g}, by two one-sided tests. "
-        "One learning rate is chosen for all seeds, by the mean r at the last epoch among rates at which networks fit. Counts "
-        "under pictures are of all claims, ours among them. Claims that were restated, and why: [changes](changes.md)."
+        "One learning rate is chosen for all seeds, by the mean r at the last epoch among rates at which networks fit. Claims of "
+        "the papers are those whose sentence or number is quoted; *in our words* are claims after a paper of which none is at "
+        "hand, and they count with ours. Counts under pictures are of all claims, ours among them. Claims that were restated, "
+        "and why: [changes](changes.md)."
     ).replace(" -", " −")
     yield _made_words([each.summary for each in found if each.summary is not None])
     yield "Written by `scripts/make_figures_page.py`; a test holds that these pages are what the record gives."

@@ -11,7 +11,7 @@ from equisep.figures.evidence import gather
 from equisep.figures.figure import Figure
 from equisep.figures.judge import STANDINGS, WORDS, ClaimVerdicts, judge_readings
 from equisep.figures.papers import PAPERS
-from equisep.report.figures.cells import is_ours
+from equisep.report.figures.cells import counts_as_ours
 from equisep.report.figures.list import ListRow, list_row
 from equisep.report.figures.markdown import markdown_table
 from equisep.report.figures.summary import Summary, summarize
@@ -24,7 +24,7 @@ STANDING_WORDS = {
     "undecided": "undecided",
     "untested": "not run or not testable",
 }
-_OURS = "our own, on these figures and on others"
+_OURS = "our own, or in our words, on these figures and others"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +57,13 @@ class Recorded:
 
     @property
     def theirs(self) -> tuple[ClaimVerdicts, ...]:
-        """The claims that the paper makes."""
-        return tuple(each for each in self.claims if not is_ours(self.figure, each.claim))
+        """The claims that the paper makes, in a sentence or number that is quoted."""
+        return tuple(each for each in self.claims if not counts_as_ours(self.figure, each.claim))
 
     @property
     def ours(self) -> tuple[ClaimVerdicts, ...]:
-        """The claims that no paper makes."""
-        return tuple(each for each in self.claims if is_ours(self.figure, each.claim))
+        """The claims that no paper makes, or none in words that are quoted."""
+        return tuple(each for each in self.claims if counts_as_ours(self.figure, each.claim))
 
     @property
     def row(self) -> ListRow:

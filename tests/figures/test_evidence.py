@@ -9,6 +9,7 @@ import pytest
 
 from equisep.figures.cell import Cell
 from equisep.figures.evidence import Entry, gather
+from equisep.figures.figure import Choice
 from equisep.figures.outcome import Outcome
 from figures.synthetic_figures import asked_for, figure, law_curve, outcome, shown_evidence
 
@@ -93,6 +94,18 @@ def test_short_runs_alone_are_never_taken_for_the_whole_training() -> None:
     whole = Entry("a", short[1].cell.with_(epochs=600), outcome(law_curve(r=-0.98)))
     found = gather(made, [*short, whole], scale="paper").series["a"]
     assert found.rate == 3e-3 and found.values("r") == pytest.approx({0: -0.98})
+
+
+@pytest.mark.parametrize("choose", ["short runs", "best two"])
+def test_a_rate_is_chosen_for_good_when_every_other_one_was_trained_to_the_end(choose: Choice) -> None:
+    """By what was run: the record may be of an older plan. Seeds of the first rates do not matter."""
+    made = replace(figure(), choose=choose, rates={"adam": (1e-3, 3e-3)})
+    both = entries({(1e-3, 0): -0.99, (1e-3, 1): -0.98, (3e-3, 0): -0.97})
+    assert not gather(made, both, scale="paper").series["a"].untried(made)
+    cut = [*both[:2], replace(both[2], cell=both[2].cell.with_(epochs=60))]
+    assert gather(made, cut, scale="paper").series["a"].untried(made)
+    every = replace(made, choose="best r")
+    assert not gather(every, cut, scale="paper").series["a"].untried(every)
 
 
 def fitting(shares: dict[float, tuple[float, ...]], r: dict[float, float]) -> list[Entry]:

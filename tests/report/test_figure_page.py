@@ -97,7 +97,7 @@ def test_claims_are_listed_by_how_they_stand(tmp_path: Path) -> None:
     assert parts["Contradicted"] == f"{link}ρ of the deep one is 0.9."
     assert "**Nobody (2000)**" in index
     assert (
-        "Of 4 claims of the papers: 2 confirmed, 1 contradicted, 0 properties of the reading, 0 undecided, 1 not"
+        "Of 4 claims quoted from the papers: 2 confirmed, 1 contradicted, 0 properties of the reading, 0 undecided, 1 not"
         in index
     )
     texts = ("It falls (a)", "It rises", "It falls (b)")
@@ -232,15 +232,17 @@ def test_the_summary_counts_claims_of_figures_without_a_record_as_not_run(tmp_pa
     ]
 
 
-def test_the_summary_counts_claims_of_our_own_in_a_row_of_their_own(tmp_path: Path) -> None:
+@pytest.mark.parametrize("source", ["ours: asked by nobody else", "in our words, after p. 1"])
+def test_the_summary_counts_claims_of_our_own_in_a_row_of_their_own(tmp_path: Path, source: str) -> None:
+    """And those that the paper makes in words that nobody can look up here."""
     found = shown_evidence()
     first, *rest = found.figure.claims
-    made = replace(found.figure, claims=(replace(first, source="ours: asked by nobody else"), *rest))
+    made = replace(found.figure, claims=(replace(first, source=source), *rest))
     recorded(found, tmp_path)
     table = summary_table(recorded_figures((made,), tmp_path)).splitlines()
     assert table[2:] == [
         "| test | 1 of 1 | 1 | 1 | 0 | 0 | 1 |",
-        "| our own, on these figures and on others | 1 of 1 | 1 | 0 | 0 | 0 | 0 |",
+        "| our own, or in our words, on these figures and others | 1 of 1 | 1 | 0 | 0 | 0 | 0 |",
     ]
     own = replace(made, claims=made.claims[:1])
     assert (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-RESTATED, READ_AGAIN = "2026-11-16", "2026-11-18"
+RESTATED, READ_AGAIN, COUNTED_AGAIN = "2026-11-16", "2026-11-18", "2026-11-19"
 EMERGES = "The law emerges by epoch 400: r ≤ −0.996, and in neither of the next two readings above −0.971"
 
 
@@ -183,4 +183,8 @@ CHANGES: tuple[Change, ...] = tuple(
          "supported or against, but for a law, which is held where it is seen",
          "At a rate that was not tried to the end it may be otherwise; a law that is there at one rate is there."),
     )
+) + (
+    Change(COUNTED_AGAIN, "*", "claims in our words, after a paper, counted as the paper's", "counted with ours",
+           "No sentence or number of the papers is at hand that says them: what cannot be quoted is not put in a paper's mouth. "
+           "Rules and verdicts are the same."),
 )  # fmt: skip

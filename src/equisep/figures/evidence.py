@@ -64,6 +64,11 @@ class SeriesEvidence:
         run = {entry.cell for entry in self.entries}
         return tuple(cell for cell in self.planned if cell not in run)
 
+    def untried(self, figure: Figure) -> bool:
+        """Whether a rate was chosen before every other one had been trained to the end, be it as planned or by an older plan."""
+        asked = figure.rates_of(self.series) if figure.choose in ("best two", "short runs") else ()
+        return not set(asked) <= set(_by_rate(self.entries))
+
     def fits(self, seed: int) -> bool:
         """Whether the chosen network of a seed fits its training data."""
         return has_fit(self.chosen[seed], self.fit)

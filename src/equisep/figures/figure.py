@@ -30,6 +30,7 @@ Rule = Literal[
 ]  # fmt: skip
 Choice = Literal["best r", "best fit", "given", "best two", "short runs"]
 PanelKind = Literal["sites", "epochs", "sweep", "points", "scatter", "array", "categories"]
+IN_OUR_WORDS = "in our words, after"  # where no sentence or number of the paper's is at hand to be quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +101,8 @@ class Claim:
 
     of          series by name or glob, in the order of the comparison. `quantity`: see `equisep.figures.query`.
     exact       proven by a certificate or by arithmetic, so that seeds do not matter (solved problems).
-    quote       the paper's own sentence or number. `source`: where it stands there, or `ours …` where the paper says no
-                such thing.
+    quote       the paper's own sentence or number. `source`: where it stands there; `ours …` where the paper says no such
+                thing; `in our words, after …` where no sentence of it is at hand: such claims do not count as the paper's.
     fit         whether it is about networks that fit their training data, as far as the figure asks for that.
     lacks       what it lacks to be decided, in words, where its networks are not trained as those it speaks of.
     """
@@ -127,6 +128,11 @@ class Claim:
     def ours(self) -> bool:
         """Whether it says itself that no paper makes it."""
         return self.source.startswith("ours")
+
+    @property
+    def in_our_words(self) -> bool:
+        """Whether no sentence or number of the paper's is at hand that says it."""
+        return self.source.startswith(IN_OUR_WORDS)
 
 
 @dataclass(frozen=True, slots=True)

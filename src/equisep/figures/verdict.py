@@ -219,7 +219,8 @@ def _part(figure: Figure, claim: Claim, comparison: Comparison) -> Part:
     if claim.rule in LAWS and part.mean is not None:
         part = replace(part, found=law_verdict(part.mean, part.beside["rho"], sites=LEAST_SITES))
     word = _word(claim, part, comparison)
-    if figure.choose == "short runs" and word in BY_OTHER_RATES and (word, claim.rule) not in SHOWN_AT_ONE_RATE:
+    untried = any(found.untried(figure) for found in series)
+    if untried and word in BY_OTHER_RATES and (word, claim.rule) not in SHOWN_AT_ONE_RATE:
         return replace(part, verdict=BY_OTHER_RATES[word], lacks=OTHER_RATES)
     return replace(part, verdict=word)
 

@@ -65,7 +65,12 @@ def claim_words(summary: Summary) -> tuple[ClaimWords, ...]:
 
 def is_ours(figure: Figure, claim: Claim) -> bool:
     """Whether no paper makes this claim."""
-    return figure.id.startswith(f"{OWN}/") or claim.source.startswith("ours")
+    return figure.id.startswith(f"{OWN}/") or claim.ours
+
+
+def counts_as_ours(figure: Figure, claim: Claim) -> bool:
+    """Whether it is no claim of the paper's own: no paper makes it, or none in a sentence or number that can be quoted."""
+    return is_ours(figure, claim) or claim.in_our_words
 
 
 def _paper_words(figure: Figure, verdict: Verdict) -> str:
@@ -73,7 +78,7 @@ def _paper_words(figure: Figure, verdict: Verdict) -> str:
     claim = verdict.claim
     if is_ours(figure, claim):
         quoted = f"“{claim.quote}” ({claim.source})" if claim.quote else "ours"
-        return claim.source if claim.source.startswith("ours") else quoted
+        return claim.source if claim.ours else quoted
     number = _shown_as_printed(claim.quantity, verdict.printed)
     printed = "" if verdict.printed is None or number.replace("-", "−") in claim.quote else f" {number}"
     said = f"“{claim.quote}”" if claim.quote else ""

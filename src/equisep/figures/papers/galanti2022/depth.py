@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from equisep.figures.figure import Claim, Figure, Panel, Printed, Series
+from equisep.figures.figure import IN_OUR_WORDS, Claim, Figure, Panel, Printed, Series
 from equisep.figures.papers.galanti2022.common import (
     BASE,
     CITE,
@@ -30,7 +30,6 @@ CONV_DEPTHS = (3, 4, 5, 8, 16)
 BY_FIT = (
     "So `plain` networks are trained at a tenth of it as well, which counts where they do not fit at the printed one."
 )
-AFTER = "in our words, after"  # where no sentence of the paper's is at hand to be quoted
 AT_THE_TOP = "for networks deeper than a threshold we obtain (near perfect) NCC separability in all of the top layers"
 
 
@@ -93,7 +92,7 @@ def depth_claims(
                       quote=f"effectively of depth {effective}, which is exactly the minimal depth that allows > 99% fitting"
                       if effective == MLP_EFFECTIVE else str(effective)),
                 Claim(f"Shallower networks fit{text}", "at least", shallow, "accuracy", FITTED, fit=False,
-                      source=f"{AFTER} {where}"),
+                      source=f"{IN_OUR_WORDS} {where}"),
                 Claim(f"Shallower networks do not collapse{text}", "at most", shallow, "ncc", FITTED, source=where,
                       quote="we do not necessarily achieve an emergence of neural collapse"),
             ]  # fmt: skip

@@ -9,7 +9,6 @@ from equisep.figures.cell import Training
 CITE = 'Hangfeng He and Weijie J. Su, "A law of data separation in deep learning", PNAS 120(36), e2221704120, 2023.'
 SOURCE = "He & Su (2023)"
 SLIDES = "Su's slides, 2024"
-AFTER = "in our words, after"  # where no sentence of the paper's is at hand to be quoted
 OBSERVED = "its emergence is observed in a collection of network architectures and datasets during training"
 STEPS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 OPTIMIZERS = {"sgd": "SGD", "momentum": "SGD with momentum", "adam": "Adam"}

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from equisep.figures.cell import Training
-from equisep.figures.figure import Claim, Figure, Panel, Series
+from equisep.figures.figure import IN_OUR_WORDS, Claim, Figure, Panel, Series
 from equisep.figures.papers.he2023.common import (
-    AFTER,
     CITE,
     COLORS,
     IMAGES,
@@ -151,10 +150,10 @@ FIG7 = Figure(
               "r@grain=blocks;r@grain=layers", source="main text, on Fig. 7",
               quote="it can be restored by identifying a block rather than a layer as a module"),
         Claim("Mixed blocks have two slopes (bend above its limit)", "shown", ("mixed-*",), "bend@grain=blocks", value=1.0,
-              source=f"{AFTER} the main text on Fig. 7"),
+              source=f"{IN_OUR_WORDS} the main text on Fig. 7"),
         *(
             Claim(f"3-layer blocks separate more than 2-layer ones ({SET_NAMES[data]})", "below",
-                  (f"3-layer-{data}", f"2-layer-{data}"), "last@grain=blocks", source=f"{AFTER} the main text on Fig. 7")
+                  (f"3-layer-{data}", f"2-layer-{data}"), "last@grain=blocks", source=f"{IN_OUR_WORDS} the main text on Fig. 7")
             for data, _ in SETS
         ),
     ),
@@ -187,7 +186,7 @@ FIG10 = Figure(
     panels=tuple(Panel(data, SET_NAMES[data], x_label="block (0 = input)") for data, _ in SETS),
     claims=tuple(
         Claim(f"r is closer to zero than that of Fig. 7 ({SET_NAMES[data]})", "below",
-              (f"2-layer-{data}", f"resnet18-{data}"), "r@grain=blocks", source=f"{AFTER} the main text on Fig. 10")
+              (f"2-layer-{data}", f"resnet18-{data}"), "r@grain=blocks", source=f"{IN_OUR_WORDS} the main text on Fig. 10")
         for data, _ in SETS
     ),
     columns=2,
@@ -210,7 +209,7 @@ FIGS9 = Figure(
     ),
     claims=(
         *(
-            Claim(f"No law at {words}", "no law", ("bert",), f"r@reduction={name}", source=f"{AFTER} the SI on Fig. S9")
+            Claim(f"No law at {words}", "no law", ("bert",), f"r@reduction={name}", source=f"{IN_OUR_WORDS} the SI on Fig. S9")
             for name, words in (("first", "the first token"), ("mean", "the mean of the tokens"))
         ),
     ),

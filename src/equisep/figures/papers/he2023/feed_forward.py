@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from equisep.figures.figure import Claim, Figure, Panel, Printed, Series
+from equisep.figures.figure import IN_OUR_WORDS, Claim, Figure, Panel, Printed, Series
 from equisep.figures.papers import CLASS_NAMES
 from equisep.figures.papers.he2023.common import (
-    AFTER,
     BEST,
     CIFAR,
     DEPTHS,
@@ -60,7 +59,7 @@ FIG1 = Figure(
         Claim(
             "ρ depends less on the optimizer than on depth", "less spread",
             (*(f"*-{depth}" for depth in DEPTHS), *(f"{name}-*" for name in RATES)), "rho",
-            source=f"{AFTER} the main text on Eq. 2",
+            source=f"{IN_OUR_WORDS} the main text on Eq. 2",
         ),
         Claim("Adam, 20 layers: ρ and half-life as printed", "as printed", ("adam-20",), "rho;half_life",
               quote="0.818; 3.45", source="Fig. 1"),
@@ -236,7 +235,7 @@ FIGS5 = Figure(
         Claim("The law holds in all three panels", "law", ("n-*",), quote=OBSERVED,
               source="abstract; these sample sizes: SI, Fig. S5"),
         Claim("The half-life is longer with more data, from 1,000 to 2,000 images and from 2,000 to 5,000", "below", ("n-*",),
-              "half_life", source=f"{AFTER} the SI on Fig. S5"),
+              "half_life", source=f"{IN_OUR_WORDS} the SI on Fig. S5"),
     ),
     **BEST,
 )  # fmt: skip
@@ -278,7 +277,7 @@ FIGS7 = Figure(
     claims=(
         Claim(
             "Bottom layers settle first: the epoch from which a ratio stays within 10 % rises with the layer", "rising",
-            ("adam-8",), ";".join(f"settled@site={site}" for site in range(1, 8)), source=f"{AFTER} the SI on Fig. S7",
+            ("adam-8",), ";".join(f"settled@site={site}" for site in range(1, 8)), source=f"{IN_OUR_WORDS} the SI on Fig. S7",
         ),
     ),
     columns=4,

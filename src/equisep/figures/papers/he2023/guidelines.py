@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from equisep.figures.figure import Claim, Figure, Panel, Printed, Series
+from equisep.figures.figure import IN_OUR_WORDS, Claim, Figure, Panel, Printed, Series
 from equisep.figures.papers.he2023.common import (
-    AFTER,
     BEST,
     CIFAR,
     CITE,
@@ -64,7 +63,7 @@ FIG5 = Figure(
         ),
         *(
             Claim(f"ρ rises with depth ({SET_NAMES[name]})", "rising", (f"{name}-*",), "rho", quote=DECAYS.get(name, ""),
-                  source=f"8 layers: {SLIDES}; 20 layers: Fig. 1" if name in DECAYS else f"{AFTER} the main text on Eq. 2")
+                  source=f"8 layers: {SLIDES}; 20 layers: Fig. 1" if name in DECAYS else f"{IN_OUR_WORDS} the main text on Eq. 2")
             for name in SWEEP
         ),
     ),
@@ -92,12 +91,12 @@ FIG6 = Figure(
     panels=tuple(Panel(name, title) for name, title in zip(WIDTHS, WIDTH_NAMES, strict=True)),
     claims=(
         Claim("Width 20 separates badly: its final D is above that of width 100", "above", ("width-20", "width-100"), "last",
-              source=f"{AFTER} the main text on Fig. 6"),
+              source=f"{IN_OUR_WORDS} the main text on Fig. 6"),
         Claim("Widths 100 and 1000 are alike in final D", "alike", ("width-100", "width-1000"), "last",
               quote="about the same final value of separation fuzziness for both widths of 100 and 1000",
               source="arXiv version, on Fig. 6"),
         Claim("Wide-narrow separates better than narrow-wide", "below", ("wide-narrow", "narrow-wide"), "last",
-              source=f"{AFTER} the main text on Fig. 6"),
+              source=f"{IN_OUR_WORDS} the main text on Fig. 6"),
     ),
     **BEST,
 )  # fmt: skip
@@ -199,7 +198,7 @@ FIGS11 = Figure(
         Panel("grafted", "10 layers of a trained network, then new ones", cut=10),
     ),
     claims=(
-        Claim("The law holds in the new layers", "law", ("grafted",), "r@from=10", source=f"{AFTER} the SI on Fig. S11"),
+        Claim("The law holds in the new layers", "law", ("grafted",), "r@from=10", source=f"{IN_OUR_WORDS} the SI on Fig. S11"),
         Claim("The law holds from scratch (15 layers)", "law", ("scratch",), quote=OBSERVED,
               source="abstract; this network: SI, Fig. S11"),
     ),
