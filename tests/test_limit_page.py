@@ -81,9 +81,12 @@ def test_one_that_takes_too_long_is_given_up(tmp_path: Path, monkeypatch: pytest
     assert run.record["failed"] == {"slow": "TimeoutError: it took more than 0.2 s"} and run.left > 30
 
 
+@pytest.mark.parametrize("every_build", [True, False])
 @pytest.mark.parametrize("rates", [None, {"operations": 6e13, "bytes": 4e12}])
-def test_the_most_telling_is_measured_first(rates: dict[str, float] | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fig. 1, the kernel with 264 members of depth 8 by every build, its counters; all of it with or without the ceilings."""
+def test_the_most_telling_is_measured_first(
+    rates: dict[str, float] | None, every_build: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fig. 1, the kernel with 264 members of depth 8, its counters, then other depths and widths; with or without the ceilings."""
     monkeypatch.syspath_prepend(str(REPO / "benchmarks"))
     import _limit_gpu
     import limit
@@ -109,16 +112,24 @@ def test_the_most_telling_is_measured_first(rates: dict[str, float] | None, monk
             return rates if what == "ceilings_per_second" else None
 
     run = Noted(None, device="cpu", minutes=1)
-    limit.on_gpu(run)
-    assert taken[:10] == [
+    limit.on_gpu(run, every_build=every_build)
+    builds = (2, 1) if every_build else (2,)
+    first = [
         "fig1_grid_1_seeds",
         "fig1_grid_10_seeds",
         "ceilings_per_second",
         "ceilings_per_second_tf32",
-        *(f"cluster 1, resident {n}{ending}" for ending in ("", ", TF32") for n in (2, 1)),
+        *(f"cluster 1, resident {n}{ending}" for ending in ("", ", TF32") for n in builds),
         "264 members of depth 8, cluster 1, resident 2",
         "264 members of depth 8, cluster 1, resident 2, TF32",
     ]
-    assert taken[-1] == "compiled_trainings_per_second"
+    assert taken[: len(first)] == first
+    assert taken.index("compiled_trainings_per_second") < taken.index("vmap_264_trainings_per_second")
+    rows = [(row["depth"], row["width"], row["members"]) for row in run.record["rows"]]
+    assert rows[:3] == [
+        (8, 100, 264),
+        (20, 100, 264),
+        (4, 100, 264),
+    ]  # what no record has yet comes before fewer members
     assert ("kernel_share_of_floor" in run.record["rows"][0]) is (rates is not None)
     assert run.record["seconds_of_100000_trainings_of_depth_8_tf32"] == 1e5 / 71
