@@ -86,7 +86,7 @@ def test_one_that_takes_too_long_is_given_up(tmp_path: Path, monkeypatch: pytest
 def test_the_most_telling_is_measured_first(
     rates: dict[str, float] | None, every_build: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Fig. 1, the kernel with 264 members of depth 8, its counters, then other depths and widths; with or without the ceilings."""
+    """Fig. 1, the kernel with 264 members of depth 8, its counters, then other depths and widths; with ceilings or without."""
     monkeypatch.syspath_prepend(str(REPO / "benchmarks"))
     import _limit_gpu
     import limit
