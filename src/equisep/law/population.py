@@ -25,6 +25,9 @@ LABELINGS_ADD = 1.31  # variance of one labeling with that of the median of five
 FARTHEST = 1000  # times D: an upper end beyond is none
 ROOM = 1.25  # samples are asked for until D is the chance level, and some more
 BISECTIONS = 32  # ends to 2e-9 of themselves
+ELONGATED = 100.0  # class means a decade longer along some directions than along others, which then are hardly seen …
+NOT_WIDE = 1.75  # … and the upper end over the value up to which D is known all the same
+SHORTEST = "class means differ along some directions less than a tenth as much as along others, and D is mostly these"
 NO_LIMIT = "D has no upper limit by these samples"
 
 
@@ -53,7 +56,8 @@ def corrected(
     where plain D, as much larger as its error and that of random labels allow, is above 0.6 of its chance level, the upper
     end is at least what follows from that alone; where that has no end, what follows from G less 2.2 of the deviations
     that noise alone has, and N larger by 2.2 of its errors. There is no value where plain D is above 0.75 of its chance level and
-    G below 0.45, or where the interval has no upper end (docs/intervals.md).
+    G below 0.45, where the interval has no upper end, or where class means are a decade longer along some directions than along
+    others, which decide D, and the upper end is above 1.75 times D (docs/intervals.md).
     """
     present = [count for count in counts if count]
     needed = _needed(plain, chance, present)
@@ -95,8 +99,10 @@ def corrected(
         high = max(high, least)
     elif shown is not None:
         high = max(high, _behind(shown.center + reach * error, chance))
-    if high > farthest:
-        return Corrected(chance=chance, needed_per_class=_more(needed, present), reason=NO_LIMIT)
+    hidden = estimate.elongation > ELONGATED and high > NOT_WIDE * value
+    if hidden or high > farthest:
+        reason = NO_LIMIT if high > farthest else SHORTEST
+        return Corrected(chance=chance, needed_per_class=_more(needed, present), reason=reason)
     low = min(ratio.lower(reach), ratio.value * (1 - normal_quantile(two_sided(level)) * estimate.least_error))
     if shown is not None:
         low = min(low, _behind(shown.center - reach * error, chance))

@@ -204,6 +204,7 @@ class PopulationEstimate:
     `signal` is the squared length of the class means without noise (a harmonic mean over directions), over what noise adds.
     `excess` is by what share a jackknife exceeds the variance, `null_error` by how much plain D varies as a share under random
     labels by noise of the means, `least_error` the part of the standard error, as a share of D, that no estimator can take away.
+    `elongation` is the squared length of the class means along their longest direction over that along their shortest.
     """
 
     value: float | None
@@ -213,6 +214,7 @@ class PopulationEstimate:
     excess: float = 0.0
     null_error: float = 0.0
     least_error: float = 0.0
+    elongation: float = 1.0
 
 
 @brief

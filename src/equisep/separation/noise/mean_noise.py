@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,6 +12,7 @@ from equisep.results import PopulationEstimate
 from equisep.separation.convention import Convention
 from equisep.separation.group_sums import GroupSums
 from equisep.separation.noise.by_counts import kept_by_counts
+from equisep.separation.noise.noise_rows import NoiseRows, rows_side_by_side
 from equisep.separation.noise.population import (
     Estimates,
     NoisyMeans,
@@ -33,29 +33,28 @@ MOST_CONTRASTS = 300  # differences of fold means kept to know the noise by
 class FoldNoise:
     """What all samples and those without each fold say of the class means at one site, and what noise alone looks like.
 
-    `noise` are eigenvalues of rows with the covariance of a class off the subspace of the class means, rising; `means` is None
-    where there is no estimate.
+    Both are None where there is no estimate.
     """
 
     means: NoisyMeans | None
-    noise: Float64[np.ndarray, " q"]
+    rows: NoiseRows | None
     null_error: float
     classes: int
     convention: Convention
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """Sites of one shape are done together."""
-        return () if self.means is None else (*self.means.singular_values.shape, len(self.noise))
+    def kind(self) -> tuple[object, ...]:
+        """Sites of one kind are done together."""
+        return () if self.means is None or self.rows is None else (self.means.singular_values.shape, self.rows.kind)
 
 
 def population_estimates(sites: Sequence[FoldNoise | None]) -> list[PopulationEstimate | None]:
-    """D of the population at every site, those of one shape together: their matrices are small, and calls are what costs."""
+    """D of the population at every site, those of one kind together: their matrices are small, and calls are what costs."""
     results: list[PopulationEstimate | None] = [None if site is None else PopulationEstimate(None) for site in sites]
-    alike: dict[tuple[int, ...], list[int]] = {}
+    alike: dict[tuple[object, ...], list[int]] = {}
     for number, site in enumerate(sites):
         if site is not None and site.means is not None:
-            alike.setdefault(site.shape, []).append(number)
+            alike.setdefault(site.kind, []).append(number)
     for numbers in alike.values():
         for number, estimate in zip(numbers, _estimates([sites[i] for i in numbers]), strict=True):  # type: ignore[misc]
             results[number] = estimate
@@ -63,10 +62,11 @@ def population_estimates(sites: Sequence[FoldNoise | None]) -> list[PopulationEs
 
 
 def _estimates(sites: Sequence[FoldNoise]) -> list[PopulationEstimate]:
-    """Sites of one shape; where one of them has no estimate, each by itself."""
+    """Sites of one kind; where one of them has no estimate, each by itself."""
     means = [site.means for site in sites if site.means is not None]
+    rows = [site.rows for site in sites if site.rows is not None]
     each = len(means[0].totals)
-    found = population_fuzziness(side_by_side(means), np.repeat([site.noise for site in sites], each, axis=0))
+    found = population_fuzziness(side_by_side(means), rows_side_by_side(rows))
     if found is None:
         return [PopulationEstimate(None)] if len(sites) == 1 else [_estimates([site])[0] for site in sites]
     return [_of_site(site, found, slice(i * each, (i + 1) * each)) for i, site in enumerate(sites)]
@@ -75,8 +75,17 @@ def _estimates(sites: Sequence[FoldNoise]) -> list[PopulationEstimate]:
 def _of_site(site: FoldNoise, found: Estimates, rows: slice) -> PopulationEstimate:
     value, *left_out = (site.convention.normalized(v, classes=site.classes) for v in found.values[rows].tolist())
     signal, *signals = found.signals[rows].tolist()
-    excess, least = (float(of[rows][0]) for of in (found.excess, found.least_error))
-    return PopulationEstimate(value, tuple(left_out), signal, tuple(signals), excess, site.null_error, least)
+    excess, least, elongation = (float(of[rows][0]) for of in (found.excess, found.least_error, found.elongations))
+    return PopulationEstimate(
+        value,
+        tuple(left_out),
+        signal,
+        tuple(signals),
+        excess=excess,
+        null_error=site.null_error,
+        least_error=least,
+        elongation=elongation,
+    )
 
 
 class MeanNoise:
@@ -102,14 +111,18 @@ class MeanNoise:
         spreads = variances * (counts / (counts - 1).clamp(min=1))  # unbiased
         left = relabelings.noisy_means(spreads)
         if not 0 < present - 1 <= rank or left is None or bool((spreads[counts > 0] <= 0).any()):
-            return FoldNoise(None, np.zeros(0), 0.0, present, self.convention)
-        own = self._own(spreads)
-        scale = (float(own.totals[0]) / spreads[self.told.owners]).sqrt().unsqueeze(1)
-        rows, along = scale * self.products * scale.T, scale * self.along
-        # by torch, whose threads are counted: numpy's own would stand in the way of other sites
-        off = torch.linalg.eigvalsh((rows - along @ along.T).cpu()).clamp(min=0).numpy()
-        varies = null_error(rows, independent=self.told.independent, rank=present - 1)
-        return FoldNoise(own.beside(left), off[len(off) - self.told.independent :], varies, present, self.convention)
+            return FoldNoise(None, None, 0.0, present, self.convention)
+        own, told = self._own(spreads), self.told
+        scale = (float(own.totals[0]) / spreads[told.owners]).sqrt().unsqueeze(1)
+        gram, along = scale * self.products * scale.T, scale * self.along
+        varies = null_error(gram, independent=told.independent, rank=present - 1)
+        # of every class: what it puts into the noise of the means, and into the scatter along them
+        parts = spreads * torch.stack([self.weights.between / counts.clamp(min=1), self.weights.within])
+        shares = parts[:, told.classes]
+        shares = shares / shares.sum(dim=1, keepdim=True)
+        owners, free = told.numbers
+        rows = NoiseRows(*(each.cpu().numpy() for each in (gram[None], along[None], owners, free, shares[None])))
+        return FoldNoise(own.beside(left), rows, varies, present, self.convention)
 
     def _own(self, spreads: Float64[Tensor, " k"]) -> NoisyMeans:
         space = self.space
@@ -148,7 +161,9 @@ class Contrasts:
     """What differences of fold means are by the numbers of rows alone.
 
     The classes and the folds joined into groups; which of both have rows, unless all do; the class of each, √n_kf and its
-    products; of every fold the share of a class that lies outside. `independent` are fewer: those of a class sum up to its mean.
+    products; of every fold the share of a class that lies outside. `numbers` are the class of each as a place among these
+    classes, and how many of each class are independent: one fewer than there are, since they sum up to its mean; `independent`
+    are all of them.
     """
 
     classes: Int[Tensor, " c"]
@@ -159,6 +174,7 @@ class Contrasts:
     roots: Float64[Tensor, "m 1"]
     pairs: Float64[Tensor, "m m"]
     share: Float64[Tensor, "g k"]
+    numbers: tuple[Int[Tensor, " m"], Int[Tensor, " c"]]
     independent: int
 
 
@@ -173,7 +189,9 @@ def contrasts(counts: Int[Tensor, "p k"], folds: int) -> Contrasts:
     mine = counts[:folds, classes]
     sizes = torch.zeros(groups, len(classes), dtype=mine.dtype, device=mine.device).index_add_(0, joined, mine)
     held = (sizes > 0).flatten()
-    owners, roots = classes.repeat(groups)[held], sizes.flatten()[held].to(torch.float64).sqrt().unsqueeze(1)
+    places = torch.arange(len(classes), device=classes.device).repeat(groups)[held]
+    owners, roots = classes[places], sizes.flatten()[held].to(torch.float64).sqrt().unsqueeze(1)
+    free = torch.bincount(places, minlength=len(classes)) - 1
     return Contrasts(
         classes=classes,
         groups=groups,
@@ -183,5 +201,6 @@ def contrasts(counts: Int[Tensor, "p k"], folds: int) -> Contrasts:
         roots=roots,
         pairs=roots * roots.T,
         share=1 - counts[:folds].to(torch.float64) / whole.clamp(min=1),
-        independent=len(owners) - int(owners.unique().numel()),
+        numbers=(places, free),
+        independent=int(free.sum()),
     )

@@ -6,17 +6,24 @@ noise. Both are known for large matrices (deterministic equivalents of the resol
 Najim 2007 for information-plus-noise matrices): at the point z₀ where the noise cancels, Q(z₀) stands for
 (B(I + δS)⁻¹Bᵀ)⁻¹ with δ = Tr Q. Written in numbers that the data give,
 
-    z₀ = (Tr Σ − Tr Q A)/n,    D = n (Tr QAQ − n q Tr Q²)/(n + Tr QAQ),    A = B̂ Σ B̂ᵀ,
+    z₀ = (Tr Σ − Tr Q A)/n,    A = B̂ Σ B̂ᵀ,    D = n (x − q Tr Q²)/(1 + x),    x = Tr QAQ/n,
 
-where q = Tr S²(I + δS)⁻², off the subspace, comes from differences of fold means, which are noise of covariance S alone, less
-their part along the class means: trained networks have their means where features vary most.
-`docs/intervals.md` has the derivation, the simulations, and the estimators that lost against this one.
+where q = Tr SΠSΠ, Π = (I + δS)⁻¹ off the class means without noise, comes from differences of fold means, which are noise of
+covariance S alone, and independent of B̂. It is told in two ways:
+
+- *as of rows alike*: by the spectrum of such rows off the directions of B̂. Exact where all classes have one covariance, and
+  the noise that turns B̂ is no larger along it than elsewhere.
+- *as turned*: T = I − B̂ᵀQB̂ takes from the rows what lies along B, and m = Tr STST = q (1 + x)²/(1 + q Tr Q²), of any classes
+  and any B; but the error of m comes out larger by 1 + q Tr Q², the more so the more of QAQ is noise.
+
+The second, over the first, is believed to the power 1/(1 + (2 q Tr Q²)²). `docs/intervals.md` has the derivation, the
+simulations, and the estimators that lost against this one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -24,17 +31,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from equisep.separation.noise.noise_rows import NoiseRows, alike_moments
+from equisep.separation.noise.root import Values, root
 from equisep.shapes import Float64
 
 CLEARLY_MORE = 3  # times the directions of the means, that noise must have for a formula to know how D varies by it
 ENOUGH = 4  # rows of noise for each of these, to draw others like them
 DRAWN = 64
-BISECTIONS = 52  # as many as a number has bits
+HALF_BELIEVED = 0.5  # q Tr Q² at which rows as they are turned count as much as rows taken for alike …
+AT_MOST = 2.0  # … by this factor either way
 SECOND, THIRD = (
     1.1,
     2.3,
 )  # by which a jackknife of ten folds exceeds variance of second and third order: m(2m − 3)/(m − 1)² − 1, …
-Values = Float64[np.ndarray, " l"]
 Matrices = Float64[np.ndarray, "l r r"]
 
 
@@ -81,44 +90,80 @@ def noisy_means(singular_values: Tensor, scatter: Tensor, noise: Tensor, totals:
 class Estimates:
     """Of each data set: D of the population, its signal, the share by which a jackknife exceeds its variance, its least error.
 
-    The signal is r/Tr Q, the harmonic mean of the squared lengths of B's directions, over Tr S, what noise adds to each.
-    A jackknife counts the variance of second-order terms twice, of third-order ones three times (Efron & Stein 1981). The least
-    error is the part of the standard error of D, as a share of D, that no estimator can take away.
+    The signal is r/Tr Q, the harmonic mean of the squared lengths of B's directions, over Tr S, what noise adds to each; the
+    elongation is the largest of these squared lengths over the smallest. A jackknife counts the variance of second-order
+    terms twice, of third-order ones three times (Efron & Stein 1981). The least error is the part of the standard error of D,
+    as a share of D, that no estimator can take away.
     """
 
     values: Values
     signals: Values
+    elongations: Values
     excess: Values
     least_error: Values
 
 
-def population_fuzziness(means: NoisyMeans, noise: Float64[np.ndarray, "l q"]) -> Estimates | None:
-    """D without the noise of the means; `noise` are eigenvalues of the Gram matrix of rows of noise off the subspace, rising.
+def population_fuzziness(means: NoisyMeans, rows: NoiseRows) -> Estimates | None:
+    """D without the noise of the means, of data sets that stand in groups of equal size, the first of each with `rows` of noise.
 
     None where the B̂ of any data set has a direction without any length, or rows of noise are too few.
     """
     s = means.singular_values
-    if not s.size or not s.min() > 0 or noise.shape[1] < 2:
+    if not s.size or not s.min() > 0 or rows.independent < 2:
         return None
     n = means.n
     unit = means.noise * (n / means.totals)[:, None, None]  # 1 on the diagonal, but for classes of different spread
     solved = _resolvent(means, unit)
     if solved is None:
         return None
-    z, q = solved
-    qa = q @ means.scatter
-    p = qa @ q  # QAQ, whose trace is D but for the noise
-    x, pull = _trace(p), _trace(p @ unit)
-    delta = _trace(q @ unit)
-    least = np.finfo(np.float64).eps * means.totals  # features may be as few as directions: nothing lies off these then
-    first, second = _noise_moments(np.maximum(noise, least[:, None]) / n[:, None], delta)
-    # z₀ is Tr SΠ(I + δS)⁻¹ as well, and known better than by few rows
-    square = second * np.minimum(1.0, z / np.maximum(first, least / n)) ** 2
-    noise_alone = (n * square)[:, None, None] * (q @ unit @ q)  # the part of QAQ that noise has put there
-    values = n * (x - _trace(noise_alone)) / (n + pull)
-    own = p - noise_alone
-    signals = s.shape[1] * n / (delta * means.totals)
-    return Estimates(values, signals, _jackknife_excess(own, noise_alone), _least_error(own, noise_alone, noise, n))
+    q = solved.q
+    p, turned = q @ means.scatter @ q, q @ unit @ q  # QAQ, whose trace is D but for the noise
+    pull = 1 + _trace(p @ unit) / n
+    off = rows.off()
+    second = _second_moments(
+        means, rows, solved, off=off, delta=_trace(q @ unit), lengths=_trace(turned @ unit), pull=pull
+    )
+    alone = (n * second)[:, None, None] * turned  # the part of QAQ that noise has put there
+    own = p - alone
+    signals = s.shape[1] * n / (_trace(q @ unit) * means.totals)
+    # of the rows of noise themselves, too large where they are few: there it is known least
+    relative = off / np.maximum(off[:, -1:], np.finfo(np.float64).tiny)
+    narrow = (relative**4).sum(axis=1) / np.maximum((relative**2).sum(axis=1), 1.0) ** 2
+    narrow = np.repeat(narrow, len(s) // len(off))
+    least = _least_error(own, alone, narrow, n)
+    return Estimates(_trace(own) / pull, signals, solved.elongations, _jackknife_excess(own, alone), least)
+
+
+def _second_moments(
+    means: NoisyMeans,
+    rows: NoiseRows,
+    solved: _Resolvent,
+    *,
+    off: Float64[np.ndarray, "s q"],
+    delta: Values,
+    lengths: Values,
+    pull: Values,
+) -> Values:
+    """What Tr SΠSΠ is of every data set; `off` are spectra of rows off the means, `delta` is Tr Q, `lengths` Tr Q², `pull` 1 + x.
+
+    Tr ST = Tr SΠ is z₀, and known better than by few rows. How far rows as they are turned differ from rows taken for alike is
+    a number of the site, taken from all its samples.
+    """
+    n, z = means.n, solved.z
+    # features may be as few as directions: nothing lies off these then
+    least = np.finfo(np.float64).eps * means.totals / n
+    each = len(n) // len(off)
+    first, alike = alike_moments(np.maximum(np.repeat(off, each, axis=0) / n[:, None], least[:, None]), delta)
+    alike *= np.minimum(1.0, z / np.maximum(first, least)) ** 2
+    whole = slice(None, None, each)  # all samples, of every site
+    n, z, s = n[whole], z[whole], means.singular_values[whole]
+    first, turned = rows.turned(s[:, :, None] * solved.q[whole] * s[:, None, :])
+    turned *= np.minimum(1.0, z / np.maximum(first / n, least[whole])) ** 2 / n**2
+    room = pull[whole] ** 2 - turned * lengths[whole]
+    known = np.maximum(np.maximum(room * alike[whole], turned / AT_MOST), np.finfo(np.float64).tiny)
+    ratios = np.maximum(turned / known, 1 / AT_MOST) ** (1 / (1 + (alike[whole] * lengths[whole] / HALF_BELIEVED) ** 2))
+    moments: Values = alike * np.repeat(ratios, each)
+    return moments
 
 
 def null_error(gram: Float64[Tensor, "m m"], *, independent: int, rank: int) -> float:
@@ -157,8 +202,17 @@ def _mixing(rank: int, rows: int) -> Float64[Tensor, "l r m"]:
     return torch.randn(DRAWN, rank, rows, dtype=torch.float64, generator=make, device="cpu")
 
 
-def _resolvent(means: NoisyMeans, unit: Matrices) -> tuple[Values, Matrices] | None:
-    """z₀ and Q(z₀) = (B̂B̂ᵀ − z₀ U)⁻¹, U the noise of every direction relative to their mean."""
+@dataclass(frozen=True, slots=True)
+class _Resolvent:
+    """z₀, Q(z₀), and the largest of its eigenvalues over the smallest, of every data set."""
+
+    z: Values
+    q: Matrices
+    elongations: Values
+
+
+def _resolvent(means: NoisyMeans, unit: Matrices) -> _Resolvent | None:
+    """Q(z₀) = (B̂B̂ᵀ − z₀ U)⁻¹, U the noise of every direction relative to their mean."""
     try:
         inverse = np.linalg.inv(np.linalg.cholesky(unit))
     except np.linalg.LinAlgError:
@@ -172,32 +226,13 @@ def _resolvent(means: NoisyMeans, unit: Matrices) -> tuple[Values, Matrices] | N
     n = means.n
 
     def over(z: Values) -> Float64[np.ndarray, " l"]:
-        gaps: Values = z + (along / (values - z[:, None])).sum(axis=1) / n - means.totals / n
-        return gaps
+        above: Values = z + (along / (values - z[:, None])).sum(axis=1) / n - means.totals / n
+        return above
 
     low = np.zeros(len(n))
-    z = np.where(over(low) > 0, 0.0, _root(over, low, np.minimum(values[:, 0] * (1 - 1e-12), means.totals / n)))
-    q: Matrices = (basis / (values - z[:, None])[:, None, :]) @ basis.swapaxes(1, 2)
-    return z, q
-
-
-def _noise_moments(values: Float64[np.ndarray, "l q"], delta: Values) -> tuple[Values, Values]:
-    """Tr S(I + δS)⁻¹ and Tr S²(I + δS)⁻² from the Gram matrix W of m rows that have covariance S, whatever the spectrum of S.
-
-    For such rows Tr(W − z)⁻¹ = δ gives Tr S(I + δS)⁻¹ = z + m/δ (Marčenko & Pastur 1967, Silverstein 1995), and its
-    derivative by −δ the second moment.
-    """
-    m, least, top = values.shape[1], values[:, :1], np.log(values[:, -1])
-    above = values - least
-    # z = least − e^t; Tr(W − z)⁻¹ falls as t grows
-    at = _root(lambda t: delta - (1 / (above + np.exp(t)[:, None])).sum(axis=1), top - 45, top + 25)
-    gaps = above + np.exp(at)[:, None]
-    mean = m / (1 / gaps).sum(axis=1)
-    # m/δ² − 1/Tr(W − z)⁻², and z + m/δ, without their cancellation where δ is small
-    spread = ((mean[:, None] / gaps - 1) ** 2).mean(axis=1)
-    second: Values = mean * mean * spread / (m * (1 + spread))
-    first: Values = values.mean(axis=1) - ((gaps - mean[:, None]) ** 2 / gaps).mean(axis=1)
-    return first, second
+    z = np.where(over(low) > 0, 0.0, root(over, low, np.minimum(values[:, 0] * (1 - 1e-12), means.totals / n)))
+    gaps = values - z[:, None]
+    return _Resolvent(z, (basis / gaps[:, None, :]) @ basis.swapaxes(1, 2), gaps[:, -1] / gaps[:, 0])
 
 
 def _jackknife_excess(means: Matrices, noise: Matrices) -> Values:
@@ -215,16 +250,14 @@ def _jackknife_excess(means: Matrices, noise: Matrices) -> Values:
     return shares
 
 
-def _least_error(means: Matrices, noise: Matrices, rows: Float64[np.ndarray, "l q"], n: Values) -> Values:
+def _least_error(means: Matrices, noise: Matrices, narrow: Values, n: Values) -> Values:
     """√(2 (Tr N)² Tr Σ⁴/(r (Tr Σ²)²) + 2 Tr P²/n)/Tr M, P = M + N = QAQ: what noise alone may change of what is left of D.
 
     With Σ known, N Σ Nᵀ still varies by √(2 Tr Σ⁴)/Tr Σ² of itself in each of r directions, and class means that differ by as
     much look the same (docs/intervals.md); the scatter along them is known from n samples. The traces of Σ are those of the
-    rows of noise themselves, too large where rows are few: there they are known least. Infinite where nothing is left of D.
+    rows of noise themselves, `narrow`. Infinite where nothing is left of D.
     """
     left = _trace(means)
-    relative = rows / np.maximum(rows[:, -1:], np.finfo(np.float64).tiny)
-    narrow = (relative**4).sum(axis=1) / np.maximum((relative**2).sum(axis=1), 1.0) ** 2
     blown = 2 * _trace(noise) ** 2 * narrow / noise.shape[1]
     scatter = 2 * _trace((means + noise) @ (means + noise)) / n
     errors: Values = np.sqrt(blown + scatter) / np.where(left > 0, left, 1.0)
@@ -234,12 +267,3 @@ def _least_error(means: Matrices, noise: Matrices, rows: Float64[np.ndarray, "l 
 def _trace(matrices: Matrices) -> Values:
     traces: Values = np.trace(matrices, axis1=1, axis2=2)
     return traces
-
-
-def _root(rising: Callable[[Values], Values], low: Values, high: Values) -> Values:
-    """Where rising functions, one per data set, turn positive, by bisection: the upper end."""
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        above = rising(middle) > 0
-        low, high = np.where(above, low, middle), np.where(above, middle, high)
-    return high
