@@ -2,12 +2,13 @@
 
     python scripts/make_record.py he2023/fig1=10 he2023/fig5 --store runs --device cuda --workers 4 --data cifar10=cifar10_7k
 
-`ID=N` asks for N seeds, `ID:GLOB` for some series of a figure, so that several processes can share it. Figures are taken in the
-order given, each by one process; what is stored already is not run again, and trainings that were cut off go on from their
-checkpoints in the store, at most a minute old: the same line may be called again until all is done. `--recorded results` takes
-what was recorded before into the store first, so that more seeds cost no more than themselves. Small networks leave most of a
-GPU idle, so several processes gain even on one; they share it best under NVIDIA's multi-process service. Afterwards
-`scripts/pack_record.py` packs and draws what was run, and `scripts/make_figures_page.py` tabulates it.
+`ID=N` asks for N seeds, `ID:GLOB` for some series of a figure and `ID:GLOB@RATE` for them at one rate, so that several processes
+can share it. Figures are taken in the order given, each by one process; what is stored already is not run again, and trainings
+that were cut off go on from their checkpoints in the store, at most a minute old: the same line may be called again until all
+is done. `--recorded results` takes what was recorded before into the store first, so that more seeds cost no more than
+themselves. Small networks leave most of a GPU idle, so several processes gain even on one; they share it best under NVIDIA's
+multi-process service. Afterwards `scripts/pack_record.py` packs and draws what was run, and `scripts/make_figures_page.py`
+tabulates it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from equisep.figures.catalogue import figure_of
+from equisep.figures.figure import Figure
 from equisep.runs.plan import parse_stand_ins
 from equisep.runs.record import read_record
 from equisep.runs.run import run_figure
@@ -49,16 +51,25 @@ def main() -> None:
 def run_one(name: str, store: str, device: str, data: dict[str, str], networks: dict[str, str]) -> str:
     """One figure, whole, and a line about it."""
     asked, _, seeds = name.partition("=")
-    identity, _, pattern = asked.partition(":")
+    identity, _, part = asked.partition(":")
     began = time.perf_counter()
     figure = figure_of(identity)
-    if pattern:  # what is drawn and claimed needs the other series
-        part = tuple(replace(series, panel="") for series in figure.named(pattern))
-        figure = replace(figure, series=part, panels=(), claims=(), printed=())
+    if part:
+        pattern, _, rate = part.partition("@")
+        figure = part_of(figure, pattern, float(rate) if rate else None)
     found = run_figure(
         figure, store=store, seeds=int(seeds) if seeds else None, device=device, data=data, networks=networks
     )
     return f"{asked}: {found.done} cells, {time.perf_counter() - began:.1f} s"
+
+
+def part_of(figure: Figure, pattern: str, rate: float | None) -> Figure:
+    """Some series of a figure, without what is drawn and claimed, which needs the others; at one rate, if given, and no other."""
+    series = tuple(replace(each, panel="") for each in figure.named(pattern))
+    if rate is not None:
+        series = tuple(replace(each, rates=(rate,)) for each in series)
+    choose = figure.choose if rate is None else "given"
+    return replace(figure, series=series, choose=choose, panels=(), claims=(), printed=())
 
 
 def take_recorded(results: Path, figures: set[str], store: Store) -> None:
@@ -72,7 +83,7 @@ def take_recorded(results: Path, figures: set[str], store: Store) -> None:
 def arguments() -> argparse.Namespace:
     """What the user asks."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("figures", nargs="+", metavar="ID[:GLOB][=SEEDS]")
+    parser.add_argument("figures", nargs="+", metavar="ID[:GLOB[@RATE]][=SEEDS]")
     parser.add_argument("--store", default="equisep-runs")
     parser.add_argument("--recorded", type=Path, metavar="DIR")
     parser.add_argument("--device", default="cuda")
