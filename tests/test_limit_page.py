@@ -23,7 +23,7 @@ def test_tables_are_those_of_the_record(monkeypatch: pytest.MonkeyPatch) -> None
         assert phrase in words, phrase
 
 
-def test_tf32_has_columns_where_a_record_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_says_what_the_record_has_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """A row that was not reached is left out, one without TF32 says so."""
     monkeypatch.syspath_prepend(str(REPO / "benchmarks"))
     import _limit_page
@@ -36,15 +36,15 @@ def test_tf32_has_columns_where_a_record_has_it(monkeypatch: pytest.MonkeyPatch)
         "kernel_trainings_per_second": 71.3,
     }
     rows = [
-        {**row, "kernel_tf32_trainings_per_second": 150.0},
+        {**row, "kernel_tf32_trainings_per_second": 150.0, "graphs_trainings_per_second": 38.1},
         row,
         {"depth": 8, "width": 100, "members": 1, "builds": {}},
     ]
     assert _limit_page.on_gpu({"rows": rows}) == [
-        "| depth | members | blocks a member | trainings a second | TFLOP/s | of the floor | with TF32 | TFLOP/s with TF32 |",
-        "|---|---|---|---|---|---|---|---|",
-        "| 8 | 264 | 1 | 71.3 | 17.4 | 27% | 150.0 | 36.5 |",
-        "| 8 | 264 | 1 | 71.3 | 17.4 | 27% | – | – |",
+        "| depth | width | members | blocks a member | kernel | TFLOP/s | of the floor | with TF32 | TFLOP/s with TF32 | graphs |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+        "| 8 | 100 | 264 | 1 | 71.3 | 17.4 | 27% | 150.0 | 36.5 | 38.1 |",
+        "| 8 | 100 | 264 | 1 | 71.3 | 17.4 | 27% | – | – | – |",
     ]
 
 
