@@ -59,7 +59,7 @@ def rates(record: dict[str, Any]) -> list[str]:
 
 
 def on_gpu(record: dict[str, Any]) -> list[str]:
-    """Trainings a second by the kernel, and their share of float32's floor; with TF32 and by captured graphs where the record has them.
+    """Trainings a second by the kernel, and their share of float32's floor; with TF32 and by graphs where the record has them.
 
     Rows that a run has not reached are left out.
     """
@@ -137,7 +137,9 @@ def said(record: dict[str, Any]) -> list[str]:
     plain, compiled, vmap = (
         record["users"][f"{way}_trainings_per_second"] for way in ("plain", "compiled", "vmap_264")
     )
-    kernel, graphs = (rows[0][f"{way}_trainings_per_second"] for way in ("kernel", "graphs"))  # of 264 members, as vmap's
+    kernel, graphs = (
+        rows[0][f"{way}_trainings_per_second"] for way in ("kernel", "graphs")
+    )  # of 264 members, as vmap's
     return [
         f"take {grid['seconds_from_process_start']:.1f} s from process start",
         f"of which {grid['seconds_imports_and_data']:.1f} s are imports and data "
@@ -146,8 +148,8 @@ def said(record: dict[str, Any]) -> list[str]:
         f"trains {top['']:.0f} networks of depth 8 a second, 100,000 in {1e5 / top[''] / 60:.0f} minutes, "
         f"at {used:.0f} of the {DATASHEET['operations'] / 1e12:.0f} TFLOP/s",
         f"with TF32 {top['_tf32']:.0f} a second, 100,000 in {1e5 / top['_tf32'] / 60:.0f} minutes",
-        f"a plain loop trains {plain:.3f} networks of depth 8 a second, a compiled one {compiled:.3f}, `torch.func.vmap` over 264 "
-        f"networks {vmap:.1f}, captured graphs {graphs:.0f} and the kernel {kernel:.0f}",
+        f"a plain loop trains {plain:.3f} networks of depth 8 a second, a compiled one {compiled:.3f}, `torch.func.vmap` over "
+        f"264 networks {vmap:.1f}, captured graphs {graphs:.0f} and the kernel {kernel:.0f}",
         f"What stands between {used:.0f} and {DATASHEET['operations'] / 1e12:.0f} TFLOP/s",
     ]
 

@@ -41,7 +41,8 @@ def test_a_row_says_what_the_record_has_of_it(monkeypatch: pytest.MonkeyPatch) -
         {"depth": 8, "width": 100, "members": 1, "builds": {}},
     ]
     assert _limit_page.on_gpu({"rows": rows}) == [
-        "| depth | width | members | blocks a member | kernel | TFLOP/s | of the floor | with TF32 | TFLOP/s with TF32 | graphs |",
+        "| depth | width | members | blocks a member | kernel | TFLOP/s | of the floor | with TF32 | TFLOP/s with TF32 "
+        "| graphs |",
         "|---|---|---|---|---|---|---|---|---|---|",
         "| 8 | 100 | 264 | 1 | 71.3 | 17.4 | 27% | 150.0 | 36.5 | 38.1 |",
         "| 8 | 100 | 264 | 1 | 71.3 | 17.4 | 27% | – | – | – |",

@@ -255,6 +255,30 @@ def test_where_plain_d_is_far_from_chance_the_folds_themselves_give_the_upper_en
     assert near.reason == "D has no upper limit by these samples"
 
 
+def test_class_means_much_longer_along_some_directions_have_a_value_only_where_it_is_known() -> None:
+    known, wide = ([1.0, 1.0 + width] * 5 for width in (0.05, 0.4))
+    assert corrected(estimate(1.1, known, elongation=150.0), **ASKED).value is not None
+    assert corrected(estimate(1.1, wide, elongation=90.0), **ASKED).value is not None
+    refused = corrected(estimate(1.1, wide, elongation=150.0), **ASKED)
+    assert refused.value is None and refused.folds == () and refused.needed_per_class is not None
+    assert str(refused).startswith(
+        "not measurable from these samples: class means differ along some directions less than"
+    )
+
+
+@pytest.mark.parametrize(("farther", "told"), [(3.0, True), (30.0, False)])
+def test_one_pair_of_classes_that_hardly_differ_is_refused_as_such(farther: float, told: bool) -> None:
+    """Three classes: two near each other, the third far away; D is that of the two, whose difference is near its noise."""
+    make = torch.Generator().manual_seed(0)
+    y = torch.arange(300) % 3
+    means = torch.zeros(3, 200, dtype=torch.float64)
+    means[1, 0], means[2, 1] = 1.5, 1.5 * farther
+    x = means[y] + torch.randn(300, 200, generator=make, dtype=torch.float64)
+    found = equisep.corrected_fuzziness(x, y)
+    assert (found.value is not None) == told
+    assert told or "less than a tenth as much as along others" in str(found)
+
+
 def test_the_law_begins_where_d_can_be_told() -> None:
     known = [Corrected(value=v, low=v, high=v, folds=(v,) * 10) for v in (8.0, 4.0, 2.0)]
     law = corrected_law([Corrected(reason="few"), *known])

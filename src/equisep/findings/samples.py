@@ -34,7 +34,7 @@ WIDE = 4.0
 LEAST = 20  # training samples: ten folds of two
 _CHANCE = "chance level"
 _DEPENDENT = "dependent"
-_SCATTER = ("noise of the class means", "no upper limit", "fewer than 2 samples", _DEPENDENT, "between parts")
+_SCATTER = ("no upper limit", "too little to tell D", "fewer than 2 samples", _DEPENDENT)
 
 
 def refused(facts: Facts) -> list[SiteReading]:

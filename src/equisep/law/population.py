@@ -27,7 +27,7 @@ ROOM = 1.25  # samples are asked for until D is the chance level, and some more
 BISECTIONS = 32  # ends to 2e-9 of themselves
 ELONGATED = 100.0  # class means a decade longer along some directions than along others, which then are hardly seen …
 NOT_WIDE = 1.75  # … and the upper end over the value up to which D is known all the same
-SHORTEST = "class means differ along some directions less than a tenth as much as along others, and D is mostly these"
+SHORTEST = "class means differ along some directions less than a tenth as much as along others, too little to tell D"
 NO_LIMIT = "D has no upper limit by these samples"
 
 
@@ -57,7 +57,7 @@ def corrected(
     end is at least what follows from that alone; where that has no end, what follows from G less 2.2 of the deviations
     that noise alone has, and N larger by 2.2 of its errors. There is no value where plain D is above 0.75 of its chance level and
     G below 0.45, where the interval has no upper end, or where class means are a decade longer along some directions than along
-    others, which decide D, and the upper end is above 1.75 times D (docs/intervals.md).
+    others and the upper end is above 1.75 times D (docs/intervals.md).
     """
     present = [count for count in counts if count]
     needed = _needed(plain, chance, present)
