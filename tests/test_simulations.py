@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import math
 import runpy
 import sys
 from pathlib import Path
@@ -142,17 +141,17 @@ def test_d_of_the_population_is_told_and_covered_as_the_page_says() -> None:
 
 
 def test_trained_networks_are_told_as_the_page_says() -> None:
-    """A fifth of the images against all: a third refused at most, and blocks up to 1.3 times the chance level within 25 %."""
-    rows = committed("published")["tables"]["sites"]
-    whole = {(row["network"], row["site"]): row for row in rows if row["part"] is None}
-    parts = [(row, whole[row["network"], row["site"]]) for row in rows if row["part"] is not None]
-    assert sum(row["value"] is None for row, _ in parts) <= len(parts) / 3
-    told = [(row, other) for row, other in parts if row["value"] is not None and other["value"] is not None]
-    assert all(row["low"] <= other["high"] and other["low"] <= row["high"] for row, other in told)
-    blocks = [(row, other) for row, other in parts if row["site"] > 0]  # the raw images are told from wide intervals
-    near = [(row, other) for row, other in blocks if (other["value"] or math.inf) <= 1.3 * row["chance"]]
-    assert len(near) > len(parts) / 2
-    assert all(abs((row["value"] or 0) / other["value"] - 1) <= 0.25 for row, other in near)
+    """A fifth of the images against all: a third refused at most, all others within 25 %; nearly so by fifths not chosen by."""
+    tables = committed("published")["tables"]
+    whole = {(row["network"], row["site"]): row for row in tables["sites"] if row["part"] is None}
+    for table, refused, off in (("sites", 1 / 3, 0), ("others", 0.34, 0.02)):
+        parts = [(row, whole[row["network"], row["site"]]) for row in tables[table] if row["part"] is not None]
+        assert len(parts) >= 190
+        assert sum(row["value"] is None for row, _ in parts) <= refused * len(parts), table
+        told = [(row, other) for row, other in parts if row["value"] is not None and other["value"] is not None]
+        assert sum(abs(row["value"] / other["value"] - 1) > 0.25 for row, other in told) <= off * len(told), table
+        meet = [row["low"] <= other["high"] and other["low"] <= row["high"] for row, other in told]
+        assert sum(meet) >= 0.98 * len(meet), table
 
 
 @pytest.mark.usefixtures("made")
