@@ -238,6 +238,7 @@ def one_law(case: Case, share: float, draws: int, seed: int) -> Rows:
         tries.append((plain, corrected_law([each["record"] for each in found])))
     known = [law for _, law in tries if law is not None and "rho" in law.intervals]
     half = math.log(2) / math.log(1 / RHO)
+    halves = [law.intervals["half_life"] for law in known if "half_life" in law.intervals]  # none where ρ may be 1
     ratios = np.array([plain.rho for plain, _ in tries])
     middle = float(np.exp(np.log(ratios).mean()))
     row = {
@@ -246,7 +247,7 @@ def one_law(case: Case, share: float, draws: int, seed: int) -> Rows:
         "all_sites": rate([law is not None and len(law.curve) == SITES for _, law in tries]),
         "rho": round(float(np.median([law.rho for law in known])), 5) if known else None,
         "rho_covers": rate([_inside(law.intervals["rho"], RHO) for law in known]) if known else None,
-        "half_life_covers": rate([_inside(law.intervals["half_life"], half) for law in known]) if known else None,
+        "half_life_covers": rate([_inside(each, half) for each in halves]) if halves else None,
         "plain_rho": round(float(np.median(ratios)), 5),
         "plain_rho_covers_truth": rate([_inside(plain.intervals["rho"], RHO) for plain, _ in tries]),
         "plain_rho_covers_this_size": rate([_inside(plain.intervals["rho"], middle) for plain, _ in tries]),
