@@ -178,8 +178,8 @@ def published_rule() -> str:
     )
     text = (
         f"Of these fifths {there.none} of {there.sites} layers have no value ({100 * there.none / there.sites:.1f} %; a third "
-        f"was allowed), {by_length} of them because class means are a decade longer along some directions than along others while "
-        f"the upper end stands above {NOT_WIDE} times the value. **Both limits were chosen with these fifths in view**, so that "
+        f"was allowed), {by_length} of them because class means are a decade longer along some directions than along others "
+        f"while the upper end stands above {NOT_WIDE} times the value. **Both limits were chosen with these fifths in view**, so that "
         f"{there.near} of {there.pairs} within 25 % prove little. Of the fifths of two shuffles, by which nothing was chosen, "
         f"{elsewhere.none} of {elsewhere.sites} layers have no value ({100 * elsewhere.none / elsewhere.sites:.1f} %), and "
         f"{elsewhere.near} of {elsewhere.pairs} that have one are within 25 % (the others at {', '.join(off)} of what 500 per "
