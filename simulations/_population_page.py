@@ -179,9 +179,9 @@ def published_rule() -> str:
     text = (
         f"Of these fifths {there.none} of {there.sites} layers have no value ({100 * there.none / there.sites:.1f} %; a third "
         f"was allowed), {by_length} of them because class means are a decade longer along some directions than along others "
-        f"while the upper end stands above {NOT_WIDE} times the value. **Both limits were chosen with these fifths in view**, so that "
-        f"{there.near} of {there.pairs} within 25 % prove little. Of the fifths of two shuffles, by which nothing was chosen, "
-        f"{elsewhere.none} of {elsewhere.sites} layers have no value ({100 * elsewhere.none / elsewhere.sites:.1f} %), and "
+        f"while the upper end stands above {NOT_WIDE} times the value. **Both limits were chosen with these fifths in view**, so "
+        f"that {there.near} of {there.pairs} within 25 % prove little. Of the fifths of two shuffles, by which nothing was "
+        f"chosen, {elsewhere.none} of {elsewhere.sites} layers have no value ({100 * elsewhere.none / elsewhere.sites:.1f} %), and "
         f"{elsewhere.near} of {elsewhere.pairs} that have one are within 25 % (the others at {', '.join(off)} of what 500 per "
         f"class tell); intervals meet in {meet}. Width alone would not do: to refuse every interval that reaches above "
         f"{NOT_WIDE} times its value would refuse, at the chance level, {flat - 10} to {flat} % of the simulated samples of ten "
