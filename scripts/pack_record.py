@@ -22,8 +22,8 @@ from PIL.PngImagePlugin import PngInfo
 
 from equisep.errors import StoreError
 from equisep.figures.catalogue import all_figures, figure_of
-from equisep.figures.cell import Cell
-from equisep.figures.evidence import Evidence, gather
+from equisep.figures.cell import Cell, Training
+from equisep.figures.evidence import Entry, Evidence, gather
 from equisep.figures.figure import Figure
 from equisep.figures.judge import Verdict, judge
 from equisep.report.figures.drawing.draw import fingerprint, save_drawn
@@ -65,7 +65,8 @@ def main() -> None:
 def pack_figure(figure: Figure, store: Store, results: Path, former: Record | None = None) -> Evidence:
     """Write the record of one figure, read it back, check its verdicts, and draw the figure from it alone.
 
-    Where nothing was run, nothing is written. Series of which the store has nothing stay as a `former` record has them.
+    Where nothing was run, nothing is written. Series of which the store has nothing stay as a `former` record has them, and the
+    short runs by which it chose a rate.
     """
     entries = [entry for found in evidence_of(figure, store, SCALE).series.values() for entry in found.entries]
     plan = plan_of(figure, store)
@@ -73,8 +74,9 @@ def pack_figure(figure: Figure, store: Store, results: Path, former: Record | No
     if former is not None and entries:
         left = {series.name for series in figure.series} - {entry.series for entry in entries}
         kept_on = [entry for entry in former.entries if entry.series in left]
-        entries += kept_on
         again = {entry.series for entry in kept_on}
+        kept_on += [entry for entry in former.entries if entry.series not in left and _chose_a_rate(entry, entries)]
+        entries += kept_on
         plan = [each for each in plan if each[0] not in again] + [(entry.series, entry.cell) for entry in kept_on]
     stored = gather(figure, entries, scale=SCALE, plan=plan)
     if not stored.done:
@@ -85,6 +87,15 @@ def pack_figure(figure: Figure, store: Store, results: Path, former: Record | No
         raise SystemExit(f"The record of `{figure.id}` does not say what the store says: {difference}.")
     save_small(kept, results / f"{figure.id}.png")
     return kept
+
+
+def _chose_a_rate(entry: Entry, entries: Sequence[Entry]) -> bool:
+    """Whether a recorded training is a shorter one than those of its series, which says why their rate was taken."""
+    lengths = [
+        other.cell.epochs for other in entries if other.series == entry.series and isinstance(other.cell, Training)
+    ]
+    known = any(other.series == entry.series and other.cell == entry.cell for other in entries)
+    return isinstance(entry.cell, Training) and not known and entry.cell.epochs < max(lengths, default=0)
 
 
 def store_once(records: Mapping[str, Record], results: Path) -> None:

@@ -32,7 +32,8 @@ def trust() -> str:
         f"alike, {100 * decaying:.0f} % where a few vary most; at ten times that level "
         f"{_span(row['no_value'] for row in values if row['share'] == 10)}. Layers of trained ResNets, 100 images per class: "
         f"{found.none} of {found.sites} have none, and of {found.pairs} that have one {found.near} are within 25 % of what 500 "
-        f"per class tell; of images by which no limit was chosen, {others.none} of {others.sites}, and {others.near} of "
+        f"per class tell; by other divisions of these images, which no limit was chosen by, {others.none} of {others.sites}, and "
+        f"{others.near} of "
         f"{others.pairs}.",
         f"**Of a sample, believe the corrected ρ**: its interval holds in {_span(row['rho_covers'] for row in laws)}, that of "
         f"the plain one in {_span(row['plain_rho_covers_truth'] for row in laws)}.",
@@ -165,7 +166,8 @@ def published_rule() -> str:
     by_length = sum(row["reason"] == SHORTEST for row in refused)
     there, elsewhere = _of_networks("sites"), _of_networks("others")
     ratios = sorted(row["value"] / other["value"] for row, other in _told(others))
-    off = [f"{ratio:.2f}" for ratio in ratios if abs(ratio - 1) > 0.25]
+    far = ", ".join(f"{ratio:.2f}" for ratio in ratios if abs(ratio - 1) > 0.25)
+    off = f" (the others at {far} of what 500 per class tell)" if far else ""
     meet = sum(row["low"] <= other["high"] and other["low"] <= row["high"] for row, other in _told(others))
     widths = {
         (row["spectrum"], row["classes"], row["dim"]): row
@@ -181,11 +183,11 @@ def published_rule() -> str:
         f"was allowed), {by_length} of them because class means are a decade longer along some directions than along others "
         f"while the upper end stands above {NOT_WIDE} times the value. **Both limits were chosen with these fifths in view**, so "
         f"that {there.near} of {there.pairs} within 25 % prove little. Of the fifths of two shuffles, by which nothing was "
-        f"chosen, {elsewhere.none} of {elsewhere.sites} layers have no value ({100 * elsewhere.none / elsewhere.sites:.1f} %), and "
-        f"{elsewhere.near} of {elsewhere.pairs} that have one are within 25 % (the others at {', '.join(off)} of what 500 per "
-        f"class tell); intervals meet in {meet}. Width alone would not do: to refuse every interval that reaches above "
-        f"{NOT_WIDE} times its value would refuse, at the chance level, {flat - 10} to {flat} % of the simulated samples of ten "
-        f"classes with 100 flat directions, and {decaying - 10} to {decaying} % with decaying ones, whose medians are right."
+        f"chosen, {elsewhere.none} of {elsewhere.sites} layers have no value ({100 * elsewhere.none / elsewhere.sites:.1f} %), "
+        f"and {elsewhere.near} of {elsewhere.pairs} that have one are within 25 %{off}; intervals meet in {meet}. Width alone "
+        f"would not do: to refuse every interval that reaches above {NOT_WIDE} times its value would refuse, at the chance "
+        f"level, {flat - 10} to {flat} % of the simulated samples of ten classes with 100 flat directions, and {decaying - 10} "
+        f"to {decaying} % with decaying ones, whose medians are right."
     )
     return textwrap.fill(text, 138)
 

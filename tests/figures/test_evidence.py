@@ -101,7 +101,8 @@ def test_a_rate_is_chosen_for_good_when_every_other_one_was_trained_to_the_end(c
     """By what was run: the record may be of an older plan. Seeds of the first rates do not matter."""
     made = replace(figure(), choose=choose, rates={"adam": (1e-3, 3e-3)})
     both = entries({(1e-3, 0): -0.99, (1e-3, 1): -0.98, (3e-3, 0): -0.97})
-    assert not gather(made, both, scale="paper").series["a"].untried(made)
+    found = gather(made, both, scale="paper").series["a"]
+    assert not found.untried(made) and found.rate == 1e-3
     cut = [*both[:2], replace(both[2], cell=both[2].cell.with_(epochs=60))]
     assert gather(made, cut, scale="paper").series["a"].untried(made)
     every = replace(made, choose="best r")

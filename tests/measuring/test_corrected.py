@@ -264,6 +264,21 @@ def test_class_means_much_longer_along_some_directions_have_a_value_only_where_i
     assert str(refused).startswith(
         "not measurable from these samples: class means differ along some directions less than"
     )
+    pairs = {**ASKED, "counts": [2, 2, 50]}  # of a class of two samples a fold leaves one
+    assert corrected(estimate(1.1, known, elongation=150.0), **pairs).value is None
+    assert corrected(estimate(1.1, known, elongation=90.0), **pairs).value is not None
+
+
+def test_many_classes_of_two_samples_are_told_up_to_the_chance_level_and_refused_beyond() -> None:
+    make = torch.Generator().manual_seed(5)
+    y = torch.arange(300) // 2
+    v, _ = torch.linalg.qr(torch.randn(750, 150, generator=make, dtype=torch.float64))
+    noise = torch.randn(300, 750, generator=make, dtype=torch.float64)
+    means = (v - v.mean(dim=1, keepdim=True)).T * math.sqrt(150)
+    for truth, told in ((30.0, True), (180.0, False)):  # the chance level is about (K−1) n/d = 60
+        found = equisep.corrected_fuzziness(means[y] * math.sqrt(149 / truth) + noise, y)
+        assert (found.value is not None) == told
+        assert not told or found.low <= truth <= found.high  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(("farther", "told"), [(3.0, True), (30.0, False)])

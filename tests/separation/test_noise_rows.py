@@ -1,4 +1,4 @@
-"""What rows of noise say of the noise's covariance: without bias, whatever the classes' own covariances and distributions."""
+"""What rows of noise say of the noise's covariance: without bias, whatever the classes' own covariances."""
 
 from __future__ import annotations
 

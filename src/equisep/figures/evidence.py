@@ -170,8 +170,8 @@ def series_evidence(figure: Figure, series: Series, entries: list[Entry]) -> Ser
     if isinstance(solved := entries[-1].cell, Solve):
         return SeriesEvidence(series, None, tuple(entries), {solved.seed: entries[-1]}, {solved.seed: entries[-1]})
     by_rate = _by_rate(entries)
-    if figure.choose == "short runs" and len(by_rate) > 1:
-        return SeriesEvidence(series, None, tuple(entries))  # the short runs alone: the whole training is one rate's
+    if figure.choose == "short runs" and len(by_rate) > 1 and _short_alone(entries, figure.cell(series)):
+        return SeriesEvidence(series, None, tuple(entries))
     rank: Rank
     if figure.choose == BY_FIT:
         rank = partial(_rank_by_fit, fit=figure.fit, own=_rate_of(figure.cell(series)))
@@ -184,6 +184,12 @@ def series_evidence(figure: Figure, series: Series, entries: list[Entry]) -> Ser
             if seed not in best or rank([entry]) < rank([best[seed]]):
                 best[seed] = entry
     return SeriesEvidence(series, rate, tuple(entries), by_rate[rate], best)
+
+
+def _short_alone(entries: Sequence[Entry], whole: Cell) -> bool:
+    """Whether trainings of one length, below that of the figure's own, are all there is."""
+    lengths = {entry.training.epochs for entry in entries}
+    return isinstance(whole, Training) and len(lengths) == 1 and max(lengths) < whole.epochs
 
 
 def chosen_rate(by_rate: Mapping[float, Mapping[int, Entry]], *, fit: float | None = None, text: str = "r") -> float:

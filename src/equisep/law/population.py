@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 
 import numpy as np
 
@@ -26,7 +27,8 @@ FARTHEST = 1000  # times D: an upper end beyond is none
 ROOM = 1.25  # samples are asked for until D is the chance level, and some more
 BISECTIONS = 32  # ends to 2e-9 of themselves
 ELONGATED = 100.0  # class means a decade longer along some directions than along others, which then are hardly seen …
-NOT_WIDE = 1.75  # … and the upper end over the value up to which D is known all the same
+NOT_WIDE = 1.75  # … and the upper end over the value up to which D is known all the same, …
+SINGLE = 3  # … if classes have so many samples: of two a fold leaves one, and the width is not known
 SHORTEST = "class means differ along some directions less than a tenth as much as along others, too little to tell D"
 NO_LIMIT = "D has no upper limit by these samples"
 
@@ -57,7 +59,7 @@ def corrected(
     end is at least what follows from that alone; where that has no end, what follows from G less 2.2 of the deviations
     that noise alone has, and N larger by 2.2 of its errors. There is no value where plain D is above 0.75 of its chance level and
     G below 0.45, where the interval has no upper end, or where class means are a decade longer along some directions than along
-    others and the upper end is above 1.75 times D (docs/intervals.md).
+    others and the upper end is above 1.75 times D, or classes have two samples (docs/intervals.md).
     """
     present = [count for count in counts if count]
     needed = _needed(plain, chance, present)
@@ -99,7 +101,7 @@ def corrected(
         high = max(high, least)
     elif shown is not None:
         high = max(high, _behind(shown.center + reach * error, chance))
-    hidden = estimate.elongation > ELONGATED and high > NOT_WIDE * value
+    hidden = estimate.elongation > ELONGATED and (high > NOT_WIDE * value or median(present) < SINGLE)
     if hidden or high > farthest:
         reason = NO_LIMIT if high > farthest else SHORTEST
         return Corrected(chance=chance, needed_per_class=_more(needed, present), reason=reason)

@@ -45,7 +45,7 @@ def corrected_fuzziness(
 
     Plain `fuzziness` is D of these samples, exactly. As an estimate of the population's it is too small where samples are few
     and features many: noise of the class means adds to SSb. The result has `value`, `low` and `high`; where D cannot be
-    told from chance `value` is None, `reason` says why and `needed_per_class` about how many samples would do. Samples
+    told from these samples `value` is None, `reason` says why and `needed_per_class` about how many samples would do. Samples
     must be independent; `seed` deals out the ten folds. The other options are those of `fuzziness`.
 
     >>> import numpy, equisep

@@ -26,6 +26,11 @@ class Operations(TorchDispatchMode):
         super().__init__()  # type: ignore[no-untyped-call]
         self.count = 0
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Torch is to leave the method below as it is: its guard imports the compiler, which takes longer than a training."""
+        return False
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """What the operation gives; its work is added to `count`."""
         result = func(*args, **(kwargs or {}))

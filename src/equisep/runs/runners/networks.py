@@ -74,8 +74,8 @@ def run_cells(
 def _layout(cell: Training, x: Tensor) -> torch.memory_format:
     """How images and weights lie in memory: on a GPU all colors of a pixel together, which tensor cores want.
 
-    Steps of the papers' networks take 0.56 to 1.00 of the time so (`benchmarks/convolutions.py`); the sums are the same, in
-    another order. Code that is not ours may want its images as they come (`view`).
+    Steps of the papers' networks take as long or less so (`benchmarks/convolutions.py`); the sums are the same, in another
+    order. Code that is not ours may want its images as they come (`view`).
     """
     ours = ":" not in cell.network
     return torch.channels_last if ours and x.ndim == 4 and x.device.type == "cuda" else torch.preserve_format

@@ -63,7 +63,8 @@ class NoiseRows:
         inner = np.diagonal(squares, axis1=1, axis2=2) - np.square(traces) / free
         pairs[:, own, own] = inner / np.maximum(free * (free + 1) - 2, 1.0)
         weights[:, own, own] *= self.free > 1
-        first = (self.shares[:, 0] * traces / free).sum(axis=1)
+        told = self.shares[:, 0] * (self.free > 0)
+        first = (told * traces / free).sum(axis=1) / np.maximum(told.sum(axis=1), TINY)
         return first, (weights * pairs).sum(axis=(1, 2)) / np.maximum(weights.sum(axis=(1, 2)), TINY)
 
 
