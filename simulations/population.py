@@ -42,6 +42,7 @@ from equisep.separation.subspace import AS_GIVEN
 
 DRAWS, FEWER = 1_000, 300  # of the latter where n·d exceeds a million
 EACH = 50  # samples of one population
+MORE = 3  # times the draws where every population has covariances of its own, by which coverage differs
 FOLDS, LABELINGS, RESAMPLES = 10, 5, 200
 POWERS = {"flat": 0.0, "decaying": 0.5, "steep": 1.0}
 SHARES = (0.1, 0.3, 1.0, 2.0, 3.0, 10.0)  # D over its chance level
@@ -307,7 +308,7 @@ def jobs(draws: int) -> list[Job]:
     listed = []
     for seed, (table, case, share) in enumerate(asked, start=1):
         large = case.n * case.dim > 10**6
-        count = max(1, draws * FEWER // DRAWS if large else draws)
+        count = max(1, draws * FEWER // DRAWS if large else draws * (MORE if case.kind == "unlike" else 1))
         # microseconds of a draw: of its numbers, and of its small matrices
         cost = count * (0.1 * case.n * case.dim + 10_000 + 40 * case.classes**2) * works.get(table, 1)
         listed.append(Job(table, makes.get(table, one_case), (case, share, count, seed), cost=cost))

@@ -69,7 +69,9 @@ def sites_of(network: str, part: int | None, seed: int | None = None) -> Rows:
 def jobs(draws: int) -> list[Job]:
     """Both networks; `--draws` says how many fifths."""
     parts = range(min(draws, PARTS))
-    listed = [("sites", (network, part)) for network in FILES for part in (None, *parts)]
+    listed: list[tuple[str, tuple[Any, ...]]] = [
+        ("sites", (network, part)) for network in FILES for part in (None, *parts)
+    ]
     listed += [("others", (network, part, seed)) for seed in OTHERS for network in FILES for part in parts]
     return [Job(table, sites_of, given, cost=float(given[1] is None)) for table, given in listed]
 

@@ -18,7 +18,10 @@ SELDOM_HELD = {
     (10, 50, "flat", 10.0): 0.85,
     (2, 10, "flat", 2.0): 0.85,
     (2, 10, "flat", 3.0): 0.7,
+    (10, 100, "decaying", 10.0): 0.65,  # of classes unlike each other 17 of 3,000
 }
+# two classes of which half of the draws are refused, so that the median of all of them is an upper quantile of what is told
+OFTEN_REFUSED = {(2, 1000, "flat", 3.0): 0.35, (2, 1000, "decaying", 2.0): 1.1}
 CHANCE = 0.03  # three deviations of a rate of 5 % in 500 curves
 
 
@@ -119,9 +122,10 @@ def test_d_of_the_population_is_told_and_covered_as_the_page_says() -> None:
             assert row["no_value"] <= (0.2 if named == (2, 100, "decaying", 1.0) else 0.05), named
             assert abs(row["corrected"] - 1) < 0.15 and 0.93 <= row["covers"] <= 0.99, named
         elif row["share"] <= 3:
-            # the median draw is told within 30 %, or refused; of two classes with 1,000 decaying directions too often refused
+            # what is told has its median within 30 %, or half is refused; with refusals for the largest, but for two rows, too
+            assert row["no_value"] >= 0.5 or abs(row["corrected"] - 1) < 0.3, named
             middle = row["median_of_all"]
-            assert middle is None or abs(middle - 1) < (0.75 if named == (2, 1000, "decaying", 2.0) else 0.3), named
+            assert middle is None or abs(middle - 1) < OFTEN_REFUSED.get(named, 0.3), named
         else:
             assert row["no_value"] >= 0.9, named
         assert 0.92 <= row["plain_covers_this_size"] <= 0.995
