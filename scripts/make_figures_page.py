@@ -77,11 +77,11 @@ def thumbnail(path: Path) -> bytes:
 
 
 def cost_of(each: Recorded) -> Prediction:
-    """Of what is not run of a figure, on the kind of machine that the record was made on."""
+    """Of what is left of a figure, on the kind of machine that the record was made on."""
     if each.summary is None:
         return predict(each.figure, scale="paper", device="cuda")
     missing = [cell for found in each.summary.evidence.series.values() for cell in found.missing]
-    return predict_cells(missing, device="cuda")
+    return predict_cells(missing or each.untried, device="cuda")
 
 
 def readme() -> str:

@@ -54,7 +54,7 @@ class Cost(Protocol):
 
 
 def index_page(found: Sequence[Recorded], *, thumbnails: Path, predict: Callable[[Recorded], Cost]) -> str:
-    """The whole index; `thumbnails` is the folder of small pictures, `predict` tells what is not run of a figure would cost."""
+    """The whole index; `thumbnails` is the folder of small pictures, `predict` tells what is left of a figure would cost."""
     theirs = [(each, claim) for each in found for claim in each.theirs]
     parts = [
         "# Do the papers' figures reproduce?",
@@ -148,15 +148,20 @@ def _thumbnail(each: Recorded, thumbnails: Path) -> str:
 
 
 def _not_run(found: Sequence[Recorded], predict: Callable[[Recorded], Cost]) -> str:
-    """What has no record, or one in part, with what the rest would take, and why it was not run."""
+    """What has no record, or one in part, and rates that were not trained to the end, with what they would take, and why."""
     rows = []
     for each in found:
         if each.summary is None or each.is_part:
-            cost = predict(each)
-            words = f"{plural(cost.cells, 'run')}, about {duration(cost.seconds)} on {cost.device}, {size(cost.bytes)}"
+            shows, why = f"{each.figure.title}{' (the rest)' if each.is_part else ''}", "".join(each.remarks[-1:])
             open_claims = sum(claim.main.verdict == "not run" for claim in each.claims)
-            shows = f"{each.figure.title}{' (the rest)' if each.is_part else ''}"
-            rows.append([f"`{each.figure.id}`", shows, str(open_claims), words, *(each.remarks[-1:] or [""])])
+        elif each.untried:
+            shows, why = f"{each.figure.title} (other rates, to the end)", "Short runs chose the rate."
+            open_claims = sum(claim.main.verdict in ("supported", "against") for claim in each.claims)
+        else:
+            continue
+        cost = predict(each)
+        words = f"{plural(cost.cells, 'run')}, about {duration(cost.seconds)} on {cost.device}, {size(cost.bytes)}"
+        rows.append([f"`{each.figure.id}`", shows, str(open_claims), words, why])
     if not rows:
         return ""
     titles = ("figure", "shows", "claims", "would take", "why not yet")

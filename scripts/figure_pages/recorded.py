@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from equisep.errors import InputError
+from equisep.figures.cell import Training
 from equisep.figures.evidence import gather
 from equisep.figures.figure import Figure
 from equisep.figures.judge import STANDINGS, WORDS, ClaimVerdicts, judge_readings
@@ -54,6 +55,12 @@ class Recorded:
     def is_part(self) -> bool:
         """Whether some of it was run, and some was not."""
         return self.summary is not None and self.summary.evidence.done < self.summary.evidence.planned
+
+    @property
+    def untried(self) -> tuple[Training, ...]:
+        """What would try the rates that only short runs tried."""
+        series = () if self.summary is None else self.summary.evidence.series.values()
+        return tuple(cell for found in series for cell in found.untried(self.figure))
 
     @property
     def theirs(self) -> tuple[ClaimVerdicts, ...]:

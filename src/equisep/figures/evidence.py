@@ -64,10 +64,12 @@ class SeriesEvidence:
         run = {entry.cell for entry in self.entries}
         return tuple(cell for cell in self.planned if cell not in run)
 
-    def untried(self, figure: Figure) -> bool:
-        """Whether a rate was chosen before every other one had been trained to the end, be it as planned or by an older plan."""
-        asked = figure.rates_of(self.series) if figure.choose in ("best two", "short runs") else ()
-        return not set(asked) <= set(_by_rate(self.entries))
+    def untried(self, figure: Figure) -> tuple[Training, ...]:
+        """Whole trainings at the rates beside the chosen one that were not trained to the end, as planned or by an older plan."""
+        if figure.choose not in ("best two", "short runs") or not self.chosen:
+            return ()
+        whole, tried = next(iter(self.chosen.values())).training, _by_rate(self.entries)
+        return tuple(whole.with_(rate=rate) for rate in figure.rates_of(self.series) if rate not in tried)
 
     def fits(self, seed: int) -> bool:
         """Whether the chosen network of a seed fits its training data."""
