@@ -31,10 +31,9 @@ def trust() -> str:
         f"**No value is an answer: take more samples.** Up to the chance level {100 * flat:.0f} % have none where features vary "
         f"alike, {100 * decaying:.0f} % where a few vary most; at ten times that level "
         f"{_span(row['no_value'] for row in values if row['share'] == 10)}. Layers of trained ResNets, 100 images per class: "
-        f"{found.none} of {found.sites} have none, and of {found.pairs} that have one {found.near} are within 25 % of what 500 "
-        f"per class tell; by other divisions of these images, which no limit was chosen by, {others.none} of {others.sites}, and "
-        f"{others.near} of "
-        f"{others.pairs}.",
+        f"{found.none} of {found.sites} have none; of {found.pairs} that have one, {found.near} are within 25 % of what 500 per "
+        "class tell. By other divisions of these images, which no limit was chosen by, it is "
+        f"{others.none} of {others.sites}, and {others.near} of {others.pairs}.",
         f"**Of a sample, believe the corrected ρ**: its interval holds in {_span(row['rho_covers'] for row in laws)}, that of "
         f"the plain one in {_span(row['plain_rho_covers_truth'] for row in laws)}.",
         "**The word *law* is a convention** that many a falling curve passes. A kink is called at a level of 5 %.",
