@@ -52,7 +52,7 @@ def corrected_fuzziness(
     >>> y = numpy.arange(300) % 3
     >>> x = 3 * numpy.eye(3, 20)[y] + numpy.random.default_rng(0).normal(size=(300, 20))
     >>> print(round(equisep.fuzziness(x, y), 4), equisep.corrected_fuzziness(x, y))  # of the samples, of the population
-    0.6746 0.6963 [0.5877, 0.8247]
+    0.6746 0.6966 [0.5879, 0.825]
     """
     convention = Convention(weighting=weighting, center=center, normalization=normalization, tol=tol)
     rows = labeled_rows(x, y, asked="`corrected_fuzziness`")
