@@ -14,6 +14,7 @@ from equisep.findings import MOST, RULES, WEIGHTS
 from equisep.findings.rare import predicted_cosines
 from equisep.findings.wording import without_meaning
 from equisep.law import fit_law
+from equisep.law.population import NO_LIMIT, SHORTEST
 from equisep.results import Break, ClassifierReading, ClassPair, Corrected, Interval, Note, Profile
 
 DEEP: dict[str, Any] = {
@@ -304,9 +305,10 @@ def test_names_of_classes_and_who_is_taken_for_whom() -> None:
 def test_too_few_samples() -> None:
     def sampled(refused: int) -> Profile:
         profile = network(counts=(4,) * CLASSES)
-        reason = "D differs too much between parts of the samples"
         records = [
-            Corrected(reason=reason, needed_per_class=8 + step) if step < refused else Corrected(1.0, 0.9, 1.1)
+            Corrected(reason=(NO_LIMIT, SHORTEST)[step % 2], needed_per_class=8 + step)
+            if step < refused
+            else Corrected(1.0, 0.9, 1.1)
             for step in range(4)
         ]
         sites = [replace(site, corrected=record) for site, record in zip(profile.sites, records, strict=True)]
