@@ -22,7 +22,7 @@ from equisep.report.figures.markdown import (
 from equisep.report.figures.summary import Summary
 from equisep.report.formatting import UNICODE, correlation, number, percent
 from figure_pages.recorded import Recorded
-from figure_pages.words import found_sentence, of_paper, paper_sentence
+from figure_pages.words import asked_words, found_sentence, paper_sentence
 
 # means over seeds that the page tells of each series; all others, and every seed, are in the JSON
 _COLUMNS = (
@@ -51,9 +51,7 @@ def figure_page(each: Recorded, results: Path) -> str:
         f"[All figures](index.md) · `{figure.id}` · [every number, seed by seed](../../results/{figure.id}.json)"
         + (f"; some of them stand in the record of {beside}" if beside else ""),
         f"![{title}](../../results/{figure.id}.png)" if (results / f"{figure.id}.png").is_file() else "",
-        f"**What {'the paper shows' if of_paper(each) else 'it asks'}.** {said}"
-        if (said := paper_sentence(each))
-        else "",
+        f"**What {asked_words(each)}.** {said}" if (said := paper_sentence(each)) else "",
         f"**What we found.** {found_sentence(each)}",
         f"**Why it may differ.** {' '.join(escaped(remark) for remark in each.remarks)}" if each.remarks else "",
         claims_markdown(summary),

@@ -49,9 +49,11 @@ def marked(counts: Mapping[str, int]) -> str:
     return " · ".join(f"{MARKS[word]} {counts[word]} {word}" for word in WORDS if counts[word])
 
 
-def of_paper(each: Recorded) -> bool:
-    """Whether any claim of the figure is the paper's."""
-    return any(not is_ours(each.figure, claim.claim) for claim in each.claims)
+def asked_words(each: Recorded) -> str:
+    """What heads the sentence below: `the paper shows`, with whose words; `it asks` where no claim is a paper's."""
+    if all(is_ours(each.figure, claim.claim) for claim in each.claims):
+        return "it asks"
+    return "the paper shows" if each.theirs else "the paper shows, in our words"
 
 
 def paper_sentence(each: Recorded) -> str:
