@@ -111,6 +111,21 @@ def test_mixed_and_drawn_of_a_loader_are_one_reading() -> None:
     assert found.readings["drawn"].reading == found.readings["drawn"].settings["reading"] == "drawn"
 
 
+@pytest.mark.parametrize("kind", ["pair", "data set", "loader"])
+def test_mixed_and_drawn_are_one_reading_only_where_the_test_data_come_as_they_are_too(kind: str) -> None:
+    loader = DataLoader(TensorDataset(X[SHUFFLED], Y[SHUFFLED]), batch_size=64)
+    x, y = X[SORTED] + 0.1, Y[SORTED]
+    test = {"pair": (x, y), "data set": TensorDataset(x, y), "loader": batches((x[SHUFFLED], y[SHUFFLED]), 64)}[kind]
+    found = measure(network(), loader, test, readings=ALL, **FAST)
+    for name, own in found.readings.items():
+        alone = measure(network(), loader, test, reading=name, **FAST)
+        assert own.sites == alone.sites and own.laws == alone.laws
+    assert ("same-batches" in codes(found)) == (kind == "loader")
+    if kind != "loader":  # the order of the test data is by class in `drawn` alone
+        assert found.readings["drawn"].curve("fuzziness_test") != found.readings["mixed"].curve("fuzziness_test")
+        assert codes(found)[0] == codes(found.readings["drawn"])[0] == "unmixed-batches"
+
+
 # --- bad input
 
 

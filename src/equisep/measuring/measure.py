@@ -201,7 +201,7 @@ def opened(request: Request, *, shard: Shard | None = None, together: Together =
     # refuses data without an order before any work
     feeds = {each: request.feeds(each, device=where, dtype=dtype, shard=shard) for each in names}
     feed, feed_test = feeds[names[0]]
-    taken = distinct_readings(request.model, names, feed)
+    taken = distinct_readings(request.model, names, (feed, feed_test))
     check_repeatable(taken, (feed, feed_test))
     plan = plan_for(
         request.model, feed, feed_test, request.sites, request.reduction, request.options, notes, together=together

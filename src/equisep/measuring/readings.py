@@ -17,16 +17,19 @@ LIFTED = ("unmixed-batches",)  # Notes of another reading that the profile begin
 Read = Callable[[Reading], tuple[Profile, EquisepError | None]]
 
 
-def distinct_readings(model: nn.Module, names: Sequence[Reading], feed: Feed) -> dict[Reading, Reading]:
+def distinct_readings(
+    model: nn.Module, names: Sequence[Reading], feeds: Sequence[Feed | None]
+) -> dict[Reading, Reading]:
     """For each reading asked for the one whose numbers it has.
 
-    Without BatchNorm all readings are one. Of batches that are read as they come `drawn` is what `mixed` was before it; not the
-    other way round, since `mixed` has to test them.
+    Without BatchNorm all readings are one. Of batches that are all read as they come, test data included, `drawn` is what `mixed`
+    was before it; not the other way round, since `mixed` has to test them.
     """
     if not batch_norms(model):
         return dict.fromkeys(names, names[0])
     taken = {name: name for name in names}
-    if feed.as_it_comes and "mixed" in names[: names.index("drawn") if "drawn" in names else 0]:
+    as_they_come = all(feed.as_it_comes for feed in feeds if feed is not None)
+    if as_they_come and "mixed" in names[: names.index("drawn") if "drawn" in names else 0]:
         taken["drawn"] = "mixed"
     return taken
 
