@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import torch
+import torch._dynamo
 from torch import Tensor, nn
 
 from equisep.models import build
@@ -120,6 +123,50 @@ def test_operations_are_those_of_products_and_convolutions() -> None:
     with Operations() as seen:
         nn.Conv2d(2, 4, 3)(torch.ones(1, 2, 6, 6)).relu().sum()
     assert seen.count == 2 * 4 * 2 * 9 * 16
+
+
+class Plain(nn.Module):
+    """A network of no checks at run time, which the compiler would stumble on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hidden, self.head = nn.Linear(6, 8), nn.Linear(8, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        scores: Tensor = self.head(self.hidden(x).relu())
+        return scores
+
+
+@pytest.mark.parametrize("how", ["around", "in place", "inside"])
+def test_a_compiled_network_is_compiled_once_and_whole(how: str) -> None:
+    """Counting its operations must not get into the graph, break it, or keep torch from compiling the network later."""
+    graphs, passes = 0, 0
+
+    def backend(graph: torch.fx.GraphModule, _: list[Tensor]) -> Callable[..., object]:
+        nonlocal graphs
+        graphs += 1
+
+        def run(*values: Tensor) -> object:
+            nonlocal passes
+            passes += 1
+            return graph(*values)
+
+        return run
+
+    torch._dynamo.reset()
+    options: dict[str, Any] = {"backend": backend, "fullgraph": True, "dynamic": False}
+    torch.manual_seed(0)
+    network = Plain()
+    plain = copy.deepcopy(network)
+    model: nn.Module = network
+    if how == "in place":
+        network.compile(**options)
+    else:
+        compiled: Any = torch.compile(network, **options)
+        model = compiled if how == "around" else nn.Sequential(compiled)
+    history = train(model, *data(64), recipe=RECIPE)
+    assert (graphs, passes) == (1, 3)  # of four steps, one of which is run eagerly to be counted
+    assert history == train(plain, *data(64), recipe=RECIPE) and equal(network, plain)
 
 
 def test_one_member_of_an_ensemble_trains_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:

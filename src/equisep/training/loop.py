@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -16,6 +16,7 @@ from equisep.errors import DivergenceError, FeatureError, InputError, LabelError
 from equisep.labels import check_range
 from equisep.progress import Watched, callback, watched
 from equisep.shapes import Float, Int, Shaped
+from equisep.taps import eager
 from equisep.training.captured import Engine, ModelSteps, hooked, replays
 from equisep.training.checkpoint import Checkpoint, Lists
 from equisep.training.recipe import Recipe
@@ -193,10 +194,12 @@ class _Step:
 
     def _first_scores(self, x: Tensor) -> Tensor:
         """Scores that tell how many classes there are and, on a CPU, how much work a step is."""
-        with Operations() if self.threads.undecided else nullcontext() as seen:
-            logits: Tensor = self.model(x)
-        if seen is not None:
+        if self.threads.undecided:
+            with eager(), Operations() as seen:  # the compiler would take the counting for a part of the network
+                logits: Tensor = self.model(x)
             self.threads.decide(3 * seen.count)  # a backward pass is twice the work of a forward pass
+        else:
+            logits = self.model(x)
         owner = f"`{type(self.model).__name__}` has {logits.shape[1]} outputs"
         check_range(self.y, logits.shape[1], owner=owner)
         self._begun = True

@@ -28,7 +28,10 @@ class Operations(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Torch is to leave the method below as it is: its guard imports the compiler, which takes longer than a training."""
+        """Torch is to leave the method below as it is: its guard imports the compiler, which takes longer than a training.
+
+        Networks that were compiled are to run eagerly meanwhile: nothing keeps this method out of what is compiled now.
+        """
         return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
