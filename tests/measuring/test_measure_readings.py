@@ -9,7 +9,7 @@ import pytest
 import torch
 from measured_by_hand import batches, codes, network, note, samples
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler
+from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler, TensorDataset, WeightedRandomSampler
 
 from equisep.data import Batches
 from equisep.errors import DataError, InputError
@@ -140,14 +140,14 @@ def test_one_reading_beside_several_must_be_the_first_of_them() -> None:
     assert found.reading == "drawn" and list(found.readings) == ["drawn", "eval"]
 
 
-@pytest.mark.parametrize("kind", ["shuffle", "weights"])
+@pytest.mark.parametrize("kind", ["shuffle", "weights", "whole batches"])
 def test_drawn_without_a_known_order_is_refused(kind: str) -> None:
     data = TensorDataset(X, Y)
-    loader = (
-        DataLoader(data, batch_size=64, shuffle=True)
-        if kind == "shuffle"
-        else DataLoader(data, batch_size=64, sampler=WeightedRandomSampler([1.0] * len(Y), len(Y)))
-    )
+    loader = {
+        "shuffle": DataLoader(data, batch_size=64, shuffle=True),
+        "weights": DataLoader(data, batch_size=64, sampler=WeightedRandomSampler([1.0] * len(Y), len(Y))),
+        "whole batches": DataLoader(data, batch_size=None, sampler=BatchSampler(RandomSampler(data), 64, False)),
+    }[kind]
     for readings in (("drawn",), ALL):
         with pytest.raises(DataError) as caught:
             measure(network(), loader, readings=readings, **FAST)
@@ -211,6 +211,45 @@ def test_a_loader_that_shuffles_is_mixed_whatever_the_draw() -> None:
     """A uniform permutation is not tested: one in a thousand would be refused."""
     loader = DataLoader(TensorDataset(X, Y), batch_size=64, shuffle=True)
     assert read(loader, "mixed").reading == "mixed"
+
+
+class Ready(Dataset[tuple[torch.Tensor, torch.Tensor]]):
+    """A data set whose entries are batches, each of one class."""
+
+    def __init__(self) -> None:
+        self.entries = [(X[Y.eq(k)][:64], Y[Y.eq(k)][:64]) for k in range(4)]
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.entries[index]
+
+
+class Grouped:
+    """A batch sampler that draws samples at random and puts those of a class together."""
+
+    def __init__(self) -> None:
+        self.sampler = RandomSampler(range(len(Y)))
+
+    def __iter__(self) -> Iterator[list[int]]:
+        drawn = list(self.sampler)
+        yield from ([each for each in drawn if Y[each] == k] for k in range(4))
+
+
+@pytest.mark.parametrize(
+    "loader",
+    [
+        DataLoader(Ready(), batch_size=None, shuffle=True),
+        DataLoader(Ready(), batch_size=1, shuffle=True, collate_fn=lambda entries: entries[0]),
+        DataLoader(TensorDataset(X, Y), batch_sampler=Grouped()),  # type: ignore[arg-type]
+    ],
+    ids=["ready batches", "unwrapped", "grouped"],
+)
+def test_a_loader_that_shuffles_batches_of_one_class_is_not_class_mixed(loader: DataLoader[object]) -> None:
+    with pytest.raises(DataError, match="needs class-mixed batches"):
+        read(loader, "mixed")
+    assert read(loader, "eval").reading == "eval"
 
 
 def test_data_that_can_be_read_only_once_have_one_reading() -> None:

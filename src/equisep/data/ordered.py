@@ -7,7 +7,15 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, RandomSampler, SubsetRandomSampler, WeightedRandomSampler
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    RandomSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+    default_collate,
+)
 
 from equisep.data.batches import Batches
 from equisep.data.inputs import Inputs
@@ -60,11 +68,18 @@ def shuffles(source: Iterable[Any]) -> bool:
 
 
 def permutes(source: Iterable[Any]) -> bool:
-    """Whether the batches are known to be a uniform permutation: of ours, or of a torch loader that shuffles."""
+    """Whether the batches are known to be a uniform permutation: of ours, or of torch's own loader that shuffles samples.
+
+    A loader with something of the user's making in it may shuffle and yet sort: a batch sampler may group what it draws, a data
+    set or a function that collates may give whole batches, of one class each, for the entries that are shuffled.
+    """
     if getattr(source, "mixes", None) is True:
         return True
-    shuffling = [sampler for sampler in _samplers(source) if isinstance(sampler, PERMUTING)]
-    return any(not getattr(sampler, "replacement", False) for sampler in shuffling)
+    if type(source) is not DataLoader or source.collate_fn is not default_collate:
+        return False
+    batched: Any = source.batch_sampler
+    sampler = batched.sampler if type(batched) is BatchSampler else None
+    return type(sampler) in PERMUTING and not getattr(sampler, "replacement", False)
 
 
 def dividing_sampler(source: Iterable[Any]) -> Any:
@@ -72,8 +87,10 @@ def dividing_sampler(source: Iterable[Any]) -> Any:
     return next((sampler for sampler in _samplers(source) if hasattr(sampler, "num_replicas")), None)
 
 
-def _samplers(source: Iterable[Any]) -> tuple[Any, Any]:
-    return getattr(source, "sampler", None), getattr(getattr(source, "batch_sampler", None), "sampler", None)
+def _samplers(source: Iterable[Any]) -> tuple[Any, ...]:
+    """The sampler of a loader, and what its batch sampler draws from; that stands as the sampler where entries are batches."""
+    owners = (source, getattr(source, "sampler", None), getattr(source, "batch_sampler", None))
+    return tuple(getattr(owner, "sampler", None) for owner in owners)
 
 
 def _positions(n: int, batch_size: int) -> Batches:
