@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 from typing import Any
@@ -57,6 +58,27 @@ def test_a_hook_on_steps_is_called() -> None:
     optimizer.register_step_post_hook(lambda *_: seen.append("step"))
     optimizer.step()
     assert seen == ["step"]
+
+
+def test_what_others_put_around_a_method_is_called() -> None:
+    """As a profiler does before equisep is imported."""
+    seen: list[str] = []
+
+    @functools.wraps(torch.optim.SGD.step)
+    def step(self: torch.optim.SGD, closure: None = None) -> None:
+        seen.append("step")
+        torch.optim.SGD.step(self, closure)
+
+    class Watched(torch.optim.SGD):
+        def zero_grad(self, set_to_none: bool = True) -> None:
+            seen.append("zero_grad")
+            super().zero_grad(set_to_none)
+
+    Watched.step = step  # type: ignore[method-assign, assignment]
+    optimizer = eager.eager(Watched)(weights(), lr=0.1)
+    optimizer.zero_grad()
+    optimizer.step()
+    assert seen == ["zero_grad", "step"]
 
 
 @pytest.mark.parametrize("name", ["sgd", "momentum", "adam"])
