@@ -106,7 +106,7 @@ def _execute(
     """Train the groups of which a cell is missing; a group is trained whole, since company decides the last digits."""
     cells = [plan.cell for plan in planned]
     _check_names(cells)
-    _check_data(cells, data_dir)
+    check_data(cells, data_dir)
     settings = {"seeds": asked.seeds, "data": dict(asked.data or {}), "changes": dict(asked.changes or {})}
     settings |= {"networks": dict(asked.networks)} if asked.networks else {}
     store.add_manifest(figure.id, asked.scale, [(plan.series, plan.cell) for plan in planned], settings)
@@ -234,12 +234,18 @@ def _check_names(cells: Sequence[Cell]) -> None:
         check_names(cell)
 
 
-def _check_data(cells: Sequence[Cell], data_dir: str | None) -> None:
-    """Load every data set before anything is trained: one that is not there should not cost the hours before it."""
+def check_data(cells: Sequence[Cell], data_dir: str | None, *, stand_ins_alone: bool = False) -> None:
+    """Load every data set before anything is trained: one that is not there should not cost the hours before it.
+
+    A plan is told without the paper's data, and with `stand_ins_alone` of the user's own files, which nothing downloads.
+    """
+    from equisep.data.official.sources import SOURCES
     from equisep.runs.cell_data import dataset_of
 
     trained = [cell for cell in trainings(cells) if runner_of(cell) != "encoders"]
     for name, wanted in dict.fromkeys((cell.data, cell.stands_for) for cell in trained):
+        if stand_ins_alone and (not wanted or name in SOURCES):
+            continue
         try:
             dataset_of(name, data_dir)
         except DataError as error:

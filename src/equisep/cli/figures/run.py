@@ -193,12 +193,14 @@ def _plan(
     from equisep.report.figures.list import CostRow
     from equisep.runs.cost import predict_cells
     from equisep.runs.plan import RunOptions, cells_to_run, check_changes, groups_of
-    from equisep.runs.run import substitutes
+    from equisep.runs.run import check_data, substitutes
     from equisep.runs.store import Store
 
     check_changes(figure, asked["changes"])
-    whole = RunOptions(**asked, substitute=substitutes(None if data_dir is None else str(data_dir)))
+    folder = None if data_dir is None else str(data_dir)
+    whole = RunOptions(**asked, substitute=substitutes(folder))
     cells = [plan.cell for plan in cells_to_run(figure, whole)]
+    check_data(cells, folder, stand_ins_alone=True)
     done = Store.open(store, create=False).done([cell.key for cell in cells]) if store.exists() else set()
     left = [cell for group in groups_of(cells) if any(cell.key not in done for cell in group) for cell in group]
     cost = predict_cells(left, device=device)
