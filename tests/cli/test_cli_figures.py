@@ -103,8 +103,18 @@ def test_show_as_text_markdown_and_picture(place: Path) -> None:
     assert show(place, "--draw", "folder").returncode == 0  # a name without an ending is a folder, as for `run`
     assert (place / "folder" / "mine" / "depths.png").stat().st_size > 1000
     done = show(place, "--draw", "drawn.gif")
-    assert (done.returncode, "`--draw drawn.gif` should end in .png, .svg, .pdf." in done.stderr) == (2, True)
+    assert (done.returncode, "`--draw drawn.gif` should end in .png, .svg, .pdf" in done.stderr) == (2, True)
     assert show(place, "--json", "--markdown").returncode == 2
+
+
+def test_a_name_with_the_ending_of_a_file_is_a_folder_where_there_is_one(place: Path) -> None:
+    """`--draw x.docx` made a folder of that name."""
+    done = show(place, "--draw", "drawn.docx")
+    assert (done.returncode, (place / "drawn.docx").exists()) == (2, False)
+    assert "or name a folder; one whose name ends in .docx has to be there already." in done.stderr
+    (place / "there.old").mkdir()
+    assert show(place, "--draw", "there.old").returncode == 0
+    assert (place / "there.old" / "mine" / "depths.png").is_file()
 
 
 def test_run_draws_into_the_file_that_is_named(place: Path) -> None:
@@ -285,6 +295,7 @@ def test_bad_settings_are_one_sentence(text: str, words: str) -> None:
     ("words", "sentence"),
     [
         (("show", "he2023/fg1"), "No figure `he2023/fg1`. Did you mean `he2023/fig1`"),
+        (("show", "HE2023/FIG9"), "No figure `HE2023/FIG9`. Did you mean `he2023/fig9`?"),
         (("show", "he2023/fig1", "--scale", "smok"), "No scale `smok`. Did you mean `smoke`?"),
         (("show", "he2023/fig1", "--store", "nowhere"), "No store at `nowhere`."),
         (("show", "mine/depths", "--from", "nowhere.py"), "No file `nowhere.py` to take figures from."),
@@ -321,7 +332,13 @@ def test_bad_settings_are_one_sentence(text: str, words: str) -> None:
             ("run", "he2023/fig1", "he2023/fig2", "--draw", "fig.pdf"),
             "`--draw fig.pdf` names one file, and 2 figures are drawn. Name a folder for them, or run one figure.",
         ),
-        (("run", "he2023/fig1", "--draw", "fig.gif"), "`--draw fig.gif` should end in .png, .svg, .pdf."),
+        (
+            ("run", "he2023/fig1", "--draw", "fig.gif"),
+            "`--draw fig.gif` should end in .png, .svg, .pdf, or name a folder;",
+        ),
+        (("run", "he2023/fig1", "--draw", "fig.docx"), "one whose name ends in .docx has to be there already."),
+        (("run", "he2023/fig9", "--data", "cifar10=nope.npz", "--plan"), "There is no file `nope.npz`."),
+        (("run", "he2023/fig9", "--data", "cifar10=nope", "--plan"), "There is no data set `nope`."),
         (
             ("run", "fang2021/minority", "--set", "dtype=float64", "--plan"),
             "`fang2021/minority` solves problems, which have no field `dtype`. Leave it out.",

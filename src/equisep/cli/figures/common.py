@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,18 +21,8 @@ if TYPE_CHECKING:
     from equisep.runs.store import Store
 
 STORE = Path("equisep-runs")
-DRAWN = (
-    *PICTURES,
-    ".jpg",
-    ".jpeg",
-    ".gif",
-    ".eps",
-    ".ps",
-    ".tif",
-    ".tiff",
-    ".webp",
-    ".bmp",
-)  # names of files, not folders
+# of a kind of file, as `.docx` and `.mp4`; `.v2` is of a folder
+FILE_ENDING = re.compile(r"\.[a-z]{2,}\d*", re.IGNORECASE)
 FigureFile = Annotated[
     Path | None,
     typer.Option("--from", metavar="FILE", help="A Python file with FIGURES = (Figure(…),) of your own: its code is run."),
@@ -149,7 +140,13 @@ def draw_target(path: Path | None, figures: Sequence[Figure]) -> Callable[[Figur
     """Where `--draw` puts each figure: into the file that it names, or as PNG into the folder; asked before the work."""
     if path is None:
         return None
-    if path.suffix.lower() not in DRAWN:
+    picture = path.suffix.lower() in PICTURES
+    if not picture and FILE_ENDING.fullmatch(path.suffix) and not path.is_dir():
+        raise InputError(
+            f"`--draw {path}` should end in {', '.join(PICTURES)}, or name a folder; one whose name ends in {path.suffix} has "
+            "to be there already."
+        )
+    if not picture:
         usable_folder(path, flag="--draw")
         return lambda figure: path / f"{figure.id}.png"
     usable_file(path, flag="--draw", endings=PICTURES)
