@@ -87,6 +87,11 @@ class DivergenceError(NumericalError):
 
 
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:
-    """The clause ` Did you mean …?` with the nearest known names, or nothing where none is near."""
-    near = get_close_matches(wrong, list(known), n=3, cutoff=0.6)
+    """The clause ` Did you mean …?` with the nearest known names in whatever case, or nothing where none is near."""
+    by_folded: dict[str, list[str]] = {}
+    for name in known:
+        by_folded.setdefault(name.casefold(), []).append(name)
+    folded = wrong.casefold()
+    close = [folded] if folded in by_folded else get_close_matches(folded, by_folded, n=3)
+    near = [name for each in close for name in by_folded[each]]
     return f" Did you mean {' or '.join(f'`{name}`' for name in near)}?" if near else ""
