@@ -121,7 +121,8 @@ def test_the_terminal_shows_everything() -> None:
         "Made on cpu, with equisep 0.1, torch 2.13, in 24 s of computing.",
     ):
         assert words in text
-    assert re.search(r"1 held +A law in both\s+paper +-0\.999 \(Fig\. 1\)\s+here .*mean r = -0\.999", text)
+    assert re.search(r"1 held +A law in both\s+paper +−0\.999 \(Fig\. 1\)\s+here .*mean r = −0\.999", text)
+    assert not re.search(r"(?<!\w)-\d", text)  # one minus sign, that of the claims' own words
     assert text.count("A law in both") == 1
     told = printed(render_figure(shown_evidence(), judge(shown_evidence()), remarks=["Mind."], picture="a.png"))
     assert "Picture  a.png" in told and "Why it may differ\nMind." in told
@@ -138,7 +139,7 @@ def test_numbers_of_series_are_shown_whole_or_not_at_all(width: int) -> None:
     table, left_out = text.split("chosen")[1].split("The paper's numbers")[0], "No room for"
     whole, _, named = table.partition(left_out)
     assert "…" not in whole
-    assert "-0.9990" in whole and "ρ" in whole  # r and ρ are the last to go
+    assert "−0.9990" in whole and "ρ" in whole  # r and ρ are the last to go
     assert ("imbalance" in whole) == (width >= 80)
     assert ("imbalance" in named) == (width < 80)  # what has no room is named
 
@@ -254,5 +255,7 @@ def test_durations(seconds: float, words: str) -> None:
 def test_sizes_and_plans() -> None:
     assert [size(n) for n in (5, 2048, 3 * 2**20, 5 * 2**30)] == ["5 B", "2 KiB", "3 MiB", "5 GiB"]
     row = CostRow("a/b", "paper", 10, 4, cells_to_run=6, groups=2, seconds=90.0, bytes=2**30, device="a machine")
+    text = printed(render_plans([replace(row, cells_to_run=1, groups=1)]))
+    assert "1 cell in 1 group that trains together; predicted" in text
     text = printed(render_plans([row] * 2))
     assert "12 cells in 4 groups that train together; predicted for a machine: 3 min, at most 1 GiB at once" in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -26,6 +27,7 @@ __all__ = [
     "kink_words",
     "law_sentence",
     "limits",
+    "minus_signs",
     "number",
     "one_line",
     "passed_words",
@@ -65,12 +67,22 @@ class Glyphs:
 UNICODE = Glyphs(rho="ρ", squared="²", missing=MISSING, minus="−", dot="·", ellipsis="…")
 ASCII = Glyphs(rho="rho", squared="2", missing="-", minus="-", dot="|", ellipsis="~")
 
+_SIGN = re.compile(r"(?<![\w*`.)+-])-(?=\d)")  # before a number, and not within a name: `adam-20` keeps its own
 
 # what a terminal that has ASCII alone shows for the signs that words use
 _SPELLED = {
     "ρ": "rho", "≤": "<=", "≥": ">=", "≠": "!=", "±": "+/-", "−": "-", "–": "-", "×": "x", "·": "|", "…": "...",
     "ε": "epsilon", "“": '"', "”": '"', "’": "'", "⁺": "+", "²": "2", "→": "->",
 }  # fmt: skip
+
+
+def minus_signs(text: str) -> str:
+    """Text with the signs of its numbers as print has them.
+
+    >>> minus_signs("adam-20: r = -0.9952 [-0.9967, -0.9937]")
+    'adam-20: r = −0.9952 [−0.9967, −0.9937]'
+    """
+    return _SIGN.sub(UNICODE.minus, text)
 
 
 def ascii_text(text: str, glyphs: Glyphs = ASCII) -> str:

@@ -21,6 +21,7 @@ from equisep.report.figures.tables import VERDICT_STYLES
 from equisep.report.formatting import Glyphs, ascii_text, duration, one_line, size
 from equisep.report.tables import GAP, plain_table
 from equisep.report.terminal import View
+from equisep.results.wording import plural
 
 _CLAIMS = 40  # the most that the column of claims takes
 _WIDEST = 130  # a line that is longer is hard to read
@@ -148,11 +149,9 @@ def _table(rows: Sequence[CostRow], glyphs: Glyphs) -> RenderableType:
 
 
 def _cost_sums(rows: Sequence[CostRow]) -> str:
-    cells, groups = sum(row.cells_to_run for row in rows), sum(row.groups for row in rows)
+    cells, groups = plural(sum(row.cells_to_run for row in rows), "cell"), sum(row.groups for row in rows)
+    together = f"{plural(groups, 'group')} that {'trains' if groups == 1 else 'train'} together"
     time = duration(sum(row.seconds for row in rows))
     most = size(max((row.bytes for row in rows), default=0))
     device = rows[0].device if rows else ""
-    return (
-        f"{cells} cells in {groups} groups that train together; predicted for {device}: {time}, at most {most} at once. "
-        "Nothing was run."
-    )
+    return f"{cells} in {together}; predicted for {device}: {time}, at most {most} at once. Nothing was run."

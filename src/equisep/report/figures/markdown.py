@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 from equisep.figures.evidence import Evidence
@@ -18,9 +17,7 @@ from equisep.report.figures.cells import (
     state_line,
 )
 from equisep.report.figures.summary import Summary, summarize
-from equisep.report.formatting import one_line
-
-_SIGN = re.compile(r"(?<![\w*`.+-])-(?=\d)")  # before a number, and not within a name: `adam-20` keeps its own
+from equisep.report.formatting import minus_signs, one_line
 
 
 def figure_markdown(
@@ -84,8 +81,7 @@ def markdown_table(
 
 def escaped(text: str) -> str:
     """Text that Markdown leaves as it is: on one line, in no table's way, nothing starred; signs of numbers as in papers."""
-    line = one_line(text.replace("\n", " ")).replace("|", "\\|").replace("*", "\\*")
-    return _SIGN.sub("−", line)
+    return minus_signs(one_line(text.replace("\n", " ")).replace("|", "\\|").replace("*", "\\*"))
 
 
 def table_markdown(table: TextTable) -> str:

@@ -22,7 +22,7 @@ from equisep.report.figures.cells import (
     state_line,
 )
 from equisep.report.figures.summary import Summary, summarize
-from equisep.report.formatting import Glyphs, ascii_text, one_line
+from equisep.report.formatting import Glyphs, ascii_text, minus_signs, one_line
 from equisep.report.tables import GAP, PlainTable, plain_table, room_beside
 from equisep.report.terminal import View
 
@@ -49,7 +49,7 @@ def _blocks(
     summary: Summary, glyphs: Glyphs, width: int, *, remarks: Sequence[str], picture: str
 ) -> Iterator[RenderableType]:
     def said(text: str) -> str:
-        return ascii_text(text, glyphs)  # before lines are broken, since words grow by it
+        return ascii_text(minus_signs(text), glyphs)  # before lines are broken, since words grow by it
 
     figure = summary.figure
     yield Text.assemble((figure.id, "bold"), "  ", one_line(said(figure.title)))
@@ -111,7 +111,7 @@ def _claims(summary: Summary, said: Callable[[str], str]) -> Table:
                 lines.append(Text.assemble((f"{what}  ", "dim"), (one_line(said(shown)), "dim")))
         if each.readings:
             parts = [
-                Text.assemble((f"{name} ", "dim"), (words, VERDICT_STYLES[words.partition(" (")[0]]))
+                Text.assemble((f"{name} ", "dim"), (said(words), VERDICT_STYLES[words.partition(" (")[0]]))
                 for name, words in each.readings.items()
             ]
             lines.append(Text(" · " if said("·") == "·" else ", ", style="dim").join(parts))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, Literal
 
-from equisep.report.formatting import UNICODE, one_line
+from equisep.report.formatting import UNICODE, minus_signs, one_line
 
 MISSING = UNICODE.missing
 _LONGEST_WORD = 30  # characters of code that are kept on one line
@@ -56,7 +56,7 @@ def marked(text: str) -> str:
 
 def typeset(html: str) -> str:
     """Escaped text with numbers in it as print has it: a minus sign before them, not a hyphen, and no line break before %."""
-    return re.sub(r"(?<![\w.)-])-(?=\d)", "−", html).replace(" %", "&nbsp;%")
+    return minus_signs(html).replace(" %", "&nbsp;%")
 
 
 def paragraph(text: str, kind: str = "") -> str:
