@@ -49,6 +49,22 @@ def test_the_same_order_at_every_iteration_and_by_seed() -> None:
     assert repr(batches) == "Batches(300 samples, batch_size=100, seed=0, order='mixed')"
 
 
+def test_a_subset_keeps_names_batches_and_the_order_drawn_among_its_samples() -> None:
+    x, y = labelled(6)
+    batches = Batches(
+        x, y, batch_size=2, seed=5, order="given", class_names="abc", drawn=torch.tensor([5, 0, 3, 1, 4, 2])
+    )
+    part = batches.subset(torch.tensor([0, 2, 4, 5]))
+    assert torch.cat([rows for rows, _ in part]).flatten().tolist() == [0, 2, 4, 5]
+    assert torch.cat([rows for rows, _ in part.in_drawn_order()]).flatten().tolist() == [5, 0, 4, 2]
+    assert torch.equal(part.y, part.x.flatten().long() % 3)
+    assert (part.batch_size, part.seed, part.order, part.class_names) == (2, 5, "given", ("a", "b", "c"))
+    undrawn = Batches(x, y).subset(torch.tensor([1, 3]))
+    assert torch.equal(undrawn.in_drawn_order().x, x[[1, 3]])
+    soft = Batches(x, torch.eye(3)[y].long())
+    assert soft.subset(torch.tensor([0])).notes == soft.notes != ()
+
+
 def test_classes_are_mixed() -> None:
     y = torch.arange(10).repeat_interleave(100)
     assert all(len(part.unique()) == 10 for _, part in Batches(torch.zeros(1000, 1), y))

@@ -36,6 +36,20 @@ def test_each_part_is_a_measurement_of_its_own_and_holds_the_smaller_ones() -> N
     assert again.curve() == pytest.approx(parts[1].curve(), rel=1e-5)  # whatever else is asked for
 
 
+@pytest.mark.parametrize("order", ["given", "mixed"])
+def test_parts_are_read_in_the_batches_and_the_order_drawn_of_the_whole(order: str) -> None:
+    walk = torch.randperm(len(Y), generator=torch.Generator().manual_seed(1))
+    data = Batches(X, Y, batch_size=40, seed=3, order=order, drawn=walk)
+    for reading in ("mixed", "drawn"):
+        options = {"metrics": ("fuzziness",), "intervals": "none", "reading": reading}
+        few, every = subsamples(network(), data, per_class=(20, 50), **options)
+        assert every.curve() == measure(network(), data, whole=False, **options).curve()
+        assert few.settings["batch_sizes"] == [40]
+    by_class = Batches(X, Y, drawn=Y.argsort())
+    (found,) = subsamples(network(), by_class, per_class=(40,), reading="drawn")
+    assert found.notes[0].code == "unmixed-batches"  # as in the order of the whole
+
+
 def test_the_table_and_the_record_say_the_same() -> None:
     parts = subsamples(network(), (X, Y), per_class=(10, 50))
     console = Console(width=100, record=True, file=io.StringIO())

@@ -12,6 +12,7 @@ import torch
 from equisep.data.sampling import ORDER, permutation
 from equisep.errors import InputError
 from equisep.labels import as_tensor, label_vector
+from equisep.shapes import Int
 
 ORDERS = ("given", "mixed")
 
@@ -77,6 +78,19 @@ class Batches:
         other = copy(self)
         index = torch.arange(len(self.x), device="cpu") if self._drawn is None else self._drawn
         other.order, other._index = "drawn", index.to(self.x.device)
+        return other
+
+    def subset(self, positions: Int[torch.Tensor, " m"]) -> Batches:
+        """Some of the samples, batched as these are; the order in which they were drawn is kept among them."""
+        drawn = None
+        if self._drawn is not None:
+            place = torch.full((len(self.x),), -1, device="cpu")
+            place[positions] = torch.arange(len(positions), device="cpu")
+            kept = place[self._drawn]
+            drawn = kept[kept >= 0]
+        there = positions.to(self.x.device)
+        other = Batches(self.x[there], self.y[there], self.batch_size, self.seed, self.order, self.class_names, drawn)
+        other.notes = self.notes
         return other
 
     @property

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from equisep.data import Batches
+from equisep.data.ordered import OWN_BATCH
 from equisep.data.sampling import permutation
 from equisep.errors import InputError
-from equisep.labels import as_tensor, label_vector
+from equisep.labels import as_tensor
 from equisep.law.population import corrected
 from equisep.measuring.measure import measure
 from equisep.measuring.request import FOLDS
@@ -95,8 +96,9 @@ def subsamples(
 ) -> tuple[Profile, ...]:
     """The profile of D (`metrics` fuzziness and null) for each number of samples per class, the smaller part of the larger.
 
-    `train` is a pair (X, Y) or `Batches`: what can be taken apart. Where D of these parts rises with their size, it is noise of
-    the class means that it is short of, and `corrected` is the number to compare. The options are those of `measure`.
+    `train` is a pair (X, Y) or `Batches`: what can be taken apart; a part keeps the order in which its samples were drawn. Where
+    D of these parts rises with their size, it is noise of the class means that it is short of, and `corrected` is the number to
+    compare. The options are those of `measure`.
 
     >>> import torch, equisep
     >>> y = torch.arange(90) % 3
@@ -108,7 +110,8 @@ def subsamples(
     [30, 90]
     """
     progress = callback(progress)
-    x, y, names, size = _taken_apart(train)
+    data = _taken_apart(train)
+    y = data.y.cpu().numpy()
     counts = np.bincount(y)
     smallest = int(counts[counts > 0].min())
     asked = sorted(set(per_class))
@@ -129,20 +132,18 @@ def subsamples(
     profiles = []
     for step, each in enumerate(asked):
         rows = torch.from_numpy(np.sort(np.concatenate([members[:each] for members in order])))
-        data = Batches(x[rows], y[rows.numpy()], batch_size=size, seed=seed, class_names=names)
         given = {"metrics": SUBSAMPLED, "coordinates": 0, "whole": False, **options}
-        profiles.append(measure(model, data, seed=seed, **given))
+        profiles.append(measure(model, data.subset(rows), seed=seed, **given))
         progress("subsamples", step + 1, len(asked))
     return tuple(profiles)
 
 
-def _taken_apart(train: Any) -> tuple[Tensor, np.ndarray[Any, np.dtype[np.int64]], Sequence[str], int]:
-    """Samples, labels, class names and the size of batches."""
+def _taken_apart(train: Any) -> Batches:
+    """The data as batches of ours."""
     if isinstance(train, Batches):
-        return train.x, train.y.cpu().numpy(), train.class_names, train.batch_size
+        return train
     if isinstance(train, tuple | list) and len(train) == 2 and hasattr(train[0], "shape"):
-        labels, _ = label_vector(train[1])
-        return as_tensor(train[0], what="The samples"), labels, (), 100
+        return Batches(as_tensor(train[0], what="The samples"), train[1], batch_size=OWN_BATCH)
     raise InputError(
         f"Subsamples need data that can be taken apart: a pair (X, Y) or `Batches`; found {type(train).__name__}."
     )
