@@ -30,7 +30,7 @@ from equisep.report.figures.drawing.draw import fingerprint, save_drawn
 from equisep.report.figures.summary import state_of
 from equisep.report.formatting import size
 from equisep.runs.packing import lines_of
-from equisep.runs.plan import RunOptions, cells_to_run
+from equisep.runs.plan import RunOptions, cells_to_run, short_cells
 from equisep.runs.record import Record, read_record, record_content, recorded_evidence, write_record
 from equisep.runs.run import evidence_of
 from equisep.runs.store import Store
@@ -75,7 +75,8 @@ def pack_figure(figure: Figure, store: Store, results: Path, former: Record | No
         left = {series.name for series in figure.series} - {entry.series for entry in entries}
         kept_on = [entry for entry in former.entries if entry.series in left]
         again = {entry.series for entry in kept_on}
-        kept_on += [entry for entry in former.entries if entry.series not in left and _chose_a_rate(entry, entries)]
+        known = {(entry.series, entry.cell) for entry in (*entries, *kept_on)}
+        kept_on += [entry for entry in _short_runs(figure, former) if (entry.series, entry.cell) not in known]
         entries += kept_on
         plan = [each for each in plan if each[0] not in again] + [(entry.series, entry.cell) for entry in kept_on]
     stored = gather(figure, entries, scale=SCALE, plan=plan)
@@ -89,13 +90,19 @@ def pack_figure(figure: Figure, store: Store, results: Path, former: Record | No
     return kept
 
 
-def _chose_a_rate(entry: Entry, entries: Sequence[Entry]) -> bool:
-    """Whether a recorded training is a shorter one than those of its series, which says why their rate was taken."""
-    lengths = [
-        other.cell.epochs for other in entries if other.series == entry.series and isinstance(other.cell, Training)
-    ]
-    known = any(other.series == entry.series and other.cell == entry.cell for other in entries)
-    return isinstance(entry.cell, Training) and not known and entry.cell.epochs < max(lengths, default=0)
+def _short_runs(figure: Figure, former: Record) -> list[Entry]:
+    """The recorded trainings that are the short ones of the figure as it is declared now.
+
+    Figures that try the best two rates to the end had one of them chosen by short runs before.
+    """
+    if figure.choose not in ("short runs", "best two"):
+        return []
+    short = {(each.series, _of_paper(each.cell)) for each in short_cells(figure, RunOptions(scale=SCALE))}
+    return [entry for entry in former.entries if (entry.series, _of_paper(entry.cell)) in short]
+
+
+def _of_paper(cell: Cell) -> Cell:
+    return cell.of_paper if isinstance(cell, Training) else cell
 
 
 def store_once(records: Mapping[str, Record], results: Path) -> None:

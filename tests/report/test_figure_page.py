@@ -23,7 +23,8 @@ from equisep.figures.outcome import Curves, Outcome
 from equisep.figures.papers.he2023 import FIG1
 from equisep.report.figures.summary import state_of
 from equisep.runs.cost import Prediction
-from equisep.runs.record import read_record, write_record
+from equisep.runs.plan import RunOptions, short_cells
+from equisep.runs.record import Record, read_record, write_record
 from equisep.runs.run import run_figure
 from equisep.runs.store import Store
 from figure_pages.figure_page import figure_page, rate_parts
@@ -331,6 +332,28 @@ def test_series_that_the_store_has_not_stay_as_recorded(stored: tuple[Evidence, 
     assert not pack(found.figure, part, results).series[second].entries
 
 
+def test_short_runs_that_chose_a_rate_stay_as_recorded_and_nothing_else_that_is_shorter(
+    stored: tuple[Evidence, Store], tmp_path: Path
+) -> None:
+    found, store = stored
+    made = replace(found.figure, choose="best two")
+    short = [
+        Entry(each.series, cell, outcome(law_curve()))
+        for each in short_cells(made, RunOptions("paper"))
+        for cell in [each.cell.with_(stands_for=each.cell.data, data="other") if each.series == "deep" else each.cell]
+    ]
+    of_other_declarations = [
+        replace(short[0], cell=short[0].cell.with_(**changes))
+        for changes in ({"epochs": 400, "batch_size": 64}, {"epochs": 400}, {"rate": 0.5}, {"seed": 1, "data_seed": 1})
+    ]
+    former = Record([*short, *of_other_declarations, *entries_of(found)], "paper", 21, [])
+    pack = script("pack_record.py")["pack_figure"]
+    kept = pack(made, store, tmp_path / "results", former)
+    assert {entry.cell for entry in entries_of(kept)} == {entry.cell for entry in (*short, *entries_of(found))}
+    assert len(entries_of(kept)) == len(short) + found.done == 4 + 12
+    assert pack(found.figure, store, tmp_path / "results", former).done == 12  # a figure that never had short runs
+
+
 def test_a_cell_of_two_figures_is_stored_once_and_again_where_the_first_has_it_no_more(tmp_path: Path) -> None:
     made = script("pack_record.py")
     ids = ("he2023/fig7", "he2023/fig10")
@@ -343,8 +366,9 @@ def test_a_cell_of_two_figures_is_stored_once_and_again_where_the_first_has_it_n
     made["store_once"](records, tmp_path)
     assert first.read_bytes() == before and read_record(second) == records[ids[1]]
     named = {line for line in second.read_text().splitlines() if '"in":"he2023/fig7"' in line}
-    left_out = sorted(whole - set(second.read_text().splitlines()), key=len)[-12:]
-    assert len(named) == 12 and sum(map(len, named)) < 0.1 * sum(map(len, left_out))
+    of_both = len({entry.cell for entry in records[ids[0]].entries} & {entry.cell for entry in records[ids[1]].entries})
+    left_out = sorted(whole - set(second.read_text().splitlines()), key=len)[-of_both:]
+    assert len(named) == of_both > 0 and sum(map(len, named)) < 0.1 * sum(map(len, left_out))
     write_record(first, records[ids[0]].entries[:1], figure_of(ids[0]), "paper", keep="all")
     made["store_once"]({**records, ids[0]: read_record(first)}, tmp_path)
     assert read_record(second) == records[ids[1]] and second.stat().st_size > 0.9 * size
