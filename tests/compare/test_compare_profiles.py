@@ -76,7 +76,8 @@ def test_a_profile_beside_itself_is_the_same() -> None:
 def test_swapping_the_two_swaps_the_signs() -> None:
     one, other = law(0.4), law(0.5, seed=1)
     there, back = compare_laws(one, other), compare_laws(other, one)
-    for name in ("rho", "half_life", "r"):
+    assert there.r.value == -back.r.value and there.r.interval is back.r.interval is None
+    for name in ("rho", "half_life"):
         left, right = getattr(there, name), getattr(back, name)
         assert left.value == -right.value
         assert (left.interval.low, left.interval.high) == pytest.approx((-right.interval.high, -right.interval.low))

@@ -261,7 +261,7 @@ def test_a_loader_that_shuffles_beyond_control_is_noted() -> None:
     assert profile.law.intervals == {}
     steady = measure(network(), batches(data), memory=30_000)
     assert None not in steady.curve("null")
-    assert steady.law.intervals.keys() >= {"rho", "r"}
+    assert "rho" in steady.law.intervals
 
 
 def test_a_test_loader_that_shuffles_beyond_control_is_noted() -> None:

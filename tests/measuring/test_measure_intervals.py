@@ -33,7 +33,7 @@ def test_intervals_hold_the_estimates(kind: str) -> None:
         assert interval.high < 2 * interval.low
         assert (interval.kind, interval.n, interval.level) == (kind, 200 if kind == "bootstrap" else 10, 0.95)
     assert profile.law.intervals["rho"].low < profile.law.rho < profile.law.intervals["rho"].high
-    assert profile.law.intervals["r"].low <= profile.law.r <= profile.law.intervals["r"].high
+    assert profile.law.intervals.keys() == {"rho", "half_life"}
 
 
 def test_bootstrap_is_reproducible_by_seed() -> None:

@@ -224,7 +224,7 @@ def test_comparison_of_profiles() -> None:
     text = printed(render_comparison(compare_profiles(full_profile(), other)))
     rows = {" ".join(line.split()[:2]): line.split() for line in text.splitlines() if line.strip()}
     assert rows["ρ 0.5149"][-1] == "clear"
-    assert rows["r -0.9998"][-1] == "unclear"
+    assert rows["r -0.9998"][-1] == "+0.000637"  # r has no interval
     assert rows["effective depth"][-3:] == ["6", "4", "-2"]
     assert rows["reading mixed"] == ["reading", "mixed", "eval"]
     alike = printed(render_comparison(compare_profiles(full_profile(), full_profile())))

@@ -235,6 +235,18 @@ def test_a_field_of_the_wrong_kind_is_named(saved: Path, changes: dict[str, obje
     assert refused(edited(saved, **changes)) == f"`{saved}`: {found} The file is damaged or hand-made."
 
 
+def test_an_interval_of_r_from_an_earlier_version_is_left_out(profile: Profile, saved: Path) -> None:
+    content = json.loads(saved.read_text(encoding="utf-8"))
+    span = {"low": -0.9999, "high": 0.9999, "level": 0.95, "kind": "jackknife", "n": 10}
+    other = {name: entry for name, entry in content.items() if name not in ("kind", "schema")}
+    other["law"] = {**content["law"], "intervals": {"r": span}}
+    for law in (content["law"], content["laws"]["corrected"]):
+        law["intervals"]["r"] = span
+    again = Profile.load(edited(saved, **{**content, "other_readings": {"eval": other}}))
+    assert again.law == profile.law and again.laws == profile.laws
+    assert again.other_readings["eval"].law.intervals == {}
+
+
 def test_an_interval_of_an_unknown_kind(saved: Path) -> None:
     content = json.loads(saved.read_text(encoding="utf-8"))
     content["law"]["intervals"]["rho"]["kind"] = "guess"

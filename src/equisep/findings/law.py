@@ -1,13 +1,15 @@
-"""Is there a law of equi-separation, at which grain, and how sure is that?
+"""Is there a law of equi-separation, and at which grain?
 
 He & Su (2023): "each layer improves data separation at a constant geometric rate", D_l ≈ ρ^l D_0. They call r = −0.996 a law and
 −0.971 none, and find it from block to block in residual networks.
 
 Rule: `law` for r ≤ −0.996, `no-law` for r > −0.971 or D that does not fall, `near-law` between. `law-by-block`: from block to
-block r ≤ −0.971 at five points or more, and no law from layer to layer. Sure where the interval of r (95 %) has the same verdict
-at both ends, and there are five points or more; a kink is named where two slopes are clear (p ≤ 0.05, `law/breaks.py`).
+block r ≤ −0.971 at five points or more, and no law from layer to layer. A kink is named where two slopes are clear (p ≤ 0.05,
+`law/breaks.py`).
 
-Limits: r of few points is near −1 for any falling curve; the law depends on the reading (docs/readings.md), which is named.
+Limits: never more than likely: the thresholds are a convention, and how far r of the samples is from that of others is not known
+(it has no interval, `law/intervals.py`). r of few points is near −1 for any falling curve; the law depends on the reading
+(docs/readings.md), which is named.
 Tested by: `simulations/situations.py`, kinds `no law` and `law by block only`; the verdict against noise by
 `simulations/law_shape.py`.
 """
@@ -20,8 +22,7 @@ from equisep.findings.facts import Facts, finite
 from equisep.findings.ranking import new_finding
 from equisep.findings.wording import whole_percent
 from equisep.findings.work import idle_layers
-from equisep.results import LawFit
-from equisep.results.finding import Confidence, Finding
+from equisep.results.finding import Finding
 from equisep.results.records import LAW_R, NO_LAW_R, law_verdict
 from equisep.results.wording import correlation, number
 
@@ -44,7 +45,7 @@ def law(facts: Facts) -> Iterator[Finding]:
         {"law": "law", "between": "near-law", "no law": "no-law"}[verdict],
         {"law": _lawful, "between": _nearly, "no law": _lawless}[verdict](facts, r, rho),
         rule="law",
-        confidence=_confidence(fitted),
+        confidence="likely",
         numbers=numbers,
     )
 
@@ -106,23 +107,13 @@ def _by_block(facts: Facts) -> Finding | None:
         return None
     nearly = "" if two is not None and two <= LAW_R else "nearly "
     left = whole_percent(blocks.rho or 0)
-    sure = _confidence(layers) == "sure" and _confidence(blocks) == "sure"
     return new_finding(
         "law-by-block",
         f"The law of equi-separation {nearly}holds from block to block (every block leaves {left} % of D; "
         f"r {correlation(two)} over {len(blocks.curve)} points), not from layer to layer (r {correlation(one)} over "
         f"{len(layers.curve)}): read, compare and cut this network by blocks.",
         rule="law",
-        confidence="sure" if sure else "likely",
+        confidence="likely",
         numbers={"r_blocks": two, "r_layers": one, "rho_blocks": blocks.rho, "blocks": len(blocks.curve)},
         next=None if facts.each == "block" else facts.measured_again("--sites blocks", "test, sites='blocks'"),
     )
-
-
-def _confidence(fitted: LawFit) -> Confidence:
-    """Sure where noise of the samples does not change the verdict, and few points do not make it."""
-    span = fitted.intervals.get("r")
-    if span is None or len(fitted.curve) < FEW:
-        return "likely"
-    ends = {law_verdict(end, finite(fitted.rho), sites=len(fitted.curve)) for end in (span.low, span.high)}
-    return "sure" if ends == {fitted.verdict} else "likely"

@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
 from equisep.errors import InputError
-from equisep.law.curve import correlation, line_through
+from equisep.law.curve import line_through
 from equisep.law.fit import half_life_of
 from equisep.law.quantiles import normal_quantile, student_quantile, two_sided
 from equisep.results import Interval, LawFit, Note
 from equisep.shapes import Bool, Float64
 
 ResampleKind = Literal["bootstrap", "jackknife"]
-_MOST_R = 1.0 - 2.0**-52  # atanh is infinite at 1: a replicate on the law to the last digit is held just below
 
 
 def law_intervals(curves: Any, fit: LawFit, kind: ResampleKind, level: float = 0.95) -> LawFit:
-    """The law with intervals of `rho`, `half_life` and `r` from replicate curves, one a row (m × L).
+    """The law with intervals of `rho` and `half_life` from replicate curves, one a row (m × L).
 
-    The replicates are bootstrap samples, or the curves with one fold left out each (`jackknife`). Their standard error
-    is taken where the statistic is nearly normal, ln ρ and atanh r (Fisher 1921), the interval is centered on the
-    *point estimate* and transformed back. Resampling repeats samples, which moves the class means and so D itself;
+    The replicates are bootstrap samples, or the curves with one fold left out each (`jackknife`). The standard error of
+    ln ρ, which is nearly normal, is taken from them, the interval is centered on the *point estimate* and transformed back.
+    It speaks of other samples of the same size. Resampling repeats samples, which moves the class means and so D itself;
     centering on the estimate keeps that bias of the replicates out of the interval. The half-life's interval is
     that of ρ transformed, and left out where it reaches ρ = 1. Replicates with a D that is not positive and finite are
     dropped, with a Note; when that is more than half of them there is no interval.
+
+    r has none: noise takes the r of a line away from −1, never towards it, which resampling does not know. Of curves near a
+    line intervals made in the same way on atanh r held it in 0 to 61 % of simulated samples.
     """
     rows = _checked_rows(curves, len(fit.curve), kind, level)
     if fit.rho is None:
@@ -40,11 +42,10 @@ def law_intervals(curves: Any, fit: LawFit, kind: ResampleKind, level: float = 0
         return _noted(fit, "no-interval", text)
     logs = np.log(rows[usable])
     found: dict[str, Interval] = {}
-    rho = _interval(math.log(fit.rho), line_through(logs)[1], math.exp, kind, level)
+    rho = _interval(math.log(fit.rho), line_through(logs)[1], kind, level)
     if rho is not None:
         found["rho"] = rho
         fit = _with_half_life(fit, rho, found)
-    fit = _with_r(fit, logs, kind, level, found)
     if kept < m:
         text = f"{m - kept} of {m} {kind} replicates hold a D that is not positive and finite and were dropped."
         fit = _noted(fit, "replicates-dropped", text)
@@ -62,7 +63,7 @@ def curve_intervals(
         if value is None or not (math.isfinite(value) and value > 0) or not _enough(int(good.sum()), len(column)):
             intervals.append(None)
         else:
-            intervals.append(_interval(math.log(value), np.log(column[good]), math.exp, kind, level))
+            intervals.append(_interval(math.log(value), np.log(column[good]), kind, level))
     return tuple(intervals)
 
 
@@ -91,19 +92,15 @@ def steadied(replicates: Sequence[float] | Float64[np.ndarray, " m"], excess: fl
 
 
 def _interval(
-    center: float,
-    replicates: Float64[np.ndarray, " m"],
-    back: Callable[[float], float],
-    kind: ResampleKind,
-    level: float,
+    center: float, replicates: Float64[np.ndarray, " m"], kind: ResampleKind, level: float
 ) -> Interval | None:
-    """The interval around `center` on the scale of `replicates`, transformed back; `None` where that overflows."""
+    """The interval around exp(`center`) from replicates on the logarithmic scale; `None` where it overflows."""
     m = len(replicates)
     p = two_sided(level)
     factor = student_quantile(p, m - 1) if kind == "jackknife" else normal_quantile(p)
     reach = factor * standard_error(replicates, kind)
     try:
-        return Interval(low=back(center - reach), high=back(center + reach), level=level, kind=kind, n=m)
+        return Interval(low=math.exp(center - reach), high=math.exp(center + reach), level=level, kind=kind, n=m)
     except OverflowError:
         return None
 
@@ -117,22 +114,6 @@ def _with_half_life(fit: LawFit, rho: Interval, found: dict[str, Interval]) -> L
     low, high = (half_life_of(math.log(limit)) for limit in (rho.low, rho.high))
     if low is not None and high is not None:
         found["half_life"] = replace(rho, low=low, high=high)
-    return fit
-
-
-def _with_r(
-    fit: LawFit, logs: Float64[np.ndarray, "m l"], kind: ResampleKind, level: float, found: dict[str, Interval]
-) -> LawFit:
-    if fit.r is None:
-        return fit
-    if abs(fit.r) > _MOST_R:
-        return _noted(fit, "r-at-bound", f"r is {fit.r:.0f} to the last digit, so it has no interval.")
-    each = correlation(logs)
-    each = np.clip(each[np.isfinite(each)], -_MOST_R, _MOST_R)
-    if _enough(len(each), len(logs)):
-        interval = _interval(math.atanh(fit.r), np.arctanh(each), math.tanh, kind, level)
-        if interval is not None:
-            found["r"] = interval
     return fit
 
 

@@ -149,9 +149,7 @@ def _law_numbers(law: LawFit, passed: str) -> Iterable[str]:
     unit = "" if law.half_life is None else f" {passed}"
     half = f"half-life {number(law.half_life, 3)}{unit}{limits(known.get('half_life'))}"
     yield _said(half, f"{passed} until D has halved")
-    yield _said(
-        f"r {correlation(law.r)}{limits(known.get('r'), 4)}", "correlation of ln D with depth: -1 is a straight line"
-    )
+    yield _said(f"r {correlation(law.r)}", "correlation of ln D with depth: -1 is a straight line")
 
 
 def _beside(profile: Profile) -> Iterable[str]:

@@ -234,7 +234,7 @@ def _law_rows(law: LawFit, glyphs: Glyphs, *, passed: str, first: int) -> Iterab
     each = passed.removesuffix("s")
     yield glyphs.rho, f"{number(law.rho)}{limits(known.get('rho'))}: what each {each} leaves of D"
     yield "half-life", number(law.half_life, 3, missing=missing) + unit + limits(known.get("half_life"))
-    yield "r", correlation(law.r, missing=missing) + limits(known.get("r"), 4)
+    yield "r", correlation(law.r, missing=missing)
     yield f"R{glyphs.squared}", number(law.r2, missing=missing)
     if law.max_residual is not None:
         yield "greatest residual", f"{number(law.max_residual, 2)} in ln D"

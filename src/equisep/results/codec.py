@@ -7,7 +7,7 @@ import math
 import sys
 import types
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -16,7 +16,7 @@ from equisep.errors import NumericalError, ProfileError
 from equisep.files import encode, write_whole, writing
 from equisep.results.profile import Profile
 from equisep.results.readings import former_reading
-from equisep.results.records import ClassCosines, ClassPair, Corrected, Interval
+from equisep.results.records import ClassCosines, ClassPair, Corrected, Interval, LawFit
 
 SCHEMA = 3  # 2: `grains`; 3: `reading` for `mode`, class names, numbers per class
 KIND = "equisep profile"
@@ -116,7 +116,22 @@ def profile_from_dict(content: Mapping[str, Any], *, where: str = "profile") -> 
         _check_relations(each)
     for name, factors in profile.company.items():
         _expect(len(factors) == len(profile.sites), f"company.{name}", "one number per site", factors)
-    return profile
+    return _without_spans_of_r(profile)
+
+
+def _without_spans_of_r(profile: Profile) -> Profile:
+    """The profile without the intervals of r that earlier versions wrote: they held r far less often than they said."""
+    return replace(
+        profile,
+        law=_without_span_of_r(profile.law),
+        laws={name: _without_span_of_r(law) for name, law in profile.laws.items()},
+        other_readings={name: _without_spans_of_r(each) for name, each in profile.other_readings.items()},
+    )
+
+
+def _without_span_of_r(law: LawFit) -> LawFit:
+    kept = {name: span for name, span in law.intervals.items() if name != "r"}
+    return law if len(kept) == len(law.intervals) else replace(law, intervals=kept)
 
 
 def _check_laws(profile: Profile) -> None:

@@ -109,7 +109,6 @@ def _law(law: LawFit, profile: Profile, name: str) -> dict[str, Any]:
         **_limits("rho", law.intervals.get("rho")),
         "half_life": law.half_life,
         "r": law.r,
-        **_limits("r", law.intervals.get("r")),
         "intercept": law.intercept,
         "verdict": law.verdict,
         "line": law_line(law, indices),

@@ -89,7 +89,7 @@ def large_numbers(subject: Subject) -> list[Large]:
             f"factor per {subject.each}", "–" if law.rho is None else f"×{number(law.rho, 3)}", _limits(law.intervals.get("rho")),
             "what each leaves of D (ρ)",
         ),
-        Large("straightness r", correlation(law.r), _limits(law.intervals.get("r"), 4), "−1 is a straight line"),
+        Large("straightness r", correlation(law.r), "", "−1 is a straight line"),
         _depth(subject),
         Large(
             "test accuracy" if tested else "training accuracy", "–" if accuracy is None else f"{percent(accuracy)} %",
@@ -144,8 +144,8 @@ def _next(text: str) -> str:
     return command(text) if code else paragraph(f"Next: {text}.", "next")
 
 
-def _limits(interval: Interval | None, digits: int = 3) -> str:
-    return "" if interval is None else f"{limits(interval, digits).strip()} at {100 * interval.level:g} %"
+def _limits(interval: Interval | None) -> str:
+    return "" if interval is None else f"{limits(interval).strip()} at {100 * interval.level:g} %"
 
 
 def _share_limits(share: float | None, samples: int) -> str:
