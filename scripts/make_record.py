@@ -21,12 +21,15 @@ from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
+from equisep.errors import InputError
 from equisep.figures.catalogue import figure_of
 from equisep.figures.figure import Figure
 from equisep.runs.plan import parse_stand_ins
 from equisep.runs.record import read_record
 from equisep.runs.run import run_figure
 from equisep.runs.store import Store
+
+METAVAR = "ID[:GLOB[@RATE]][=SEEDS]"
 
 
 def main() -> None:
@@ -50,23 +53,35 @@ def main() -> None:
 
 def run_one(name: str, store: str, device: str, data: dict[str, str], networks: dict[str, str]) -> str:
     """One figure, whole, and a line about it."""
+    began = time.perf_counter()
+    figure, seeds = figure_asked(name)
+    found = run_figure(figure, store=store, seeds=seeds, device=device, data=data, networks=networks)
+    return f"{name.partition('=')[0]}: {found.done} cells, {time.perf_counter() - began:.1f} s"
+
+
+def figure_asked(name: str) -> tuple[Figure, int | None]:
+    """The figure, or the part of one, that a word of the command line asks for, and how many seeds."""
     asked, _, seeds = name.partition("=")
     identity, _, part = asked.partition(":")
-    began = time.perf_counter()
+    pattern, _, rate = part.partition("@")
+    try:
+        count, one = int(seeds) if seeds else None, float(rate) if rate else None
+    except ValueError:
+        raise InputError(
+            f"A figure is asked for as {METAVAR}, such as he2023/fig4:alexnet-*@1e-3=3; found `{name}`."
+        ) from None
     figure = figure_of(identity)
-    if part:
-        pattern, _, rate = part.partition("@")
-        figure = part_of(figure, pattern, float(rate) if rate else None)
-    found = run_figure(
-        figure, store=store, seeds=int(seeds) if seeds else None, device=device, data=data, networks=networks
-    )
-    return f"{asked}: {found.done} cells, {time.perf_counter() - began:.1f} s"
+    return part_of(figure, pattern, one) if part else figure, count
 
 
 def part_of(figure: Figure, pattern: str, rate: float | None) -> Figure:
     """Some series of a figure, without what is drawn and claimed, which needs the others; at one rate, if given, and no other."""
     series = tuple(replace(each, panel="") for each in figure.named(pattern))
     if rate is not None:
+        for each in series:  # what is trained at another rate is no part of the figure, and would not be packed
+            if rate not in (tried := figure.rates_of(each)):
+                hint = f"Give one of {', '.join(f'{own:g}' for own in tried)}." if tried else "Leave the rate out."
+                raise InputError(f"Series `{each.name}` of `{figure.id}` is not tried at rate {rate:g}. {hint}")
         series = tuple(replace(each, rates=(rate,)) for each in series)
     choose = figure.choose if rate is None else "given"
     return replace(figure, series=series, choose=choose, panels=(), claims=(), printed=())
@@ -83,7 +98,7 @@ def take_recorded(results: Path, figures: set[str], store: Store) -> None:
 def arguments() -> argparse.Namespace:
     """What the user asks."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("figures", nargs="+", metavar="ID[:GLOB[@RATE]][=SEEDS]")
+    parser.add_argument("figures", nargs="+", metavar=METAVAR)
     parser.add_argument("--store", default="equisep-runs")
     parser.add_argument("--recorded", type=Path, metavar="DIR")
     parser.add_argument("--device", default="cuda")
@@ -93,6 +108,11 @@ def arguments() -> argparse.Namespace:
     asked = parser.parse_args()
     if asked.recorded is not None and not asked.recorded.is_dir():  # all would be trained anew
         parser.error(f"no folder {asked.recorded} of records: give the one that was packed, as results")
+    try:
+        for name in asked.figures:  # now, not when the figures before it are trained
+            figure_asked(name)
+    except InputError as error:
+        parser.error(str(error))
     return asked
 
 
