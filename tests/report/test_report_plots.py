@@ -15,10 +15,12 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from report_profiles import bare_profile, coordinates, full_profile, without_intervals, zero_profile
 
 from equisep.errors import InputError
-from equisep.report.plots import CLASS_COLORS, plot_law, save_figure
+from equisep.law import fit_law
+from equisep.report.plots import CLASS_COLORS, LAW_STYLES, plot_law, save_figure
 from equisep.report.site_plots import plot_sites
 from equisep.results import Interval, Profile
 
@@ -44,13 +46,38 @@ def test_the_law_is_drawn_and_told(tmp_path) -> None:
     words = legend_text(ax)
     for part in (
         "training data: ρ = 0.515 [0.506, 0.524], half-life 1.04",
-        "r = −0.9998, residual ≤ 0.067",
+        "r = −0.9998: law, residual ≤ 0.067",
         "test data",
     ):
         assert part in words
     assert "chance (shuffled labels)" in words
     saved = save_figure(ax, tmp_path / "deep" / "law.png")
     assert saved.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("bend", "verdict", "words"),
+    [(0.0, "law", "law"), (0.3, "between", "between law and none"), (0.6, "no law", "no law")],
+)
+def test_the_line_has_the_style_of_its_verdict_and_the_legend_its_word(bend: float, verdict: str, words: str) -> None:
+    profile = full_profile()
+    curve = [20 * 0.5**site * float(np.exp(bend * (-1) ** site)) for site in range(8)]
+    sites = tuple(replace(site, fuzziness=value) for site, value in zip(profile.sites, curve, strict=True))
+    ax = plot_law(replace(profile, sites=sites, law=fit_law(curve)), interval=False)
+    assert fit_law(curve).verdict == verdict
+    (fitted,) = (line for line in ax.lines if line.get_linewidth() == 1.4)
+    drawn = Line2D([], [], linestyle=LAW_STYLES[verdict], linewidth=1.4)
+    assert fitted._unscaled_dash_pattern == drawn._unscaled_dash_pattern
+    assert f": {words}, residual" in legend_text(ax)
+    (test,) = (line for line in ax.lines if line.get_marker() == "s")
+    assert test.get_markerfacecolor() == test.get_color()  # hollow is what does not fit
+
+
+def test_the_title_counts_the_readings_that_are_drawn() -> None:
+    profile = full_profile()
+    profile = replace(profile, other_readings={"eval": replace(profile, reading="eval")})
+    assert plot_law(profile).get_title().endswith(", 2 readings")
+    assert plot_law(profile, metric="cdnv").get_title().endswith(", mixed reading")
 
 
 def test_ticks_are_sites() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +16,16 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 
 from equisep.errors import InputError, did_you_mean
 from equisep.report.columns import BY_NAME
-from equisep.report.formatting import class_labels, correlation, limits, number, one_line, passed_words
+from equisep.report.formatting import (
+    class_labels,
+    correlation,
+    limits,
+    minus_signs,
+    number,
+    one_line,
+    passed_words,
+    verdict_words,
+)
 from equisep.report.legends import add_legend, root_figure
 from equisep.results import Interval, LawFit, Profile
 from equisep.results.profile import CURVES
@@ -29,6 +38,14 @@ LINE_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9",
 CLASS_COLORS = (
     *("#332288", "#88CCEE", "#44AA99", "#117733", "#999933", "#DDCC77", "#CC6677", "#882255", "#AA4499", "#000000"),
 )
+# How the line of a law is drawn, by its verdict, in styles that a gray copy keeps: solid is a law and nothing else.
+LAW_STYLES: Mapping[str, Any] = {
+    "law": "-",
+    "fuzzy law": (0, (5, 2)),
+    "between": (0, (6, 2, 1.5, 2)),
+    "no law": (0, (1, 1.4)),
+    "undetermined": (0, (1, 4)),
+}
 METRICS = (*CURVES, "class_fuzziness", "load")  # what can be drawn against depth
 _MARK = "equisep-curve"  # followed by what is passed from site to site, layers or blocks
 _SHARES = ("ncc_train", "ncc_test", "load")
@@ -107,7 +124,7 @@ def plot_law(
         if null:
             _draw_null(axes, profile)
     if title != "" and (title is not None or ax is None):
-        axes.set_title(plain_text(title or _caption(profile)), fontsize="medium")
+        axes.set_title(plain_text(title or _caption(profile, readings)), fontsize="medium")
     look: dict[str, Any] = {"fontsize": "small", "framealpha": 0.8, "edgecolor": "none"}
     bare = metric == "class_fuzziness" and profile.class_names is None  # numbers, which do not say what they count
     look |= {"title": "class", "title_fontsize": "small"} if bare else {}
@@ -176,11 +193,11 @@ def _distinct(name: str, axes: Axes) -> str:
     return next(entry for entry in names if plain_text(entry) not in taken)
 
 
-def _caption(profile: Profile) -> str:
-    """What was measured, and how it was read: it stands beside every number."""
+def _caption(profile: Profile, others: Mapping[str, Profile]) -> str:
+    """What was measured, and how it was read: it stands beside every number. `others`: the further readings that are drawn."""
     words = profile.model if profile.reading is None else f"{profile.model}, {profile.reading} reading"
-    if profile.other_readings:  # each of which the legend names
-        words = f"{profile.model}, {len(profile.other_readings) + 1} readings"
+    if others:  # each of which the legend names
+        words = f"{profile.model}, {len(others) + 1} readings"
     reduction = profile.settings.get("reduction", "flatten")
     return words if reduction == "flatten" else f"{words}, reduction {reduction}"
 
@@ -248,7 +265,8 @@ def _draw_line(axes: Axes, law: LawFit, color: str, *, first: int) -> None:
         return
     ends = (0, len(law.curve) - 1)
     fitted = [math.exp(law.intercept + step * math.log(law.rho)) for step in ends]
-    axes.plot([first + step for step in ends], fitted, color=color, linewidth=1.4, zorder=1)
+    style = LAW_STYLES[law.verdict]
+    axes.plot([first + step for step in ends], fitted, color=color, linewidth=1.4, linestyle=style, zorder=1)
 
 
 def _draw_test(axes: Axes, profile: Profile, color: str) -> None:
@@ -256,9 +274,12 @@ def _draw_test(axes: Axes, profile: Profile, color: str) -> None:
     if points:
         law = profile.laws.get("test")
         words = (
-            "" if law is None or law.rho is None else f": ρ = {number(law.rho, 3)}, r = {_minus(correlation(law.r))}"
+            ""
+            if law is None or law.rho is None
+            else f": ρ = {number(law.rho, 3)}, r = {minus_signs(correlation(law.r))}"
         )
-        style: dict[str, Any] = {"marker": "s", "markersize": 4.5, "linewidth": 0.9, "markerfacecolor": "white"}
+        # filled: hollow ones are, in the papers' figures, of networks that do not fit
+        style: dict[str, Any] = {"marker": "s", "markersize": 4.5, "linewidth": 0.9}
         axes.plot(*columns_of(points), color=color, alpha=0.6, zorder=1.5, label=f"test data{words}", **style)
 
 
@@ -302,13 +323,9 @@ def _law_words(law: LawFit | None, *, full: bool) -> str:
     if law.half_life is not None:
         first += f", half-life {number(law.half_life, 3)}"
     if law.r is None:
-        return _minus(first)
-    return _minus(f"{first}\nr = {correlation(law.r)}, residual ≤ {number(law.max_residual, 2)}")
-
-
-def _minus(text: str) -> str:
-    """Hyphens before digits as minus signs."""
-    return "".join("−" if char == "-" and text[i + 1 : i + 2].isdigit() else char for i, char in enumerate(text))
+        return minus_signs(first)
+    verdict, _ = verdict_words(law)  # the style of the line says it too, but has no key
+    return minus_signs(f"{first}\nr = {correlation(law.r)}: {verdict}, residual ≤ {number(law.max_residual, 2)}")
 
 
 def _mark(profile: Profile) -> str:
