@@ -30,8 +30,8 @@ from equisep.law import fit_law
 from equisep.report.figures.drawing.curves import lines_of
 from equisep.report.figures.drawing.draw import draw_figure, save_drawn
 from equisep.report.figures.drawing.labels import common_label, own_labels, typeset, way_words, wrapped
-from equisep.report.figures.drawing.strokes import LAW_STYLES
 from equisep.report.figures.readings import reading_notes, reading_words
+from equisep.report.plots import LAW_STYLES
 from equisep.results import law_verdict
 from equisep.results.records import FUZZY_R, NO_LAW_R
 from figures.synthetic_figures import asked_for, shown_evidence
@@ -259,6 +259,21 @@ def test_the_line_of_a_law_has_the_style_of_its_verdict(noise: float, verdict: s
     )
 
 
+@pytest.mark.parametrize(
+    ("r", "printed"),
+    [
+        (-0.9971, "−0.997"), (-0.9957, "−0.9957"), (-0.99598, "−0.99598"), (-0.995996, "−0.995996"), (-0.97099, "−0.97099"),
+        (-0.94999, "−0.94999"),
+    ],
+)  # fmt: skip
+def test_r_has_the_digits_that_show_on_which_side_of_a_law_it_is(r: float, printed: str) -> None:
+    def make(*_: object) -> Outcome:
+        return Outcome(readings=(reading(fuzziness=(4.0, 2.0, 1.0)),), numbers={"r": r, "rho": 0.5})
+
+    (line,) = lines_of(evidence_of([Series("a", panel="p")], [Panel("p")], make, seeds=1), Panel("p"))
+    assert line.words == f"r = {printed}, ρ = 0.500"
+
+
 @pytest.mark.parametrize(("rule", "quantity"), [("fuzzy law", "r"), ("law", "r"), ("fuzzy law", "r@of=fuzziness_test")])
 def test_a_fuzzy_law_is_called_so_where_it_is_claimed_of_the_curve(rule: Rule, quantity: str) -> None:
     def make(_: str, seed: int) -> Outcome:
@@ -402,6 +417,22 @@ def test_the_words_of_a_level_stand_where_no_line_runs(values: tuple[float, ...]
     drawing = draw_figure(evidence_of(series, [panel], make))
     (words,) = (text for text in drawing.axes[0].texts if text.get_text() == "as low as it gets")
     assert words.get_horizontalalignment() == side
+
+
+def test_the_words_of_a_level_hide_no_line() -> None:
+    def make(_: str, seed: int) -> Outcome:
+        return Outcome(arrays={"up": tuple(1 + 0.2 * (-1) ** at for at in range(40))})
+
+    axes = one_panel(Panel("p", kind="array", y="up", log_y=False, levels=((1.0, "as low as it gets"),)), make)
+    drawing = whole(axes)
+    drawing.draw_without_rendering()
+    (words,) = (text for text in axes.texts if "as low" in text.get_text())
+    assert words.get_window_extent().x0 > axes.get_window_extent().x1  # beside the axes, and inside the page
+    assert words.get_window_extent().x1 < drawing.bbox.x1
+
+
+def test_no_row_begins_with_the_sign_between_two_parts() -> None:
+    assert wrapped("one part here · the second part · a third", 15) == "one part here ·\nthe second\npart · a third"
 
 
 def test_what_ends_early_says_why() -> None:
@@ -564,7 +595,7 @@ def test_zero_is_marked_on_the_floor_of_a_logarithmic_axis() -> None:
         evidence_of(
             [Series("a", panel="p")],
             [Panel("p")],
-            lambda _, seed: Outcome(readings=(reading(fuzziness=(4.0, 2.0, 1.0, 0.0 if seed else 0.5)),)),
+            lambda _, seed: Outcome(readings=(reading(fuzziness=(4.0 * 3**seed, 2.0, 1.0, 0.0 if seed else 0.5)),)),
         )
     )
     assert_all_inside(drawing)
@@ -573,7 +604,9 @@ def test_zero_is_marked_on_the_floor_of_a_logarithmic_axis() -> None:
     assert "0 in some run, below any logarithm" in words_of(drawing)
     (values,) = curves_of(drawing.axes[0])
     assert values[3] == pytest.approx(0.5 / 3)  # no seed is left out of a mean
-    assert "geometric where the axis is logarithmic and no run has 0" in words_of(drawing)
+    assert values[0] == pytest.approx((4 + 12 + 36) / 3)  # one kind of mean along a line
+    said = "geometric where the axis is logarithmic, arithmetic on lines with a 0 in some run"
+    assert said in words_of(drawing).replace("\n", " ")
 
 
 def test_zeros_of_several_lines_are_one_gray_mark() -> None:

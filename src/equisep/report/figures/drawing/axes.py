@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -33,7 +34,9 @@ SMALL = 7.0  # points: the size of legends and ticks
 _READ = ("sites", "epochs", "sweep")  # panels whose x are those that were read
 _PALE = "0.6"
 _NEAREST = 1e-7  # to −1, that a correlation is drawn
-_SPOTS = 12  # along a stretch between two points, that words should not cover
+_BETWEEN = (0.75, 0.5, 0.25)  # of the way from the left to the right end
+_BESIDE = 10  # letters in a row of words beside axes
+_SPOTS = 40  # along a stretch between two points, that words should not cover
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,26 +168,33 @@ def _label_axes(axes: Axes, panel: Panel, wide: float, high: float, *, near: boo
 
 
 def _name_level(axes: Axes, level: float, words: str, wide: float, high: float) -> None:
-    """Write what a horizontal line stands for above or below it, at the right or the left: where fewest lines run through."""
+    """Write what a horizontal line stands for above or below it where no line runs; beside the axes where lines run everywhere."""
+    if not words:
+        return
     across, up = LETTER * len(words) / (wide * AXES), 0.13 / (high * AXES)  # of the axes, that the words take
     at = float(axes.transAxes.inverted().transform(axes.transData.transform((axes.get_xlim()[0], level)))[1])
     spots = _drawn_spots(axes)
-    boxes = {
-        (side, above): (0.0 if side == "left" else 1 - across, at if above == "bottom" else at - up)
-        for above in ("bottom", "top")
-        for side in ("right", "left")
-    }
+    ends, between = (1 - across, 0.0), [share * (1 - across) for share in _BETWEEN]
+    places = [(x, above) for starts in (ends, between) for above in ("bottom", "top") for x in starts]
 
-    def covered(place: tuple[str, str]) -> int:
-        x, y = boxes[place]
+    def covered(place: tuple[float, str]) -> bool:
+        x, y = place[0], at if place[1] == "bottom" else at - up
         inside = (spots[:, 0] >= x) & (spots[:, 0] <= x + across) & (spots[:, 1] >= y) & (spots[:, 1] <= y + up)
-        return int(inside.sum()) + (len(spots) + 1) * (y < 0 or y + up > 1)
+        return bool(inside.any()) or y < 0 or y + up > 1
 
-    side, above = min(boxes, key=covered)
+    free = [place for place in places if not covered(place)]
+    if not free:
+        beside: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+        rows = "\n".join(wrapped(part, _BESIDE) for part in typeset(words).replace(": ", ":\n").split("\n"))
+        axes.annotate(rows, (1.0, level), xytext=(3, 0), **beside, va="center", fontsize=SMALL, color=GREY)
+        return
+    x, above = free[0]
+    right = x == ends[0]
     axes.annotate(
-        typeset(words), (0.0 if side == "left" else 1.0, level), xycoords=("axes fraction", "data"),
-        xytext=(3 if side == "left" else 0, 2 if above == "bottom" else -2), textcoords="offset points", ha=side, va=above,
-        fontsize=SMALL, color=GREY, zorder=4, bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5},
+        typeset(words), (1.0 if right else x, level), xycoords=("axes fraction", "data"),
+        xytext=(0 if right else 3, 2 if above == "bottom" else -2), textcoords="offset points",
+        ha="right" if right else "left", va=above, fontsize=SMALL, color=GREY, zorder=1.7,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5},
     )  # fmt: skip
 
 

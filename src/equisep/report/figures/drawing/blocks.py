@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -178,8 +178,3 @@ def _keys_of(lines: Sequence[Line]) -> tuple[str, ...] | None:
     """The labels of a legend that panels can share; None where there is one line, or words of its own panel in it."""
     labels = tuple(line.label for line in lines if line.named)
     return labels if len(labels) > 1 and not any(line.words for line in lines) else None
-
-
-def all_lines(blocks: Sequence[Block]) -> Iterator[Line]:
-    """Every line that is drawn."""
-    return (line for block in blocks for lines in block.lines for line in lines if line.drawn)

@@ -20,9 +20,10 @@ from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from equisep.errors import InputError
 from equisep.figures.evidence import Evidence
+from equisep.figures.figure import Panel
 from equisep.figures.judge import Verdict, judge
 from equisep.report.figures.drawing.axes import SMALL, Drawn, draw_panel, is_log, panel_title, tick_y
-from equisep.report.figures.drawing.blocks import SHAPE, Block, all_lines, blocks_of, panel_width, sizes_of
+from equisep.report.figures.drawing.blocks import SHAPE, Block, blocks_of, panel_width, sizes_of
 from equisep.report.figures.drawing.labels import footer_lines, scale_words, sign_words, typeset, verdict_words, wrapped
 from equisep.report.figures.drawing.legends import (
     absent_legend,
@@ -33,9 +34,9 @@ from equisep.report.figures.drawing.legends import (
     legend_inside,
     sign_key,
 )
-from equisep.report.figures.drawing.lines import drawn_fit
+from equisep.report.figures.drawing.lines import Line, drawn_fit
 from equisep.report.figures.drawing.points import draw_points
-from equisep.report.figures.drawing.strokes import GREY
+from equisep.report.figures.drawing.strokes import GREY, has_band
 from equisep.report.legends import place_legend
 from equisep.report.plots import LINE_COLORS
 
@@ -194,7 +195,6 @@ def _share_heights(rows: Sequence[Sequence[Drawn]]) -> bool:
 
 def _footer(evidence: Evidence, blocks: Sequence[Block], left_out: Sequence[str], width: float) -> list[str]:
     """The lines below the figure, no wider than it."""
-    lines = list(all_lines(blocks))
     pairs = [pair for block in blocks for pair in zip(block.panels, block.lines, strict=True) if not block.of_points]
     shown = [(panel, own) for panel, own in pairs if any(line.drawn for line in own)]
     curves = [(panel, own) for panel, own in shown if panel.kind not in _SINGLE]
@@ -202,9 +202,13 @@ def _footer(evidence: Evidence, blocks: Sequence[Block], left_out: Sequence[str]
         evidence,
         means=bool(curves),
         single=any(panel.kind in _SINGLE for panel, _ in shown),
-        bars=any(panel.kind == "categories" for panel, _ in shown),
+        bars=_bar_words(shown),
         bands=any(
-            len(values) > 1 for line in lines for values in line.samples if not line.names and line.order is None
+            len(values) > 1
+            for panel, own in curves
+            for line in own
+            if has_band(panel, line, own)
+            for values in line.samples
         ),
         log=any(is_log(panel, own) for panel, own in curves),
         zeros=any(
@@ -218,6 +222,16 @@ def _footer(evidence: Evidence, blocks: Sequence[Block], left_out: Sequence[str]
     )
     said = footer_lines(evidence, signs=signs, left_out=left_out)
     return [part for line in said for part in wrapped(line, width * 19).split("\n")]
+
+
+def _bar_words(shown: Sequence[tuple[Panel, Sequence[Line]]]) -> str:
+    """At which mean the bars of categories stand; empty without any."""
+    kinds = {
+        is_log(panel, own) and not line.has_zeros for panel, own in shown if panel.kind == "categories" for line in own
+    }
+    if len(kinds) > 1:
+        return "mean, geometric where the axis is logarithmic"
+    return "" if not kinds else "geometric mean" if kinds.pop() else "mean"
 
 
 def fingerprint(evidence: Evidence, verdicts: Sequence[Verdict]) -> str:

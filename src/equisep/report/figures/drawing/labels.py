@@ -26,6 +26,7 @@ _UNSAID = {"epoch": "last epoch", "site": "last layer", "class": "all classes", 
 _INDEXED = re.compile(r"(?<![A-Za-z0-9_])([A-Za-zλ])_([A-Za-z0-9ε]+)(?![A-Za-z0-9_])")
 _STARRED = re.compile(r"(?<![A-Za-z0-9_])([A-Za-z])\*(?=[\s:,.;)]|$)")
 _FORMULA = re.compile(r"\$[^$]*\$")
+_BUT_ZEROS = ", arithmetic on lines with a 0 in some run"
 _SHORTEST = 10  # letters of a row
 
 
@@ -111,12 +112,11 @@ def footer_lines(evidence: Evidence, *, signs: str, left_out: Sequence[str]) -> 
     return [row for row in rows if row]
 
 
-def sign_words(
-    evidence: Evidence, *, means: bool, single: bool, bars: bool, bands: bool, log: bool, zeros: bool
-) -> str:
+def sign_words(evidence: Evidence, *, means: bool, single: bool, bars: str, bands: bool, log: bool, zeros: bool) -> str:
     """`dots: mean of 5 seeds; band: lowest to highest seed`, in the words that the figure needs.
 
-    `means`: whether any dots are means over seeds; `single`: whether any stand for one; `bars`: beside a bar at their mean.
+    `means`: whether any dots are means over seeds; `single`: whether any stand for one; `bars`: which mean a bar beside them
+    stands at; empty without bars.
     """
     counts = seed_counts(evidence)
     if not counts:
@@ -127,11 +127,11 @@ def sign_words(
         words = []
         if means:
             where = " on a curve" if single else ""
-            kind = f" (geometric where the axis is logarithmic{' and no run has 0' if zeros else ''})" if log else ""
+            kind = f" (geometric where the axis is logarithmic{_BUT_ZEROS if zeros else ''})" if log else ""
             words.append(f"dots{where}: mean of {_span(counts)} seeds{kind}")
         if single:
             words.append(
-                f"{'others' if means else 'dots'}: one of {_span(counts)} seeds each{', bar: mean' if bars else ''}"
+                f"{'others' if means else 'dots'}: one of {_span(counts)} seeds each{f', bar: {bars}' if bars else ''}"
             )
     if bands:
         words.append("band: lowest to highest seed")
@@ -243,7 +243,9 @@ def wrapped(text: str, letters: float) -> str:
 
 
 def _rows(text: str, letters: int) -> list[str]:
-    return textwrap.wrap(text, letters, break_long_words=False, break_on_hyphens=False)
+    kept = text.replace(" · ", "\N{NO-BREAK SPACE}· ")  # no row begins with the sign between two parts
+    rows = textwrap.wrap(kept, letters, break_long_words=False, break_on_hyphens=False)
+    return [row.replace("\N{NO-BREAK SPACE}", " ") for row in rows]
 
 
 @lru_cache(maxsize=512)

@@ -16,8 +16,9 @@ from matplotlib.lines import Line2D
 from equisep.report.figures.drawing.axes import SMALL, Drawn
 from equisep.report.figures.drawing.labels import typeset
 from equisep.report.figures.drawing.lines import Line
-from equisep.report.figures.drawing.strokes import BEHIND, GREY, LAW_STYLES, UPRIGHT_STYLES, key_words
+from equisep.report.figures.drawing.strokes import BEHIND, GREY, UPRIGHT_STYLES, key_words
 from equisep.report.formatting import percent
+from equisep.report.plots import LAW_STYLES
 from equisep.results.records import FUZZY_R, LAW_R, NO_LAW_R
 
 _LETTER = 0.056  # inches of a letter of that size
@@ -41,6 +42,7 @@ _LAW_WORDS = {
     "fuzzy law": f"fuzzy law (r ≤ {FUZZY_R:g})",
     "between": "between law and no law",
     "no law": f"no law (r > {NO_LAW_R:g} or ρ ≥ 1)",
+    "undetermined": "too few layers to say",
 }
 
 

@@ -17,6 +17,7 @@ from equisep.results import LawFit
 from equisep.results.records import FUZZY_R, LAW_R, NO_LAW_R
 
 _SIGNS = {"r": "r", "rho": "ρ"}
+_MOST_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,8 @@ class Line:
     names       of categories: what stands below each x.
     upright     x at which vertical lines stand, with their words.
     lost        why a curve ends before its network does, in words.
-    data        of curves over sites: the data set, since heights on unlike data are not compared.
+    data        the data set, where there is one, since heights on unlike data are not compared.
+    seeds       of how many seeds its networks are: one number, or one at each x; empty of what is solved.
     """
 
     label: str
@@ -63,6 +65,7 @@ class Line:
     upright: tuple[tuple[float, str], ...] = ()
     lost: str = ""
     data: str = ""
+    seeds: tuple[int, ...] = ()
 
     @property
     def drawn(self) -> bool:
@@ -79,9 +82,19 @@ class Line:
         """Whether any of its points stands for networks that do not fit."""
         return any(self.hollow)
 
+    @property
+    def has_zeros(self) -> bool:
+        """Whether any seed at any x has no logarithm."""
+        return any(value <= 0 for values in self.samples for value in values)
+
     def middle(self, *, log: bool) -> list[float]:
-        """The mean over seeds at each x, the geometric one on a logarithmic axis where no seed is 0; NaN is a gap."""
-        return [_mean(values, log=log) for values in self.samples]
+        """The mean over seeds at each x; NaN is a gap.
+
+        On a logarithmic axis the geometric one, but the arithmetic one at every x where a seed is 0 at any: a line that went
+        from one kind of mean to the other would bend where no network does.
+        """
+        geometric = log and not self.has_zeros
+        return [_mean(values, geometric=geometric) if _shown(values, log=log) else math.nan for values in self.samples]
 
     def band(self, *, log: bool) -> tuple[list[float], list[float]]:
         """The least and the greatest seed at each x; NaN where fewer than two are there."""
@@ -94,22 +107,18 @@ class Line:
 
         None where a seed is 0, whose line does not exist.
         """
-        part = slice(stretch.first, stretch.last + 1)
-        values = self.middle(log=True)[part]
-        if any(value <= 0 for own in self.samples[part] for value in own):
+        part = self.samples[stretch.first : stretch.last + 1]
+        if not part or any(not own or min(own) <= 0 for own in part):
             return None
-        return law_of(tuple(values)) if values and all(math.isfinite(value) for value in values) else None
+        return law_of(tuple(_mean(own, geometric=True) for own in part))
 
 
 def _shown(values: Sequence[float], *, log: bool) -> list[float]:
     return [value for value in values if value > 0 or not log]
 
 
-def _mean(values: Sequence[float], *, log: bool) -> float:
-    """The arithmetic mean where some value has no logarithm: none of them is left out; NaN of nothing that can be drawn."""
-    if not _shown(values, log=log):
-        return math.nan
-    return float(np.exp(np.mean(np.log(values)))) if log and min(values) > 0 else float(np.mean(values))
+def _mean(values: Sequence[float], *, geometric: bool) -> float:
+    return float(np.exp(np.mean(np.log(values)))) if geometric else float(np.mean(values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,10 +214,11 @@ def law_numbers(found: SeriesEvidence, asked: Query) -> str:
 
 
 def _digits(name: str, value: float) -> str:
-    """Three digits as papers print; a fourth where r would else be rounded onto the other side of what makes a law."""
-    short = f"{value:.3f}"
+    """Three digits as papers print; more, up to six, where r would else be rounded onto the other side of what makes a law."""
     bounds = (LAW_R, NO_LAW_R, FUZZY_R) if name == "r" else ()
-    return short if all((float(short) <= bound) == (value <= bound) for bound in bounds) else f"{value:.4f}"
+    printed = [f"{value:.{digits}f}" for digits in range(3, _MOST_DIGITS + 1)]
+    same = (own for own in printed if all((float(own) <= bound) == (value <= bound) for bound in bounds))
+    return next(same, printed[-1])
 
 
 def paper_words(evidence: Evidence, series: Series, asked: Query) -> str:

@@ -15,16 +15,9 @@ from matplotlib.lines import Line2D
 
 from equisep.figures.figure import Panel
 from equisep.report.figures.drawing.lines import Line
-from equisep.report.plots import CLASS_COLORS, LINE_COLORS
+from equisep.report.plots import CLASS_COLORS, LAW_STYLES, LINE_COLORS
 
 GREY = "0.45"
-# how the line of a law is drawn, by its verdict, in styles that a gray copy keeps
-LAW_STYLES: Mapping[str, Any] = {
-    "law": "-",
-    "fuzzy law": (0, (5, 2)),
-    "between": (0, (6, 2, 1.5, 2)),
-    "no law": (0, (1, 1.4)),
-}
 UPRIGHT_STYLES: tuple[Any, ...] = ((0, (4, 2)), (0, (1, 1.5)))
 BEHIND = "0.75"
 _MARKERS = "os^Dv<p>"  # with room inside, so that hollow ones are seen
@@ -70,6 +63,12 @@ def line_color(line: Line, lines: Sequence[Line], scale: Scale | None = None) ->
     return colormaps["viridis"](_BRIGHTEST * line.index / max(1, count - 1))
 
 
+def has_band(panel: Panel, line: Line, lines: Sequence[Line]) -> bool:
+    """Whether the seeds of a line are shown as a band: not among many lines, nor of layers, of which there are many elsewhere."""
+    of_layers = line.order is not None and panel.kind != "array"
+    return len(lines) <= _CROWDED and not line.behind and not of_layers
+
+
 def draw_stroke(
     axes: Axes,
     panel: Panel,
@@ -86,7 +85,7 @@ def draw_stroke(
     if not line.drawn:
         return Line2D([], [], color="0.75", linestyle=":", linewidth=1.2, label=key_words(line))
     x = np.array([positions.get(at, math.nan) for at in line.x])
-    if len(lines) <= _CROWDED and line.order is None and not line.behind:
+    if has_band(panel, line, lines):
         _draw_band(axes, line, x, log_y=log_y, color=color)
     key = _draw_points(axes, panel, line, lines, x, log_y=log_y, color=color)
     if log_y:
@@ -169,7 +168,7 @@ def _draw_law(axes: Axes, line: Line, index: int, color: Any) -> Any:
     law = line.law(stretch)
     if law is None or law.rho is None or law.intercept is None:
         return None
-    style = LAW_STYLES.get(stretch.verdict, "-")
+    style = LAW_STYLES[stretch.verdict]
     ends = np.array([0.0, float(stretch.last - stretch.first)])
     fit = np.exp(law.intercept + ends * math.log(law.rho))
     axes.plot(ends + line.start + stretch.first, fit, color=color, linewidth=1.2, linestyle=style, zorder=2)
