@@ -129,13 +129,18 @@ def test_groups_hold_every_cell_of_a_figure_once(figure: Figure) -> None:
     assert len(grouped) == len(set(grouped)) and set(grouped) == set(cells)
 
 
-def ran(groups: list[tuple[Cell, ...]]) -> Any:
-    """A runner that trains nothing and writes down who came together."""
+def ran(groups: list[tuple[Cell, ...]], *, unfit: Sequence[float] = ()) -> Any:
+    """A runner that trains nothing and writes down who came together; networks fit but at the rates that are `unfit`."""
+
+    def given(cell: Cell) -> Outcome:
+        accuracy = 0.5 if cell.rate in unfit else 1.0
+        # r is least where log D is straightest: D = 4, 2, 1 + rate, at the least rate
+        curves = Curves(epoch=cell.epochs, reading="mixed", fuzziness=(4.0, 2.0, 1.0 + cell.rate), accuracy=accuracy)
+        return Outcome(readings=(curves,))
 
     def run_group(cells: Sequence[Cell], **options: Any) -> list[tuple[Cell, Outcome, dict[str, Any]]]:
         groups.append(tuple(cells))
-        curves = Curves(epoch=cells[0].epochs, reading="mixed", fuzziness=(4.0, 2.0, 1.0 + cells[0].rate))
-        return [(cell, Outcome(readings=(curves,)), {}) for cell in cells]
+        return [(cell, given(cell), {}) for cell in cells]
 
     return run_group
 
@@ -160,7 +165,6 @@ def test_a_group_of_which_one_cell_is_missing_is_trained_whole(tmp_path: Path, m
 def test_short_runs_choose_the_rate_of_the_whole_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     groups: list[tuple[Cell, ...]] = []
     monkeypatch.setattr(run, "run_group", ran(groups))
-    # r is least where log D is straightest: D = 4, 2, 1 + rate, at the least rate
     figure = replace(
         TINY, choose="short runs", rates={"adam": (0.5, 0.125, 0.25)}, base=TINY.base.with_(epochs=30), seeds=2
     )
@@ -192,6 +196,28 @@ def test_every_rate_with_one_seed_chooses_two_for_the_others(tmp_path: Path, mon
     groups.clear()
     run_figure(figure, store=tmp_path)
     assert not groups
+
+
+@pytest.mark.parametrize(("fit", "chosen"), [(0.999, {0.25, 0.5}), (None, {0.125, 0.25})])
+def test_the_two_are_chosen_among_rates_at_which_networks_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fit: float | None, chosen: set[float]
+) -> None:
+    groups: list[tuple[Cell, ...]] = []
+    monkeypatch.setattr(run, "run_group", ran(groups, unfit=(0.125,)))
+    figure = replace(TINY, choose="best two", rates={"adam": (0.5, 0.125, 0.25)}, fit=fit)
+    evidence = run_figure(figure, store=tmp_path)
+    assert {cell.rate for cell in chain(*groups) if cell.seed} == chosen
+    assert {found.rate for found in evidence.series.values()} == {min(chosen)}
+
+
+def test_short_runs_choose_also_a_rate_at_which_networks_do_not_fit_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups: list[tuple[Cell, ...]] = []
+    monkeypatch.setattr(run, "run_group", ran(groups, unfit=(0.125,)))
+    base = TINY.base.with_(epochs=30)
+    run_figure(replace(TINY, choose="short runs", rates={"adam": (0.125, 0.25)}, base=base, fit=0.999), store=tmp_path)
+    assert {cell.rate for cell in chain(*groups) if cell.epochs == 30} == {0.125}
 
 
 # settings
