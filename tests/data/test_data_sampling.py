@@ -97,8 +97,18 @@ def test_too_few_samples_of_a_class() -> None:
         ({"seed": -1}, "`seed` was -1"),
         ({"seed": True}, "`seed` was True"),
         ({"classes": [0, 0]}, "different class numbers"),
+        ({"classes": [0.5, 1]}, r"`classes` was \[0\.5, 1\]; give different class numbers"),
+        ({"classes": 1.5}, r"`classes` was 1\.5; give"),
+        ({"classes": "01"}, "`classes` was '01'; give"),
+        ({"per_class": 1.5}, r"`draw` was asked for 1\.5 samples of class 0\. Ask for a whole number, 0 or more\."),
+        ({"per_class": True}, "asked for True samples of class 0"),
+        ({"per_class": "1"}, "asked for '1' samples of class 0"),
+        ({"sizes": [1, 1.5]}, r"asked for 1\.5 samples of class 1"),
+        ({"sizes": 1}, r"`sizes` lists a whole number for each class; found 1\."),
+        ({"sizes": {0: 1, 1: 2}}, r"`sizes` lists a whole number for each class; found \{0: 1, 1: 2\}\."),
     ],
 )
+@pytest.mark.usefixtures("as_users_run_it")
 def test_draws_that_cannot_be(options: dict[str, object], words: str) -> None:
     with pytest.raises(InputError, match=words):
         draw(np.array([0, 0, 1, 1]), **options)  # type: ignore[arg-type]
@@ -240,3 +250,30 @@ def test_walks_that_cannot_be() -> None:
         draw(labels, per_class=3, order="walk", pool_per_class=[8, 8, 8])
     with pytest.raises(InputError, match="Give it with `order='walk'`"):
         draw(labels, per_class=3, pool_per_class=8)
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("pool", "sentence"),
+    [
+        (
+            8.5,
+            r"the pool holds 8\.5 samples of class 0; 3 are drawn\. It is the size of the whole set .* a whole number\.",
+        ),
+        ([8, 8.5], r"the pool holds 8\.5 samples of class 1"),
+        ("88", r"`pool_per_class` lists a whole number for each class; found '88'\."),
+    ],
+)
+def test_pools_that_are_no_whole_numbers(pool: object, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        draw(np.repeat([0, 1], 8), per_class=3, order="walk", pool_per_class=pool)  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_numbers_of_numpy_and_torch_are_taken_as_python_s_own() -> None:
+    labels = np.repeat([0, 1], 8)
+    sizes, every = np.array([3, 3]), np.int64(2)
+    plain = draw(labels, per_class=3, classes=2, order="walk", pool_per_class=10)
+    for alike in ({"sizes": sizes}, {"sizes": torch.from_numpy(sizes)}, {"per_class": np.int64(3)}):
+        options = {"classes": every, "pool_per_class": np.array([10, 10]), **alike}
+        np.testing.assert_array_equal(draw(labels, order="walk", **options), plain)  # type: ignore[call-overload]

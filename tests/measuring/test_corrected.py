@@ -55,6 +55,23 @@ def test_d_beyond_its_chance_level_is_refused_and_says_how_many_samples_would_do
     assert "samples per class are needed" in str(result)
 
 
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        ({"level": "a"}, "`level` is 0 < level < 1; found 'a'."),
+        ({"level": 2}, "`level` is 0 < level < 1; found 2."),
+        ({"seed": -1}, "`seed` is a whole number, 0 ≤ seed < 2³²; found -1."),
+        ({"seed": 1.5}, "`seed` is a whole number, 0 ≤ seed < 2³²; found 1.5."),
+    ],
+)
+def test_options_are_checked_as_those_of_measure(option: dict[str, Any], sentence: str) -> None:
+    x, y, _ = population(0.5, n=100, dim=10)
+    with pytest.raises(InputError) as caught:
+        equisep.corrected_fuzziness(x, y, **option)
+    assert str(caught.value) == sentence
+
+
 @pytest.mark.parametrize("change", ["moved", "turned", "scaled", "renamed"])
 def test_what_d_does_not_see_the_corrected_one_does_not_see(change: str) -> None:
     x, y, _ = population(0.3, n=400, dim=30, classes=4)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from rich.console import Console
@@ -71,11 +73,23 @@ def test_the_table_and_the_record_say_the_same() -> None:
         ((60,), r"A subsample of 60 per class is larger than the data: class 0 has 50 samples\. Ask for 50 or fewer\."),
         ((1,), r"2 samples per class or more; found 1"),
         ((), r"found none"),
+        ((10.5, 20), r"`per_class` lists whole numbers such as \(50, 100\): .* or more; found 10\.5, 20\.$"),
+        ((True,), r"found True\.$"),
+        (10, r"`per_class` lists whole numbers .* found 10\.$"),
+        ("10,20", r"`per_class` lists whole numbers .* found '10,20'\.$"),
+        (("10", "20"), r"found '10', '20'\.$"),
     ],
 )
-def test_sizes_that_do_not_go(sizes: tuple[int, ...], sentence: str) -> None:
+@pytest.mark.usefixtures("as_users_run_it")
+def test_sizes_that_do_not_go(sizes: Any, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         subsamples(network(), (X, Y), per_class=sizes)
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_sizes_may_be_numbers_of_numpy() -> None:
+    (part,) = subsamples(network(), (X, Y), per_class=np.array([10]))  # type: ignore[arg-type]
+    assert part.counts == (10,) * 4
 
 
 def test_data_that_cannot_be_taken_apart() -> None:

@@ -300,6 +300,7 @@ def test_a_network_that_breaks_in_its_very_last_step_is_marked_too() -> None:
     assert np.isnan(found.reading().accuracy).tolist() == [True, False]
 
 
+@pytest.mark.usefixtures("as_users_run_it")
 def test_what_was_not_read_is_refused_with_what_was() -> None:
     found = until(mixed(), 2, watch=Watch(epochs=(0,)))
     for wrong, sentence in [
@@ -309,6 +310,8 @@ def test_what_was_not_read_is_refused_with_what_was() -> None:
         (lambda: found.curve(0, "fuzzyness"), "No metric `fuzzyness`. Did you mean `fuzziness`"),
         (lambda: found.curve(0, "fuzziness_test"), "`fuzziness_test` was not read. Ask for it with `Watch`."),
         (lambda: found.curve(0, "loss"), "`loss` is no curve over sites. Take it from `ensemble.reading()`."),
+        (lambda: found.curve(len(found)), f"The ensemble has {len(found)} members, counted from 0; found {len(found)}."),
+        (lambda: found.curve(0.5), "counted from 0; found 0.5."),
     ]:  # fmt: skip
         with pytest.raises(InputError) as caught:
             wrong()

@@ -6,8 +6,8 @@ All randomness is the raw 64-bit stream of numpy's PCG64, whose values numpy gua
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import overload
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -67,15 +67,15 @@ def draw(
     chosen = _classes(vector, classes)
     if per_class is not None and sizes is not None:
         raise InputError("`draw` got both `per_class` and `sizes`. Give one of them.")
-    if sizes is not None and len(sizes) != len(chosen):
-        raise InputError(f"`sizes` has {len(sizes)} numbers for {len(chosen)} classes. Give one for each class.")
+    asked = [per_class] * len(chosen) if sizes is None else _for_each(sizes, len(chosen), name="sizes")
     taken: list[npt.NDArray[np.int64]] = []
     members_of = []
-    for i, k in enumerate(chosen):
+    for k, wanted in zip(chosen, asked, strict=True):
         members = np.flatnonzero(vector == k)
-        wanted = per_class if sizes is None else sizes[i]
-        if wanted is not None and wanted < 0:
-            raise InputError(f"`draw` was asked for {wanted} samples of class {k}. Ask for 0 or more.")
+        if wanted is not None and not (_is_whole(wanted) and wanted >= 0):
+            raise InputError(
+                f"`draw` was asked for {wanted!r} samples of class {k}. Ask for a whole number, 0 or more."
+            )
         if wanted is not None and wanted > len(members):
             raise InputError(
                 f"`draw` was asked for {wanted} samples of class {k}; there are {len(members)}. "
@@ -147,24 +147,42 @@ def randomize_labels(
 
 def _pool_sizes(pool: int | Sequence[int], sizes: Sequence[int]) -> list[int]:
     """How many samples of each class a walk meets; a class that it keeps none of need not be there."""
-    known = [pool] * len(sizes) if isinstance(pool, int | np.integer) else list(pool)
-    if len(known) != len(sizes):
-        raise InputError(
-            f"`pool_per_class` has {len(known)} numbers for {len(sizes)} classes. Give one for each class."
-        )
+    alike = isinstance(pool, int | float | np.number)
+    known = [pool] * len(sizes) if alike else _for_each(pool, len(sizes), name="pool_per_class")
     for k, (held, wanted) in enumerate(zip(known, sizes, strict=True)):
-        if held < wanted:
+        if not _is_whole(held) or held < wanted:
             raise InputError(
-                f"`pool_per_class` says that the pool holds {held} samples of class {k}; {wanted} are drawn. "
-                "It is the size of the whole set that the samples come from."
+                f"`pool_per_class` says that the pool holds {held!r} samples of class {k}; {wanted} are drawn. "
+                "It is the size of the whole set that the samples come from, a whole number."
             )
     return [int(held) for held in known]
 
 
-def _classes(vector: Labels, classes: int | Sequence[int] | None) -> list[int]:
+def _classes(vector: Labels, classes: Any) -> list[int]:
     if classes is None:
         return list(range(int(vector.max()) + 1)) if vector.size else []
-    chosen = list(range(classes)) if isinstance(classes, int) else [int(k) for k in classes]
-    if len(set(chosen)) != len(chosen) or any(k < 0 for k in chosen):
-        raise InputError(f"`classes` was {classes}; give different class numbers from 0 on.")
-    return chosen
+    chosen = list(range(int(classes))) if isinstance(classes, int | np.integer) else _listed(classes)
+    if chosen is None or not all(_is_whole(k) and k >= 0 for k in chosen) or len(set(chosen)) != len(chosen):
+        raise InputError(f"`classes` was {classes!r}; give different class numbers from 0 on.")
+    return [int(k) for k in chosen]
+
+
+def _for_each(numbers: Any, classes: int, *, name: str) -> list[Any]:
+    """The entries of a list with one for each class."""
+    entries = _listed(numbers)
+    if entries is None:
+        raise InputError(f"`{name}` lists a whole number for each class; found {numbers!r}.")
+    if len(entries) != classes:
+        raise InputError(f"`{name}` has {len(entries)} numbers for {classes} classes. Give one for each class.")
+    return entries
+
+
+def _listed(numbers: Any) -> list[Any] | None:
+    """The entries of a list, a vector or another iterable; None of what is none."""
+    plain = numbers.tolist() if hasattr(numbers, "tolist") else numbers
+    return list(plain) if isinstance(plain, Iterable) and not isinstance(plain, str | Mapping) else None
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether this is a whole number, of Python or of numpy; a yes or no is none."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)

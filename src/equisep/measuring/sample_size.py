@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,10 @@ from equisep.errors import InputError
 from equisep.labels import as_tensor
 from equisep.law.population import corrected
 from equisep.measuring.measure import measure
-from equisep.measuring.request import FOLDS
+from equisep.measuring.request import FOLDS, Options, plain_number
 from equisep.progress import Watched, callback, watched
 from equisep.results import Corrected, Profile
-from equisep.separation import Assignments, Center, Convention, Normalization, SiteTask, TrainSite, Weighting
+from equisep.separation import Assignments, Center, Normalization, SiteTask, TrainSite, Weighting
 from equisep.separation.arrays import labeled_rows
 from equisep.separation.assignments import RELABELINGS
 from equisep.separation.fuzziness import fuzziness_of
@@ -55,7 +55,9 @@ def corrected_fuzziness(
     >>> print(round(equisep.fuzziness(x, y), 4), equisep.corrected_fuzziness(x, y))  # of the samples, of the population
     0.6746 0.6966 [0.5879, 0.825]
     """
-    convention = Convention(weighting=weighting, center=center, normalization=normalization, tol=tol)
+    options = Options(
+        weighting=weighting, center=center, normalization=normalization, tol=tol, level=level, seed=plain_number(seed)
+    )
     rows = labeled_rows(x, y, asked="`corrected_fuzziness`")
     counts = torch.bincount(rows.labels, minlength=rows.classes)
     if int(counts.min()) < 2 or len(rows.labels) < 2 * FOLDS:
@@ -66,9 +68,17 @@ def corrected_fuzziness(
     if rows.classes > MOST_CLASSES:
         raise InputError(f"`corrected_fuzziness` takes up to {MOST_CLASSES} classes; found {rows.classes}.")
     task = SiteTask(
-        rows.classes, convention, folds=FOLDS, relabelings=RELABELINGS, centers=False, steps=AS_GIVEN, seed=seed
+        rows.classes,
+        options.convention,
+        folds=FOLDS,
+        relabelings=RELABELINGS,
+        centers=False,
+        steps=AS_GIVEN,
+        seed=options.seed,
     )
-    dealt = Assignments.of(rows.labels, first=0, classes=rows.classes, folds=FOLDS, relabelings=RELABELINGS, seed=seed)
+    dealt = Assignments.of(
+        rows.labels, first=0, classes=rows.classes, folds=FOLDS, relabelings=RELABELINGS, seed=options.seed
+    )
     site = TrainSite(task)
     site.first([rows.features], dealt)
     site.turn()
@@ -77,10 +87,10 @@ def corrected_fuzziness(
     assert found.population is not None
     return corrected(
         found.population,
-        plain=fuzziness_of(found.spread, convention),
+        plain=fuzziness_of(found.spread, options.convention),
         chance=found.chance,
         counts=counts.tolist(),
-        level=level,
+        level=options.level,
     )
 
 
@@ -114,11 +124,7 @@ def subsamples(
     y = data.y.cpu().numpy()
     counts = np.bincount(y)
     smallest = int(counts[counts > 0].min())
-    asked = sorted(set(per_class))
-    if not asked or asked[0] < 2:
-        raise InputError(
-            f"Subsamples have 2 samples per class or more; found {', '.join(map(str, per_class)) or 'none'}."
-        )
+    asked = _asked_sizes(per_class)
     if asked[-1] > smallest:
         rare = int(np.flatnonzero(counts == smallest)[0])
         raise InputError(
@@ -136,6 +142,19 @@ def subsamples(
         profiles.append(measure(model, data.subset(rows), seed=seed, **given))
         progress("subsamples", step + 1, len(asked))
     return tuple(profiles)
+
+
+def _asked_sizes(per_class: Any) -> list[int]:
+    """How many samples per class each part has, the smallest first."""
+    listed = isinstance(per_class, Iterable) and not isinstance(per_class, str | Mapping)
+    sizes = [plain_number(size) for size in per_class] if listed else [per_class]
+    whole = all(isinstance(size, int) and not isinstance(size, bool) and size > 1 for size in sizes)
+    if not (listed and sizes and whole):
+        found = ", ".join(map(repr, sizes)) or "none"
+        raise InputError(
+            f"`per_class` lists whole numbers such as (50, 100): subsamples have 2 samples per class or more; found {found}."
+        )
+    return sorted(set(sizes))
 
 
 def _taken_apart(train: Any) -> Batches:

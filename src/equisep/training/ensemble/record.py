@@ -21,6 +21,7 @@ from equisep.files import encode, write_whole
 from equisep.models import Fnn
 from equisep.results import former_reading, reading_named
 from equisep.results.codec import decode
+from equisep.results.wording import plural
 from equisep.training.ensemble.member import Member, Stage
 from equisep.training.ensemble.reading import ARRAYS, EnsembleReading
 from equisep.training.ensemble.stack import Stack, vector_positions
@@ -106,6 +107,8 @@ class Ensemble:
             raise InputError(f"`{metric}` was not read. Ask for it with `Watch`.")
         if values.ndim != 2:
             raise InputError(f"`{metric}` is no curve over sites. Take it from `ensemble.reading()`.")
+        if not isinstance(member, int | np.integer) or not -len(self) <= member < len(self):
+            raise InputError(f"The ensemble has {plural(len(self), 'member')}, counted from 0; found {member!r}.")
         return [float(value) for value in values[member]]
 
     def taken(self, members: Sequence[int]) -> Ensemble:
