@@ -145,7 +145,7 @@ def randomize_labels(
     return torch.from_numpy(vector).to(labels.device) if isinstance(labels, torch.Tensor) else vector
 
 
-def _pool_sizes(pool: int | Sequence[int], sizes: Sequence[int]) -> list[int]:
+def _pool_sizes(pool: Any, sizes: Sequence[int]) -> list[int]:
     """How many samples of each class a walk meets; a class that it keeps none of need not be there."""
     alike = isinstance(pool, int | float | np.number)
     known = [pool] * len(sizes) if alike else _for_each(pool, len(sizes), name="pool_per_class")
@@ -158,7 +158,7 @@ def _pool_sizes(pool: int | Sequence[int], sizes: Sequence[int]) -> list[int]:
     return [int(held) for held in known]
 
 
-def _classes(vector: Labels, classes: Any) -> list[int]:
+def _classes(vector: Labels, classes: int | Sequence[int] | None) -> list[int]:
     if classes is None:
         return list(range(int(vector.max()) + 1)) if vector.size else []
     chosen = list(range(int(classes))) if isinstance(classes, int | np.integer) else _listed(classes)
