@@ -330,3 +330,51 @@ def test_a_law_of_two_sites_that_is_another_in_the_population_is_noted_without_r
     note_sample_size(notes, [], plain, beyond)
     (note,) = notes.ranked()
     assert note.text.endswith("of the population ρ is 0.8 [0.7, 0.9], of these samples 0.5.")
+
+
+IMAGES, LABELS = torch.randn(120, 1, 6, 6, generator=torch.Generator().manual_seed(0)), torch.arange(120) % 3
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"intervals": "none"}, "it is told by folds of the samples, which `intervals='none'` leaves out"),
+        ({"intervals": "bootstrap"}, "it is told by folds of the samples, which `intervals='bootstrap'` leaves out"),
+        ({"metrics": "fuzziness"}, "it is judged by the chance level, and `metrics` has no `null`"),
+        (
+            {"reduction": "positions"},
+            "by `reduction='positions'` a sample has several rows, which are no further samples",
+        ),
+        ({}, None),
+        ({"metrics": "ncc"}, None),
+        ({"whole": True, "intervals": "none"}, None),
+    ],
+)
+def test_where_no_site_is_asked_for_d_of_the_population_one_note_says_why(
+    options: dict[str, Any], reason: str | None
+) -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(64, 3))
+    profile = measure(model, (IMAGES, LABELS), **{"whole": False, "resamples": 2, "coordinates": 0, **options})
+    found = [note.text for note in profile.notes if note.code == "no-corrected"]
+    words = f"The data are a sample, and D of the population (corrected D) stands at no site: {reason}."
+    assert found == ([] if reason is None else [words])
+    missing = all(site.corrected is None for site in profile.sites)
+    assert missing == (options != {}) and ("corrected" in profile.laws) != missing
+
+
+@pytest.mark.parametrize(
+    ("n", "classes", "reason"),
+    [
+        (600, 300, "it is computed up to 256 classes, and these are 300"),
+        (18, 3, "10 folds of 18 samples are too small"),
+    ],
+)
+def test_of_too_many_classes_or_too_few_samples_the_note_says_so_too(n: int, classes: int, reason: str) -> None:
+    y = torch.arange(n) % classes
+    x = torch.randn(n, 8, generator=torch.Generator().manual_seed(0))
+    torch.manual_seed(0)
+    profile = measure(nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, classes)), (x, y), whole=False)
+    (text,) = [note.text for note in profile.notes if note.code == "no-corrected"]
+    assert text.endswith(f"stands at no site: {reason}.")
+    assert "small-classes" in [note.code for note in profile.notes][1:]  # which changes less

@@ -82,6 +82,13 @@ def test_test_data_that_are_the_training_data_are_noted_first(memory: int | None
     assert "test-is-training" not in codes(other)
 
 
+def test_batches_of_one_class_are_noted_before_test_data_that_are_the_training_data() -> None:
+    order = Y.argsort()
+    pure = batches((X[order], Y[order]), 30)
+    first = codes(measure(network(), pure, pure, reading="drawn"))[:3]
+    assert first == ["unmixed-batches", "unmixed-batches", "test-is-training"]  # of both sets
+
+
 def test_many_absent_classes_are_named_briefly() -> None:
     profile = measure(network(), batches((X, Y)), classes=30)
     assert note(profile, "absent-training").startswith("26 of 30 classes (4, 5, 6, 7, 8, …) have no sample")

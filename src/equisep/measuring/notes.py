@@ -11,19 +11,19 @@ from torch.nn.modules.conv import _ConvNd
 
 from equisep.data.mixing import Mixing
 from equisep.devices import tf32_allowed
-from equisep.measuring.request import Options
+from equisep.measuring.request import FOLDED, FOLDS, Options
 from equisep.results import LawFit, Note, SiteReading
 from equisep.results.wording import plural
 from equisep.separation import SiteStatistics
+from equisep.separation.noise.mean_noise import MOST_CLASSES
 from equisep.separation.pairs.directional import DIRECTED_CLASSES
 from equisep.shapes import Int
 from equisep.taps import Reduction
 
 # from those that change a conclusion to those that say how it was read; what is not listed stands between
 _FIRST = (
-    "test-is-training",
-    "unmixed-batches", "batch-statistics", "sample-size", "too-few-samples", "no-separation", "changed", "class-mix", "rank",
-    "no-curve", "zero-fuzziness", "small-classes", "low-classes", "no-effective-depth",
+    "unmixed-batches", "test-is-training", "batch-statistics", "sample-size", "too-few-samples", "no-corrected", "no-separation",
+    "changed", "class-mix", "rank", "no-curve", "zero-fuzziness", "small-classes", "low-classes", "no-effective-depth",
 )  # fmt: skip
 _LAST = (
     "grain",
@@ -117,6 +117,30 @@ def note_sample_size(notes: Notes, readings: Sequence[SiteReading], law: LawFit,
         notes.add("sample-size", text)
 
 
+def note_no_corrected(
+    notes: Notes, readings: Sequence[SiteReading], counts: Int[Tensor, " k"], options: Options, *, spreads: bool
+) -> None:
+    """Of training data that are a sample: why D of the population was asked of no site; `spreads`: samples have several rows."""
+    if not options.wants("fuzziness") or any(reading.corrected is not None for reading in readings):
+        return
+    n, present = int(counts.sum()), int((counts > 0).sum())
+    reasons = (
+        (
+            options.intervals not in FOLDED,
+            f"it is told by folds of the samples, which `intervals='{options.intervals}'` leaves out",
+        ),
+        (not options.wants("null"), "it is judged by the chance level, and `metrics` has no `null`"),
+        (spreads, f"by `reduction='{options.reduction}'` a sample has several rows, which are no further samples"),
+        (present > MOST_CLASSES, f"it is computed up to {MOST_CLASSES} classes, and these are {present:,}"),
+        (n < 2 * FOLDS, f"{FOLDS} folds of {plural(n, 'sample')} are too small"),
+        (True, "it is told by folds of the samples and by random labels, which another Note says were left out"),
+    )
+    reason = next(words for holds, words in reasons if holds)
+    notes.add(
+        "no-corrected", f"The data are a sample, and D of the population (corrected D) stands at no site: {reason}."
+    )
+
+
 def note_same_data(notes: Notes) -> None:
     """Test data that are the training data, by the fingerprints of both."""
     text = (
@@ -189,7 +213,7 @@ def note_directional(notes: Notes, classes: int, options: Options) -> None:
 def note_many_classes(notes: Notes, classes: int, most: int, options: Options) -> None:
     """Too many classes for what needs numbers of all pairs of classes under every labeling."""
     named = (
-        ("intervals", options.wants("fuzziness") and options.intervals in ("auto", "jackknife")),
+        ("intervals", options.wants("fuzziness") and options.intervals in FOLDED),
         ("the chance level", options.wants("null")),
         ("the law of each class", options.wants("class_fuzziness")),
     )

@@ -10,7 +10,7 @@ from torch import nn
 
 from equisep.measuring.distributed.together import ALONE, Together
 from equisep.measuring.probe import Probe
-from equisep.measuring.request import FOLDS, Options
+from equisep.measuring.request import FOLDED, FOLDS, Options
 from equisep.separation import SiteTask
 from equisep.separation.assignments import RELABELINGS
 from equisep.separation.pca import Components
@@ -64,7 +64,7 @@ class Plan:
     @property
     def folds(self) -> int:
         """Folds of the jackknife, where it is asked for; a site too large for their sums has none (see `task`)."""
-        wanted = self.options.wants("fuzziness") and self.options.intervals in ("auto", "jackknife")
+        wanted = self.options.wants("fuzziness") and self.options.intervals in FOLDED
         return FOLDS if wanted and not self.many else 0
 
     @property

@@ -24,6 +24,7 @@ from equisep.measuring.notes import (
     note_depth,
     note_directional,
     note_many_classes,
+    note_no_corrected,
     note_same_data,
     note_sample_size,
     note_sites,
@@ -271,6 +272,7 @@ def _note_all(
     note_class_mix(notes, reads[0].counts, reads[-1].counts, options)
     if not options.whole:
         note_sample_size(notes, readings, chosen.law, chosen.others.get("corrected"))
+        note_no_corrected(notes, readings, reads[0].counts, options, spreads=plan.reduction.spreads)
     note_sites(notes, readings, [train.sites[probe.index_of(reading.name)] for reading in readings])
     note_directional(notes, probe.classes, options)
     if plan.many:

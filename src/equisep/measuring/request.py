@@ -42,6 +42,7 @@ Intervals = Literal["auto", "bootstrap", "jackknife", "none"]
 
 MEMORY = 2**30  # bytes of features kept, so that the data are read once
 FOLDS = 10
+FOLDED = ("auto", "jackknife")  # intervals that are made of folds
 MOST_CLASSES = 2**31  # a class index has 31 bits
 
 
