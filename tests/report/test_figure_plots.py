@@ -29,7 +29,7 @@ from equisep.figures.papers import CLASS_NAMES, STAND_INS
 from equisep.law import fit_law
 from equisep.report.figures.drawing.curves import lines_of
 from equisep.report.figures.drawing.draw import draw_figure, save_drawn
-from equisep.report.figures.drawing.labels import common_label, own_labels, typeset, way_words, wrapped
+from equisep.report.figures.drawing.labels import common_label, data_words, own_labels, typeset, way_words, wrapped
 from equisep.report.figures.readings import reading_notes, reading_words
 from equisep.report.plots import LAW_STYLES
 from equisep.results import law_verdict
@@ -361,6 +361,60 @@ def test_networks_that_do_not_fit_are_hollow_and_a_key_says_so() -> None:
     unasked = draw_figure(evidence_of(series, panels, make))  # a figure that asks for no fit is drawn by the same rule
     assert "network does not fit (training accuracy below 99.0 %)" in words_of(unasked)
     assert "does not fit" not in words_of(draw_figure(evidence_of(series[:1], panels[:1], make)))
+
+
+def seeds_by_name(name: str, seed: int) -> Outcome | None:
+    """Three seeds of `a`, one of `b`."""
+    if name == "b" and seed:
+        return None
+    return Outcome(
+        readings=(reading(fuzziness=noisy_curve(5, 0.5, seed), ncc=(0.1, 0.5, 0.8, 0.9, 1.0), accuracy=1.0),)
+    )
+
+
+def test_numbers_of_seeds_that_differ_are_told() -> None:
+    series = [Series("a", panel="p", x=1.0), Series("b", panel="q", x=2.0)]
+    panels = [Panel("p", "first"), Panel("q", "second")]
+    drawing = draw_figure(evidence_of(series, panels, seeds_by_name))
+    assert [axes.get_title() for axes in drawing.axes] == ["first, 3 seeds", "second, one seed"]
+    assert "seed" not in draw_figure(evidence_of(series[:1], panels[:1], seeds_by_name)).axes[0].get_title()
+    series = [replace(one, panel="") for one in series]
+    both = Panel("r", series=("*",), y="ncc")
+    assert legend_of(draw_figure(evidence_of(series, [both], seeds_by_name)).axes[0]) == ["a, 3 seeds", "b, one seed"]
+    shared = draw_figure(evidence_of(series, [both, replace(both, name="s", y="ncc@from=1")], seeds_by_name))
+    (legend,) = (legend for part in shared.subfigs[0].subfigs for legend in part.legends)
+    assert [text.get_text() for text in legend.get_texts()] == ["a, 3 seeds", "b, one seed"]
+    columns = Panel("c", kind="categories", y="last", series=("*",))
+    axes = draw_figure(evidence_of(series, [columns], seeds_by_name)).axes[0]
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["a, n = 3", "b, n = 1"]
+    headed = [
+        replace(panel, heading=f"above {panel.name}", series=(name,)) for panel, name in zip(panels, "ab", strict=True)
+    ]
+    words = words_of(draw_figure(evidence_of(series, headed, seeds_by_name)))
+    assert "above p, 3 seeds" in words and "above q, one seed" in words
+
+
+def test_the_series_that_have_a_part_of_the_data_are_named() -> None:
+    part = {"data": "cifar10_7k", "stands_for": "cifar10", "per_class": None}
+    series = [
+        Series(f"{way}-{d}", more, "p", f"d = {d}, {way}")
+        for way, more in (("plain", {"data": "cifar10"}), ("augmented", part))
+        for d in (2, 3)
+    ]
+    words = data_words(evidence_of(series, [Panel("p")], lambda *_: Outcome()))
+    assert words == [
+        "CIFAR-10, augmented: cut to 5,000 of its 50,000 training images, tested on 2,000 images instead of 10,000"
+    ]
+
+
+def test_a_bar_says_which_mean_it_is() -> None:
+    series = [Series("a"), Series("b")]
+
+    def words(**more: object) -> str:
+        panel = Panel("c", kind="categories", y="last", series=("*",), **more)  # type: ignore[arg-type]
+        return words_of(draw_figure(evidence_of(series, [panel], seeds_by_name)))
+
+    assert "bar: geometric mean" in words() and "bar: mean" in words(log_y=False)
 
 
 def test_a_problem_that_is_solved_has_no_network_that_does_not_fit() -> None:

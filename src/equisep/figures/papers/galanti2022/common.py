@@ -27,7 +27,7 @@ METRICS: Mapping[str, str] = {
     "ncc_test": "nearest-center accuracy, test",
 }
 
-HEADINGS = {"plain": "trained on plain images", "augmented": "trained on augmented images, as in the paper"}
+HEADINGS = {"plain": "trained on plain images", "augmented": "trained on augmented images"}
 OWN = {"ncc": ";accuracy", "ncc_test": ";accuracy_test"}  # the network's own accuracy beside that of nearest centers
 
 CLASSES = 10

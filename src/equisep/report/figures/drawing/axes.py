@@ -168,7 +168,7 @@ def _label_axes(axes: Axes, panel: Panel, wide: float, high: float, *, near: boo
 
 
 def _name_level(axes: Axes, level: float, words: str, wide: float, high: float) -> None:
-    """Write what a horizontal line stands for above or below it where no line runs; beside the axes where lines run everywhere."""
+    """Write what a horizontal line stands for above or below it where no line runs; beside the axes where one runs everywhere."""
     if not words:
         return
     across, up = LETTER * len(words) / (wide * AXES), 0.13 / (high * AXES)  # of the axes, that the words take

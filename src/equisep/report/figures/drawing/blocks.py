@@ -13,6 +13,7 @@ from equisep.report.figures.drawing.curves import lines_of
 from equisep.report.figures.drawing.legends import beside_width, is_long
 from equisep.report.figures.drawing.lines import Line
 from equisep.report.figures.drawing.points import ACROSS, Cloud, clouds_of, rows_of
+from equisep.report.figures.drawing.seeds import counts_of, told_seeds
 from equisep.report.figures.drawing.strokes import Scale
 
 SHAPE = 0.76  # height over width of a panel
@@ -76,9 +77,11 @@ def blocks_of(evidence: Evidence, columns: int) -> tuple[list[Block], list[str]]
     whole = [_block(evidence, [row for _, row in group], columns) for _, group in groupby(enumerate(rows), _likeness)]
     if not any(_was_run(block, index) for block in whole for index in range(len(block.panels))):
         return whole, []
-    kept = [_run_part(block) for block in whole]
-    shown = {panel.name for block in kept if block for panel in block.panels}
-    return [block for block in kept if block is not None], _absent_titles(evidence.figure.panels, shown)
+    kept = [part for part in map(_run_part, whole) if part is not None]
+    shown = {panel.name for block in kept for panel in block.panels}
+    counts = {count for block in kept for lines in block.lines for count in counts_of(lines)}
+    told = [_with_counts(block) if len(counts) > 1 else block for block in kept]
+    return told, _absent_titles(evidence.figure.panels, shown)
 
 
 def sizes_of(blocks: Sequence[Block], columns: int) -> tuple[float, list[float]]:
@@ -143,6 +146,12 @@ def _run_part(block: Block) -> Block | None:
     across = min(len(kept), _BESIDE) if narrower == 1 else narrower  # a single column lies down
     panels, lines = tuple(block.panels[index] for index in kept), tuple(block.lines[index] for index in kept)
     return Block(panels, lines, across if fits else block.columns, block.clouds, _scale(panels, lines))
+
+
+def _with_counts(block: Block) -> Block:
+    """A block that says of how many seeds its networks are: above them all, above a panel, or beside its lines."""
+    panels, lines = told_seeds(block.panels, block.lines, shared=block.shares_legend)
+    return replace(block, panels=panels, lines=lines)
 
 
 def _likeness(at: tuple[int, Sequence[tuple[Panel, Sequence[Line]]]]) -> tuple[str, object]:

@@ -25,6 +25,7 @@ from equisep.report.figures.drawing.lines import (
     panel_quantities,
     paper_words,
     printed_of,
+    seeds_of,
     site_marks,
     value_at,
 )
@@ -74,6 +75,7 @@ def _site_line(evidence: Evidence, panel: Panel, found: SeriesEvidence, text: st
         run=bool(found.chosen),
         hollow=(True,) * length if is_unfit(found) else (),
         lost=_lost_words(found, curves, start) if lawful else "",
+        seeds=seeds_of(found),
         data=next((cell.data for cell in trainings(entry.cell for entry in found.chosen.values())), ""),
     )
 
@@ -161,6 +163,7 @@ def _over_epochs(evidence: Evidence, panel: Panel) -> Iterable[Line]:
             run=bool(found.chosen),
             hollow=(True,) * len(epochs) if is_unfit(found) else (),
             order=float(site) if panel.ordered and site is not None else None,
+            seeds=seeds_of(found),
         )
 
 
@@ -182,7 +185,8 @@ def _layer_ratios(evidence: Evidence, panel: Panel) -> Iterable[Line]:
         samples = tuple(existing(value_at(ratios, layer) for ratios in seeds) for seeds in by_epoch)
         order = float(layer + 1) if panel.ordered else None
         x = tuple(map(float, epochs))
-        yield Line(label=f"layer {layer + 1}", index=index, x=x, samples=samples, run=True, order=order)
+        name, of = f"layer {layer + 1}", seeds_of(found)
+        yield Line(label=name, index=index, x=x, samples=samples, run=True, order=order, seeds=of)
 
 
 _MAKERS: Mapping[str, Callable[[Evidence, Panel], Iterable[Line]]] = {

@@ -11,7 +11,7 @@ from itertools import takewhile
 from matplotlib.mathtext import MathTextParser
 
 from equisep.figures.cell import Cell, Training, trainings
-from equisep.figures.evidence import Evidence
+from equisep.figures.evidence import Evidence, SeriesEvidence
 from equisep.figures.judge import WORDS, Verdict
 from equisep.figures.papers import DATA_NAMES, SENTENCES, STAND_INS
 from equisep.figures.quantities import WAYS, Query, axis_label, entry_of
@@ -83,6 +83,12 @@ def common_label(labels: Sequence[str]) -> str:
     return re.sub(r" ([,;:])", r"\1", " ".join(alike))
 
 
+def common_end(labels: Sequence[str]) -> str:
+    """What stands after the last comma, where it is the same in all: `plain` of `d = 2, plain` and `d = 3, plain`."""
+    ends = {label.rpartition(", ")[2] if ", " in label else "" for label in labels}
+    return ends.pop() if len(ends) == 1 else ""
+
+
 def own_labels(labels: Sequence[str]) -> list[str]:
     """The labels of one panel without what all begin with: `plain` and `augmented` of `d = 2, plain` and `d = 2, augmented`."""
     shared = common_label(labels) if len(labels) > 1 else ""
@@ -96,11 +102,10 @@ def footer_lines(evidence: Evidence, *, signs: str, left_out: Sequence[str]) -> 
     """What a reader must know beside the figure: data, seeds, device, what dots and bands are, what was not run."""
     entries = [entry for found in evidence.series.values() for entry in found.entries]
     devices = sorted({str(entry.provenance["device"]) for entry in entries if entry.provenance.get("device")})
-    cells = [entry.cell for entry in entries]
     where = " and ".join(_DEVICES.get(device, device) for device in devices)
     parts = [
-        *data_words(cells),
-        *network_words(cells),
+        *data_words(evidence),
+        *network_words(entry.cell for entry in entries),
         *reading_words(evidence),
         *([f"run on {where}"] if where else []),
     ]
@@ -144,8 +149,18 @@ def seed_counts(evidence: Evidence) -> list[int]:
     """How many seeds each series has that is drawn as a line; problems are solved without one."""
     grids = [panel for panel in evidence.figure.panels if panel.kind != "points"]
     lines = {series.name for panel in grids for series in evidence.figure.drawn_in(panel)}
-    drawn = [found for name, found in evidence.series.items() if name in lines]
-    return [len(found.chosen) for found in drawn if trainings(entry.cell for entry in found.chosen.values())]
+    counts = (seed_count(found) for name, found in evidence.series.items() if name in lines)
+    return [count for count in counts if count is not None]
+
+
+def seed_count(found: SeriesEvidence) -> int | None:
+    """How many seeds a series has; None of what is solved, or of what was not run."""
+    return len(found.chosen) if trainings(entry.cell for entry in found.chosen.values()) else None
+
+
+def count_words(seeds: int) -> str:
+    """`one seed`, `3 seeds`."""
+    return "one seed" if seeds == 1 else f"{seeds} seeds"
 
 
 def scale_words(evidence: Evidence) -> str:
@@ -159,15 +174,18 @@ def verdict_words(verdicts: Sequence[Verdict]) -> str:
     return f"claims: {', '.join(f'{n} {word}' for n, word in counts if n)}" if verdicts else ""
 
 
-def data_words(cells: Iterable[Cell]) -> list[str]:
+def data_words(evidence: Evidence) -> list[str]:
     """A phrase for each data set: how many images or sentences per class, and what of the paper's it lacks."""
     by_name: dict[tuple[str, str], list[Training]] = {}
-    for cell in trainings(cells):
-        by_name.setdefault((cell.stands_for or cell.data, cell.data), []).append(cell)
+    labels: dict[str, dict[str, None]] = {}
+    for found in evidence.series.values():
+        for cell in trainings(entry.cell for entry in found.entries):
+            by_name.setdefault((cell.stands_for or cell.data, cell.data), []).append(cell)
+            labels.setdefault(cell.data, {})[found.series.label or found.series.name] = None
     whole = {paper for paper, own in by_name if own == paper}
     parted = {paper for paper, own in by_name if own != paper}
     return [
-        _data_phrase(paper, own, mine, some=paper in whole)
+        _data_phrase(paper, own, mine, some=_group_words(list(labels[own])) if own != paper and paper in whole else "")
         for (paper, own), mine in by_name.items()
         if own != paper or paper not in parted  # its stand-in says so of some series
     ]
@@ -179,24 +197,30 @@ def network_words(cells: Iterable[Cell]) -> list[str]:
     return [f"{used.removeprefix('hf:')} in place of {paper.removeprefix('hf:')}" for used, paper in pairs]
 
 
-def _data_phrase(paper: str, own: str, cells: Sequence[Training], *, some: bool = False) -> str:
-    """`CIFAR-10: 100 images per class, tested on 2,000 images instead of 10,000`; `some`: other series have the whole of it."""
+def _data_phrase(paper: str, own: str, cells: Sequence[Training], *, some: str) -> str:
+    """`CIFAR-10: 100 images per class, tested on 2,000 images instead of 10,000`.
+
+    `some`: the series that this is said of where others have the whole of it.
+    """
     counts = [count for cell in cells for count in cell.sizes or (cell.per_class,)]
     known = [count for count in counts if count is not None]
     name = DATA_NAMES.get(paper, paper)
     things = "sentences" if paper in SENTENCES else "images"
-    each = f"{name}: {_span(known)} {things} per class" if known else name
+    who = f"{name}, {some}" if some else name
+    each = f"{who}: {_span(known)} {things} per class" if known else who
     if own == paper:
         return each
     if own not in STAND_INS:
         return f"{each} ({DATA_NAMES.get(own, own)} in place of {name})"
     part = STAND_INS[own]
     tested = f"tested on {part.test:,} images instead of {part.of_test:,}"
-    where = f"{name}, in some series" if some else f"{name}:"
-    cut = (
-        f"{where} cut to {part.train:,} of its {part.of_train:,} training images" if len(known) < len(counts) else each
-    )
+    cut = f"{who}: cut to {part.train:,} of its {part.of_train:,} training images" if len(known) < len(counts) else each
     return f"{cut}, {tested}"
+
+
+def _group_words(labels: Sequence[str]) -> str:
+    """What series are called together: what their labels begin or end with alike, else all of them."""
+    return common_label(labels) or common_end(labels) or ", ".join(labels)
 
 
 def _span(counts: Sequence[int]) -> str:

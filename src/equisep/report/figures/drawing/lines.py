@@ -12,7 +12,7 @@ import numpy as np
 from equisep.figures.evidence import Evidence, SeriesEvidence, has_fit
 from equisep.figures.figure import Panel, Series
 from equisep.figures.quantities import FITTED, Query, law_of, quantity
-from equisep.report.figures.drawing.labels import own_labels, way_words
+from equisep.report.figures.drawing.labels import own_labels, seed_count, way_words
 from equisep.results import LawFit
 from equisep.results.records import FUZZY_R, LAW_R, NO_LAW_R
 
@@ -155,6 +155,12 @@ def panel_lines(evidence: Evidence, panel: Panel) -> list[PanelLine]:
 def series_evidence_of(evidence: Evidence, series: Series) -> SeriesEvidence:
     """What was run of a series; nothing where the evidence does not have it."""
     return evidence.series.get(series.name) or SeriesEvidence(series, None)
+
+
+def seeds_of(found: SeriesEvidence) -> tuple[int, ...]:
+    """Of how many seeds the networks of a series are; nothing of what is solved."""
+    count = seed_count(found)
+    return () if count is None else (count,)
 
 
 def first_reading(evidence: Evidence, panel: Panel) -> Mapping[str, str]:

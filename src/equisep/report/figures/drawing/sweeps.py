@@ -10,7 +10,7 @@ from equisep.figures.evidence import Evidence, SeriesEvidence
 from equisep.figures.figure import Panel, Series
 from equisep.figures.outcome import Curve
 from equisep.figures.quantities import quantity
-from equisep.report.figures.drawing.labels import common_label, own_labels, way_words
+from equisep.report.figures.drawing.labels import common_end, common_label, own_labels, way_words
 from equisep.report.figures.drawing.lines import (
     Line,
     existing,
@@ -20,6 +20,7 @@ from equisep.report.figures.drawing.lines import (
     panel_lines,
     panel_quantities,
     printed_of,
+    seeds_of,
     series_evidence_of,
     series_name,
     value_at,
@@ -37,7 +38,7 @@ def over_series(evidence: Evidence, panel: Panel) -> Iterable[Line]:
     index = 0
     for name, members in groups.items():
         labels = [found.series.label for _, found in members]
-        group = common_label(labels) or _common_end(labels) or name
+        group = common_label(labels) or common_end(labels) or name
         for text, way in zip(asked, ways, strict=True):
             label = joined_label(group if len(groups) > 1 else "", way) or group
             yield _sweep(
@@ -58,10 +59,12 @@ def _sweep(
     """One quantity over the x of the series of a group."""
     samples: dict[float, tuple[float, ...]] = {}
     unfit: dict[float, bool] = {}
+    seeds: dict[float, int] = {}
     marks = []
     for x, found in sorted(members, key=lambda member: member[0]):
         samples[x] = (*samples.get(x, ()), *found.values(text).values())
         unfit[x] = unfit.get(x, False) or is_unfit(found)
+        seeds[x] = max(seeds.get(x, 0), sum(seeds_of(found)))
         marks += [(x, value) for _, value in printed_of(evidence, found.series, text)]
     return Line(
         label=label,
@@ -72,6 +75,7 @@ def _sweep(
         run=any(found.chosen for _, found in members),
         hollow=tuple(unfit.values()) if any(unfit.values()) else (),
         order=order,
+        seeds=tuple(seeds.values()) if any(seeds.values()) else (),
     )
 
 
@@ -88,6 +92,7 @@ def over_seeds(evidence: Evidence, panel: Panel) -> Iterable[Line]:
             samples=tuple((up[seed],) for seed in both),
             run=bool(asked.found.chosen),
             hollow=unfit if any(unfit) else (),
+            seeds=seeds_of(asked.found),
         )
 
 
@@ -108,6 +113,7 @@ def over_categories(evidence: Evidence, panel: Panel) -> Iterable[Line]:
             run=any(each.chosen for each in found),
             hollow=unfit if any(unfit) else (),
             names=tuple(own_labels([series_name(series) for series in drawn])),
+            seeds=tuple(sum(seeds_of(each)) for each in found) if any(map(seeds_of, found)) else (),
         )
 
 
@@ -128,7 +134,16 @@ def over_array(evidence: Evidence, panel: Panel) -> Iterable[Line]:
             upright = () if part else _upright(asked.found, panel)
             label = "" if part else asked.label
             hollow = (True,) * len(xs) if is_unfit(asked.found) else ()
-            yield Line(label=label, index=index, x=xs, samples=samples, run=True, upright=upright, hollow=hollow)
+            yield Line(
+                label=label,
+                index=index,
+                x=xs,
+                samples=samples,
+                run=True,
+                upright=upright,
+                hollow=hollow,
+                seeds=seeds_of(asked.found),
+            )
 
 
 def _upright(found: SeriesEvidence, panel: Panel) -> tuple[tuple[float, str], ...]:
@@ -136,12 +151,6 @@ def _upright(found: SeriesEvidence, panel: Panel) -> tuple[tuple[float, str], ..
     outcomes = [entry.outcome for entry in found.chosen.values()][:1]
     known = [(quantity(outcome, name), words) for outcome in outcomes for name, words in panel.upright]
     return tuple((value, words) for value, words in known if value is not None and math.isfinite(value))
-
-
-def _common_end(labels: Sequence[str]) -> str:
-    """What stands after the last comma, where it is the same in all: `plain` of `d = 2, plain` and `d = 3, plain`."""
-    ends = {label.rpartition(", ")[2] if ", " in label else "" for label in labels}
-    return ends.pop() if len(ends) == 1 else ""
 
 
 def _group(series: Series) -> str:
