@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 from PIL import Image
 
 from equisep.figures.catalogue import all_figures
+from equisep.figures.cell import Cell
 from equisep.figures.changes import CHANGES
+from equisep.figures.figure import Figure
 from equisep.report.figures.tally import TALLY, tally_text
 from equisep.runs.cost import Prediction, predict, predict_cells
 from figure_pages.figure_page import figure_page
@@ -76,12 +79,9 @@ def thumbnail(path: Path) -> bytes:
     return held.getvalue()
 
 
-def cost_of(each: Recorded) -> Prediction:
-    """Of what is left of a figure, on the kind of machine that the record was made on."""
-    if each.summary is None:
-        return predict(each.figure, scale="paper", device="cuda")
-    missing = [cell for found in each.summary.evidence.series.values() for cell in found.missing]
-    return predict_cells(missing or each.untried, device="cuda")
+def cost_of(figure: Figure, cells: Sequence[Cell]) -> Prediction:
+    """Of some cells of a figure, or of all, on the kind of machine that the record was made on."""
+    return predict_cells(cells, device="cuda") if cells else predict(figure, scale="paper", device="cuda")
 
 
 def readme() -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from equisep.figures.cell import Cell
 from equisep.figures.changes import Change
+from equisep.figures.figure import Figure
 from equisep.figures.judge import FEW, STANDINGS, ClaimVerdicts
-from equisep.figures.papers import PAPERS
-from equisep.figures.rules import ALIKE
+from equisep.figures.papers import FIT_OR_NOT, PAPERS
+from equisep.figures.rules import ALIKE, series_of
 from equisep.report.figures.cells import version_words
 from equisep.report.figures.markdown import escaped, markdown_table
 from equisep.report.figures.summary import LIBRARIES, Summary
@@ -18,7 +19,7 @@ from equisep.report.formatting import duration, size
 from equisep.results.records import FUZZY_R, LAW_R, NO_LAW_R
 from equisep.results.wording import plural
 from figure_pages.recorded import STANDING_WORDS, Recorded, by_paper, standing_counts, summary_table
-from figure_pages.words import law_statement, marked, reading_statement
+from figure_pages.words import joined, law_statement, marked, merged, reading_statement
 
 ACROSS = 3  # thumbnails in a row
 _HEADS = {
@@ -28,8 +29,10 @@ _HEADS = {
     "undecided": "Undecided: too little evidence, another network or other data than the paper's, or an interval that reaches "
     "the rule",
 }
-_LEADS = {"confirmed": "Held in the paper's own reading, and contradicted in no other."}
-_BRACKET = re.compile(r"(.*) \(([^()]*)\)")
+_LEADS = {
+    "confirmed": "Held in the paper's own reading (He & Su: *drawn*; of convolutional networks, of which that was not recorded, "
+    "*mixed*), and contradicted in no other."
+}
 _OPEN = ("confirmed", "contradicted", "reading")  # lists that are not folded
 
 
@@ -53,13 +56,18 @@ class Cost(Protocol):
         """In words."""
 
 
-def index_page(found: Sequence[Recorded], *, thumbnails: Path, predict: Callable[[Recorded], Cost]) -> str:
+Predict = Callable[
+    [Figure, Sequence[Cell]], Cost
+]  # what cells of a figure would cost, or all of it where none are named
+
+
+def index_page(found: Sequence[Recorded], *, thumbnails: Path, predict: Predict) -> str:
     """The whole index; `thumbnails` is the folder of small pictures, `predict` tells what is left of a figure would cost."""
     theirs = [(each, claim) for each in found for claim in each.theirs]
     parts = [
         "# Do the papers' figures reproduce?",
         reading_statement(claim for _, claim in theirs),
-        law_statement(claim for _, claim in theirs),
+        law_statement(theirs),
         _counted_words([claim for _, claim in theirs]),
         summary_table(found),
         *_lists(theirs),
@@ -89,7 +97,7 @@ def _lists(theirs: Sequence[tuple[Recorded, ClaimVerdicts]]) -> Iterator[str]:
             by_authors.setdefault(authors, {}).setdefault(f"[{place}]({each.page})", []).append(claim)
         for authors, by_figure in by_authors.items():
             parts.append(f"**{authors}**")
-            parts.append("\n".join(f"- {name}: {'; '.join(_merged(claims))}." for name, claims in by_figure.items()))
+            parts.append("\n".join(f"- {name}: {'; '.join(merged(claims))}." for name, claims in by_figure.items()))
         if standing in _OPEN:
             yield "\n\n".join([f"## {head}", *parts])
         else:
@@ -103,25 +111,6 @@ def _short(each: Recorded) -> tuple[str, str]:
     authors, year, place = each.figure.source.partition("), ")
     where = place or each.figure.title
     return escaped(f"{authors})" if year else authors), escaped(f"{where[:1].upper()}{where[1:]}")
-
-
-def _merged(claims: Sequence[ClaimVerdicts]) -> list[str]:
-    """Claims in words; those that differ in their last bracket alone are told once: `ρ rises (MNIST; CIFAR-10)`."""
-    by_stem: dict[tuple[str, str], list[str]] = {}
-    for claim in claims:
-        found = _BRACKET.fullmatch(claim.claim.text)
-        stem, own = found.groups() if found else (claim.claim.text, "")
-        by_stem.setdefault((stem, _turns(claim)), []).append(own)
-    return [
-        escaped(f"{stem} ({'; '.join(own)})" if any(own) else stem) + turns for (stem, turns), own in by_stem.items()
-    ]
-
-
-def _turns(claim: ClaimVerdicts) -> str:
-    """Of a property of the reading: the verdict in each."""
-    if claim.standing != "reading":
-        return ""
-    return f" ({', '.join(f'*{name}* {verdict.verdict}' for name, verdict in claim.by_reading.items())})"
 
 
 def _galleries(found: Sequence[Recorded], thumbnails: Path) -> Iterator[str]:
@@ -147,28 +136,58 @@ def _thumbnail(each: Recorded, thumbnails: Path) -> str:
     return f"{picture}[{escaped(each.figure.source)}: {title}]({each.page})<br>{marked(each.counts)}"
 
 
-def _not_run(found: Sequence[Recorded], predict: Callable[[Recorded], Cost]) -> str:
+def _not_run(found: Sequence[Recorded], predict: Predict) -> str:
     """What has no record, or one in part, and rates that were not trained to the end, with what they would take, and why."""
-    rows = []
-    for each in found:
-        if each.summary is None or each.is_part:
-            shows, why = f"{each.figure.title}{' (the rest)' if each.is_part else ''}", "".join(each.remarks[-1:])
-            open_claims = sum(claim.main.verdict == "not run" for claim in each.claims)
-        elif each.untried:
-            shows, why = f"{each.figure.title} (other rates, to the end)", "Short runs chose the rate."
-            open_claims = sum(claim.main.verdict in ("supported", "against") for claim in each.claims)
-        else:
-            continue
-        cost = predict(each)
-        words = f"{plural(cost.cells, 'run')}, about {duration(cost.seconds)} on {cost.device}, {size(cost.bytes)}"
-        rows.append([f"`{each.figure.id}`", shows, str(open_claims), words, why])
+    rows = [
+        [
+            f"`{each.figure.id}`",
+            f"{each.figure.title}{rest.of}",
+            str(rest.claims),
+            _cost_words(predict(each.figure, rest.cells)),
+            rest.why,
+        ]
+        for each in found
+        for rest in _rests(each)
+    ]
     if not rows:
         return ""
     titles = ("figure", "shows", "claims", "would take", "why not yet")
     return f"## Not run\n\n{markdown_table(titles, rows, left=[title for title in titles if title != 'claims'])}"
 
 
+class _Rest(NamedTuple):
+    """Something of a figure that was not run: what, how many claims wait for it, its cells (none: all), and why it was not."""
+
+    of: str
+    claims: int
+    cells: Sequence[Cell]
+    why: str
+
+
+def _rests(each: Recorded) -> Iterator[_Rest]:
+    """What was not run of a figure: all of it or some series, other rates, and the paper's own data or network."""
+    verdicts = [claim.main.verdict for claim in each.claims]
+    if each.summary is None or each.is_part:
+        part = " (the rest)" if each.is_part else ""
+        yield _Rest(part, verdicts.count("not run"), each.missing, "".join(each.remarks[-1:]))
+    elif each.untried:
+        few = sum(word in ("supported", "against") for word in verdicts)
+        yield _Rest(" (other rates, to the end)", few, each.untried, "Short runs chose the rate.")
+    if each.stood_for:
+        others = [
+            {found.series.name for found in each.series if found.on_other_data or found.of_other_network}
+            & set(series_of(each.figure, claim.claim))
+            for claim in each.claims
+        ]
+        yield _Rest(" (the paper's own data or network)", sum(map(bool, others)), each.stood_for, "Others stood in.")
+
+
+def _cost_words(cost: Cost) -> str:
+    return f"{plural(cost.cells, 'run')}, about {duration(cost.seconds)} on {cost.device}, {size(cost.bytes)}"
+
+
 def _how_judged(found: Sequence[Recorded]) -> Iterator[str]:
+    own_words = sum(claim.claim.in_our_words for each in found for claim in each.claims)
     yield "## How claims are judged"
     yield (
         "By rule, never by eye, from the record in `results/` ([running figures](../running-figures.md)). *Held*: three seeds or "
@@ -182,12 +201,24 @@ def _how_judged(found: Sequence[Recorded]) -> Iterator[str]:
         f"nothing is decided (their own panel without a law prints {NO_LAW_R:g}, which to its rounding lies on that bound); a "
         f"*fuzzy law* (ours) has r ≤ {FUZZY_R:g}. *Alike* and *near*: within a factor of {ALIKE:g}, by two one-sided tests. "
         "One learning rate is chosen for all seeds, by the mean r at the last epoch among rates at which networks fit. Claims of "
-        "the papers are those whose sentence or number is quoted; *in our words* are claims after a paper of which none is at "
-        "hand, and they count with ours. Counts under pictures are of all claims, ours among them. Claims that were restated, "
-        "and why: [changes](changes.md)."
+        f"the papers are those whose sentence or number is quoted; *in our words* are {own_words} claims after a paper of which "
+        "none is at hand, and they count with ours. Counts under pictures are of all claims, ours among them. Claims that were "
+        "restated, and why: [changes](changes.md)."
     ).replace(" -", " −")
+    yield _fit_words(found)
     yield _made_words([each.summary for each in found if each.summary is not None])
     yield "Written by `scripts/make_figures_page.py`; a test holds that these pages are what the record gives."
+
+
+def _fit_words(found: Sequence[Recorded]) -> str:
+    """Which verdicts rest on networks that do not fit, too."""
+    own = [f"`{each.figure.id}` ({FIT_OR_NOT[each.figure.id]})" for each in found if each.figure.id in FIT_OR_NOT]
+    if not own:
+        return ""
+    return (
+        "Networks that hold or contradict a claim have 99.9 % of their training samples right for He & Su, 99 % for the others, "
+        f"but for those of {joined(own)}, which ask of networks that do not fit, too."
+    )
 
 
 def _made_words(run: Sequence[Summary]) -> str:
@@ -195,15 +226,15 @@ def _made_words(run: Sequence[Summary]) -> str:
     if not run:
         return ""
 
-    def joined(words: Sequence[Sequence[str]]) -> list[str]:
+    def every(words: Sequence[Sequence[str]]) -> list[str]:
         return sorted({word for each in words for word in each})
 
     made = [summary.made for summary in run]
-    versions = version_words({name: joined([each.versions[name] for each in made]) for name in LIBRARIES})
+    versions = version_words({name: every([each.versions[name] for each in made]) for name in LIBRARIES})
     tf32 = [f"`{summary.figure.id}`" for summary in run if summary.made.tf32]
     rest = f"TF32 was allowed in {', '.join(tf32)}." if tf32 else "TF32 was not allowed anywhere."
     hours = duration(sum(each.wall_s for each in made))
-    where = " and ".join(joined([each.device for each in made])) or "an unnamed device"
+    where = " and ".join(every([each.device for each in made])) or "an unnamed device"
     return escaped(f"Everything recorded was made on {where}, with {versions}, in {hours} of computing. {rest}")
 
 

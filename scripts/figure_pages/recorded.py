@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from equisep.errors import InputError
-from equisep.figures.cell import Training
-from equisep.figures.evidence import gather
+from equisep.figures.cell import Cell, Training
+from equisep.figures.evidence import SeriesEvidence, gather
 from equisep.figures.figure import Figure
 from equisep.figures.judge import STANDINGS, WORDS, ClaimVerdicts, judge_readings
 from equisep.figures.papers import PAPERS
@@ -57,10 +57,30 @@ class Recorded:
         return self.summary is not None and self.summary.evidence.done < self.summary.evidence.planned
 
     @property
+    def is_judged(self) -> bool:
+        """Whether any of its claims was run."""
+        return any(claim.main.verdict != "not run" for claim in self.claims)
+
+    @property
+    def series(self) -> tuple[SeriesEvidence, ...]:
+        """What was run of each series; none without a record."""
+        return () if self.summary is None else tuple(self.summary.evidence.series.values())
+
+    @property
+    def missing(self) -> tuple[Cell, ...]:
+        """What was asked for and not run."""
+        return tuple(cell for found in self.series for cell in found.missing)
+
+    @property
     def untried(self) -> tuple[Training, ...]:
         """What would try the rates that only short runs tried."""
-        series = () if self.summary is None else self.summary.evidence.series.values()
-        return tuple(cell for found in series for cell in found.untried(self.figure))
+        return tuple(cell for found in self.series for cell in found.untried(self.figure))
+
+    @property
+    def stood_for(self) -> tuple[Training, ...]:
+        """The paper's trainings for which others were run: on a part of its data, or of another network."""
+        others = [cell for found in self.series for cell in (*found.on_other_data, *found.of_other_network)]
+        return tuple(dict.fromkeys(cell.of_paper for cell in others))
 
     @property
     def theirs(self) -> tuple[ClaimVerdicts, ...]:
@@ -105,7 +125,7 @@ def by_paper(found: Iterable[Recorded]) -> dict[str, list[Recorded]]:
 
 
 def summary_table(found: Sequence[Recorded]) -> str:
-    """A row per paper: how many of its figures were run, and how its claims stand; the last row is of claims of our own."""
+    """A row per paper: how many of its figures have a claim that was run, and how its claims stand; last, claims of our own."""
     rows = [
         _summary_row(PAPERS.get(paper, paper), own, [claim for each in own for claim in each.theirs])
         for paper, own in by_paper(found).items()
@@ -119,7 +139,7 @@ def summary_table(found: Sequence[Recorded]) -> str:
 
 
 def _summary_row(name: str, own: Sequence[Recorded], claims: Sequence[ClaimVerdicts]) -> list[str]:
-    ran = sum(each.summary is not None for each in own)
+    ran = sum(each.is_judged for each in own)
     parts = sum(each.is_part for each in own)
     return [name, f"{ran} of {len(own)}{f', {parts} in part' if parts else ''}", *standing_counts(claims)]
 

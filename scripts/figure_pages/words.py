@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from equisep.figures.figure import Claim
-from equisep.figures.judge import WORDS, ClaimVerdicts
+from equisep.figures.cell import Training
+from equisep.figures.figure import IN_OUR_WORDS, Claim, Figure
+from equisep.figures.judge import WORDS, ClaimVerdicts, Part
 from equisep.report.figures.cells import is_ours
 from equisep.report.figures.markdown import escaped
 from equisep.report.figures.summary import Summary
@@ -31,6 +32,8 @@ READING_WORDS = {
 _NUMBERS = {2: "two", 3: "three"}
 _QUOTES = 2  # of the paper, in a sentence on what it shows
 _OURS = re.compile(r"ours, (?:on|against) ")  # before the place of what a claim of ours quotes
+_BRACKET = re.compile(r"(.*) \(([^()]*)\)")
+_NAMED = 3  # claims of a verdict, in a sentence on what was found
 _SENTENCE = 4  # words from which on a quotation says by itself what it is about
 
 
@@ -81,8 +84,8 @@ def _said(claims: Sequence[Claim]) -> str:
 
 
 def _quotation(claim: Claim) -> str:
-    if not claim.quote:
-        return escaped(f"{claim.text} ({claim.source})")
+    if not claim.quote:  # what heads the sentence says whose words they are
+        return escaped(f"{claim.text} ({claim.source.replace(IN_OUR_WORDS, 'after')})")
     alone = sum(word.isalpha() for word in claim.quote.split()) >= _SENTENCE
     place = _OURS.sub("", claim.source)
     return escaped(f"{'' if alone else f'{claim.text}, '}“{claim.quote}” ({place})")
@@ -104,7 +107,7 @@ def found_sentence(each: Recorded) -> str:
     where = f", read in {joined([f'*{name}*' for name in read])}" if read else ""
     drawn = _drawn_readings(each.summary)
     picture = f" The picture shows D read in {joined([f'*{name}*' for name in drawn])}." if {*drawn} != {*read} else ""
-    return f"{_fared(each)}{over}{where}.{_turned_words(each)}{picture if read else ''}"
+    return f"{_fared(each)}{over}{where}.{_decided_words(each)}{_turned_words(each)}{picture if read else ''}"
 
 
 def _fared(each: Recorded) -> str:
@@ -118,6 +121,39 @@ def _fared(each: Recorded) -> str:
         what = "The evidence is against" if words[0] == "against" else "Nothing was run that would test"
         return f"{what} {many[:1].lower()}{many[1:]}"
     return f"{many}{'' if words[0] == 'held' else ' is' if count == 1 else ' are'} {words[0]}"
+
+
+def _decided_words(each: Recorded) -> str:
+    """Which claims are held and which contradicted, where there are others beside; the first ones of many."""
+    words = []
+    for word in ("held", "contradicted"):
+        said = merged([one for one in each.claims if one.main.verdict == word], turned=False)
+        if said and each.counts[word] < len(each.claims):
+            more = [f"{len(said) - _NAMED} more in the table"] if len(said) > _NAMED else []
+            words.append(f" {word.capitalize()}: {'; '.join(said[:_NAMED] + more)}.")
+    return "".join(words)
+
+
+def merged(claims: Iterable[ClaimVerdicts], *, turned: bool = True) -> list[str]:
+    """Claims in words; those that differ in their last bracket alone are told once: `ρ rises (MNIST; CIFAR-10)`.
+
+    Of a property of the reading the verdict in each stands behind, unless it is told elsewhere.
+    """
+    by_stem: dict[tuple[str, str], list[str]] = {}
+    for claim in claims:
+        found = _BRACKET.fullmatch(claim.claim.text)
+        stem, own = found.groups() if found else (claim.claim.text, "")
+        by_stem.setdefault((stem, _turns(claim) if turned else ""), []).append(own)
+    return [
+        escaped(f"{stem} ({'; '.join(own)})" if any(own) else stem) + turns for (stem, turns), own in by_stem.items()
+    ]
+
+
+def _turns(claim: ClaimVerdicts) -> str:
+    """Of a property of the reading: the verdict in each."""
+    if claim.standing != "reading":
+        return ""
+    return f" ({', '.join(f'*{name}* {verdict.verdict}' for name, verdict in claim.by_reading.items())})"
 
 
 def _turned_words(each: Recorded) -> str:
@@ -164,14 +200,18 @@ def reading_statement(claims: Iterable[ClaimVerdicts]) -> str:
     )
 
 
-def law_statement(claims: Iterable[ClaimVerdicts]) -> str:
-    """How many panels of which a law is claimed have one, in each reading; nothing where no claim was judged in two."""
-    wanted = [each for each in claims if each.claim.rule == "law" and "epoch" not in each.claim.quantity]
-    judged = [each for each in wanted if len(_run_in(each)) > 1]
-    names = [name for name in READING_WORDS if any(name in each.by_reading for each in judged)]
+def law_statement(claims: Sequence[tuple[Recorded, ClaimVerdicts]]) -> str:
+    """How many panels of which a law is claimed have one, in each reading; nothing where no claim was judged in two.
+
+    Of the claims that were judged in the most readings; a network that several figures show counts once.
+    """
+    wanted = [pair for pair in claims if pair[1].claim.rule == "law" and "epoch" not in pair[1].claim.quantity]
+    most = max((len(_run_in(claim)) for _, claim in wanted), default=0)
+    judged = [(each.figure, claim) for each, claim in wanted if len(_run_in(claim)) == most > 1]
+    names = [name for name in READING_WORDS if any(name in claim.by_reading for _, claim in judged)]
     if not names:
         return ""
-    parts = {name: [part for each in judged for part in each.by_reading[name].parts] for name in names}
+    parts = {name: _of_networks(judged, name) for name in names}
 
     def counts(word: str) -> str:
         return joined(
@@ -184,6 +224,19 @@ def law_statement(claims: Iterable[ClaimVerdicts]) -> str:
         f"(r ≤ {LAW_R:g}, by the paper's own numbers) of {counts('law')}, and with its whole interval of {counts('held')}; "
         f"it makes none (r > {NO_LAW_R:g}) of {counts('no law')}. All others lie between."
     ).replace(" -", " −")
+
+
+def _of_networks(judged: Sequence[tuple[Figure, ClaimVerdicts]], reading: str) -> list[Part]:
+    """The parts of claims in a reading, one for each network, be it shown by several figures."""
+    parts: dict[object, Part] = {}
+    for figure, claim in judged:
+        for part in claim.by_reading[reading].parts:
+            (series,) = figure.named(part.name)
+            cell = figure.cell(series)
+            if isinstance(cell, Training):  # without what is read of it beside
+                cell = cell.with_(rate=part.rate, read_epochs=(), class_wise=False, coordinates=0)
+            parts.setdefault((cell, claim.claim.quantity), part)
+    return list(parts.values())
 
 
 def _run_in(each: ClaimVerdicts) -> list[str]:

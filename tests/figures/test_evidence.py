@@ -84,8 +84,9 @@ def test_what_stood_in_for_what() -> None:
     assert gather(figure(), entries(), scale="paper").stand_ins == {}
 
 
-def test_short_runs_alone_are_never_taken_for_the_whole_training() -> None:
-    made = replace(figure(), choose="short runs")
+@pytest.mark.parametrize("choose", ["short runs", "best two"])
+def test_short_runs_alone_are_never_taken_for_the_whole_training(choose: Choice) -> None:
+    made = replace(figure(), choose=choose)
     short = [
         replace(entry, cell=entry.cell.with_(epochs=60)) for entry in entries({(1e-3, 0): -0.99, (3e-3, 0): -0.999})
     ]

@@ -15,6 +15,7 @@ from PIL import Image
 
 from equisep.errors import InputError
 from equisep.figures.catalogue import figure_of
+from equisep.figures.cell import Cell
 from equisep.figures.changes import Change
 from equisep.figures.evidence import Entry, Evidence, gather
 from equisep.figures.figure import Claim, Figure, Series
@@ -29,7 +30,7 @@ from equisep.runs.run import run_figure
 from equisep.runs.store import Store
 from figure_pages.figure_page import figure_page, rate_parts
 from figure_pages.index import changes_page, index_page
-from figure_pages.recorded import Recorded, recorded_figures, summary_table
+from figure_pages.recorded import recorded_figures, summary_table
 from figures.synthetic_figures import asked_for, evidence, figure, law_curve, outcome, shown_evidence
 
 REPO = Path(__file__).resolve().parents[2]
@@ -40,7 +41,7 @@ def script(name: str) -> dict[str, Any]:
     return runpy.run_path(str(REPO / "scripts" / name))
 
 
-def predicted(each: Recorded) -> Prediction:
+def predicted(figure: Figure, cells: Sequence[Cell]) -> Prediction:
     return Prediction(cells=7, groups=1, seconds=7200.0, bytes=2**30, device="a machine")
 
 
@@ -191,7 +192,7 @@ def test_a_figure_that_was_partly_run_says_so(tmp_path: Path, listed: bool) -> N
         path.write_text(re.sub(r'"missing":\[.*?\n\],\n', "", path.read_text(), flags=re.DOTALL))
     index, pages = pages_of((found.figure,), tmp_path)
     assert "Partly run (12 of 18 cells)." in pages["test/figure"]
-    assert "| 1 of 1, 1 in part |" in index
+    assert "| 0 of 1, 1 in part |" in index  # no claim has all it needs
     assert "| `test/figure` | A figure made by hand (the rest) |" in index
 
 

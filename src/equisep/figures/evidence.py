@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 PAPERS_R = "r@reading=drawn"
 BY_FIT = "best fit"
+BY_FIRST_RUNS = ("best two", "short runs")  # an older record of `best two` may hold short runs alone
 Rank = Callable[["Sequence[Entry]"], tuple[float, ...]]
 
 
@@ -66,10 +67,21 @@ class SeriesEvidence:
 
     def untried(self, figure: Figure) -> tuple[Training, ...]:
         """Whole trainings at the rates beside the chosen one that were not trained to the end, as planned or by an older plan."""
-        if figure.choose not in ("best two", "short runs") or not self.chosen:
+        if figure.choose not in BY_FIRST_RUNS or not self.chosen:
             return ()
         whole, tried = next(iter(self.chosen.values())).training, _by_rate(self.entries)
         return tuple(whole.with_(rate=rate) for rate in figure.rates_of(self.series) if rate not in tried)
+
+    @property
+    def on_other_data(self) -> tuple[Training, ...]:
+        """Those chosen that train on the whole of a data set that stands in for the paper's: that is another training set."""
+        chosen = trainings(entry.cell for entry in self.chosen.values())
+        return tuple(cell for cell in chosen if cell.stands_for and cell.per_class is None and cell.sizes is None)
+
+    @property
+    def of_other_network(self) -> tuple[Training, ...]:
+        """Those chosen of a network that stands in for the paper's, of which nothing is proved by it."""
+        return tuple(cell for cell in trainings(entry.cell for entry in self.chosen.values()) if cell.network_for)
 
     def fits(self, seed: int) -> bool:
         """Whether the chosen network of a seed fits its training data."""
@@ -172,7 +184,7 @@ def series_evidence(figure: Figure, series: Series, entries: list[Entry]) -> Ser
     if isinstance(solved := entries[-1].cell, Solve):
         return SeriesEvidence(series, None, tuple(entries), {solved.seed: entries[-1]}, {solved.seed: entries[-1]})
     by_rate = _by_rate(entries)
-    if figure.choose == "short runs" and len(by_rate) > 1 and _short_alone(entries, figure.cell(series)):
+    if figure.choose in BY_FIRST_RUNS and len(by_rate) > 1 and _short_alone(entries, figure.cell(series)):
         return SeriesEvidence(series, None, tuple(entries))
     rank: Rank
     if figure.choose == BY_FIT:

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from equisep.figures.cell import Solve, Training
+from equisep.figures.cell import Solve
 from equisep.figures.claim_parts import Comparison, comparisons_of, in_reading
 from equisep.figures.evidence import Evidence, SeriesEvidence
 from equisep.figures.figure import Claim, Figure, Printed
@@ -279,25 +279,11 @@ def _word(claim: Claim, part: Part, comparison: Comparison) -> Word:
 
 def _lacks(figure: Figure, claim: Claim, found: SeriesEvidence) -> str:
     """What of the paper's own a series lacks to decide its claims; claims of ours are of this very network and data."""
-    if _other_network(found):
+    if found.of_other_network:
         return "the paper's network"
-    if _other_data(found):
+    if found.on_other_data:
         return "the paper's data"
     return "" if claim.ours else claim.lacks or found.series.lacks or figure.lacks
-
-
-def _other_data(found: SeriesEvidence) -> bool:
-    """Whether networks train on the whole of a data set that stands in for the paper's: that is another training set."""
-    cells = [entry.cell for entry in found.chosen.values()]
-    return any(
-        isinstance(cell, Training) and cell.stands_for and cell.per_class is None and cell.sizes is None
-        for cell in cells
-    )
-
-
-def _other_network(found: SeriesEvidence) -> bool:
-    """Whether another network stands in for the paper's, of which nothing is proved by it."""
-    return any(isinstance(entry.cell, Training) and entry.cell.network_for for entry in found.chosen.values())
 
 
 def _side(claim: Claim, part: Part, printed: Printed | None, low: float, high: float) -> Side:

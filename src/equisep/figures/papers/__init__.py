@@ -50,6 +50,13 @@ class StandIn:
         )
 
 
+# figures that ask of networks whether or not these fit their training data, and why
+FIT_OR_NOT = {
+    "he2023/linear": "networks without ReLU, which cannot fit",
+    "he2023/prop1": "noise on networks after few epochs",
+    "equisep2026/rare": "loss weights, of which large ones keep networks from fitting",
+    "equisep2026/stopping": "trainings that are stopped, and networks with random labels",
+}
 # data sets of sentences; the others are of images
 SENTENCES = ("sst2", "seeded-tokens")
 # what stands in for a data set of a paper in the record, and what for a network

@@ -6,12 +6,21 @@ from typing import Any
 
 from equisep.figures.cell import Training
 from equisep.figures.figure import Claim, Figure, Panel, Series
-from equisep.figures.papers.fang2021 import ABSENT, COLLAPSE, HALF, LARGE_EMBEDDED, R_AXIS, imbalanced
+from equisep.figures.papers.fang2021 import (
+    ABSENT,
+    COLLAPSE,
+    HALF,
+    LARGE_EMBEDDED,
+    NETWORKS_OF_PAPER,
+    R_AXIS,
+    imbalanced,
+)
 from equisep.results.records import LAW_R, NO_LAW_R
 
 RATIOS = (1, 5, 10, 50, 100, LARGE_EMBEDDED, None)
 TESTED = RATIOS[1:]  # equal classes of 500 images are hardly fitted
 CHANCE = 1 / HALF  # of five minority classes
+OF_20 = "the paper's network of 20 layers"
 LAWFUL, LAWLESS = (5, 10), (100, LARGE_EMBEDDED)
 AT_RANDOM = "prediction on minority completely at random"
 PREVAILS = "consistently prevails across diverse datasets, learning rates, and class imbalances"
@@ -99,12 +108,12 @@ LEVELS = Figure(
               source=f"ours, against {HE_SU}", quote=PREVAILS),
         *(
             Claim(f"The law emerges before neural collapse, R = {ratio}", "at least", (_named(ratio),), "collapse_after", 1.0,
-                  quote="not until after 400 epochs", source="He & Su (2023), SI, on Fig. S1")
+                  quote="not until after 400 epochs", source="He & Su (2023), SI, on Fig. S1", lacks=OF_20)
             for ratio in LAWFUL
         ),
         *(
             Claim(f"The law emerges before minority collapse, R = {ratio}", "at least", (_named(ratio),), "minority_after", 1.0,
-                  quote="earlier than minority collapse", source="He & Su (2023), arXiv version")
+                  quote="earlier than minority collapse", source="He & Su (2023), arXiv version", lacks=OF_20)
             for ratio in LAWFUL
         ),
     ),
@@ -151,6 +160,7 @@ ANSWERS = Figure(
               source="ours: does minority collapse emerge slowly?"),
     ),
     fit=0.99,
+    lacks=NETWORKS_OF_PAPER,
     columns=2,
     smoke={"seeds": 1, "course": 2},
     notes=(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from equisep.figures.cell import Solve, Training
-from equisep.figures.figure import Claim, Figure, Panel, Series
+from equisep.figures.figure import IN_OUR_WORDS, Claim, Figure, Panel, Series
 
 SOURCE = "Fang, He, Long & Su (2021)"
 CITE = (
@@ -15,10 +15,8 @@ CITE = (
     "imbalanced training. PNAS 118(43), 2021."
 )
 
-REVEALS = "our analysis of the Layer-Peeled Model reveals a hitherto-unknown phenomenon that we term Minority Collapse"
 QNORMS = "For any q ∈ (0, 2) ∪ (2, ∞), neural collapse does not emerge"
 ETF = "we prove that any solution to this model forms a simplex equiangular tight frame"
-MITIGATE = "we use the Layer-Peeled Model to gain insights into how to mitigate Minority Collapse"
 COLLAPSE = (
     "Minority Collapse, which fundamentally limits the performance of deep learning models on the minority classes"
 )
@@ -86,10 +84,9 @@ def collapse_claims(group: str, title: str) -> tuple[Claim, ...]:
     """What is claimed of one network over R."""
     return (
         Claim(f"{title}: the cosine between minority classifiers rises with R", "rising", (f"{group}-R*",),
-              "minority_cosine", quote=COLLAPSE, source="abstract"),
-        Claim(f"{title}: the cosine is 0.95 or more where the minority is absent",
-              "at least", (f"{group}-Rinf",), "minority_cosine",
-              0.95, quote=COLLAPSE, source="abstract"),
+              "minority_cosine", source=f"{IN_OUR_WORDS} the figure on networks"),
+        Claim(f"{title}: the cosine is 0.95 or more where the minority is absent", "at least", (f"{group}-Rinf",),
+              "minority_cosine", 0.95, source=f"{IN_OUR_WORDS} the figure on networks; 0.95 is ours"),
         Claim(f"{title}: test accuracy on minority classes falls with R", "falling", (f"{group}-R*",),
               "minority_accuracy_test", quote=COLLAPSE, source="abstract"),
         Claim(f"{title}: where the minority is absent none of its test samples is named rightly", "at most", (f"{group}-Rinf",),
@@ -198,14 +195,13 @@ MINORITY = Figure(
         Claim("Without imbalance the cosine between minority classifiers is −1/9", "at most", ("EH*",),
               "first_cosine_error", EXACT, exact=True, quote=ETF, source="abstract; of ten classes"),
         Claim("The cosine between minority classifiers rises with R until it is 1",
-              "at least", ("EH*",), "least_rise", 0.0, exact=True, quote=REVEALS,
-              source="abstract; how it goes with R is in our words, after the figure on it"),
+              "at least", ("EH*",), "least_rise", 0.0, exact=True, source=f"{IN_OUR_WORDS} the figure on it"),
         Claim("From a finite R* on the cosine is 1, as long as the classifiers are not zero", "at most", ("EH*",),
               "collapsed_error", EXACT, exact=True, source="ours, after Chen 2023"),
         Claim("From R* on minority classifiers are one vector", "at most", ("EH*",), "collapsed_distance", EXACT,
               exact=True, source="ours, after Chen 2023"),
         Claim("In the limit R → ∞ minority classifiers are one vector", "at most", ("EH*",), "limit_distance", EXACT, exact=True,
-              quote=REVEALS, source="abstract; the limit is in our words, after Theorem 5"),
+              source=f"{IN_OUR_WORDS} Theorem 5"),
         Claim("Minority class means no longer equal the classifiers", "at least", ("EH*",), "mean_gap", 0.01, exact=True,
               quote="class means no longer collapse to classifiers", source="slides, part I"),
     ),
@@ -222,24 +218,12 @@ FNN = Figure(
     lacks=NETWORKS_OF_PAPER,
     series=over_ratios("fnn", LARGE_EMBEDDED, FNN_RATIOS),
     panels=sweep_panels("fnn-R*", R_AXIS),
-    claims=(
-        *collapse_claims("fnn", "FNN"),
-        *(
-            Claim(
-                f"With R = {ratio} there is no law of D, in two readings",
-                "no law",
-                (f"fnn-R{ratio}",),
-                "r;r@reading=eval",
-                source="ours, against He & Su (2023), main text, on Fig. 3",
-                quote="consistently prevails across diverse datasets, learning rates, and class imbalances",
-            )
-            for ratio in (100, LARGE_EMBEDDED)
-        ),
-    ),
+    claims=collapse_claims("fnn", "FNN"),
     columns=2,
     notes=(
         f"Fashion-MNIST at 10×10 as it comes with the package: n_A = {LARGE_EMBEDDED}, so that R ends there and at ∞.",
-        "What is answered to minority samples, class by class, and when minority collapse emerges: `equisep2026/minority`.",
+        "What is answered to minority samples, class by class, and when minority collapse emerges: `equisep2026/minority`. The "
+        "law of D over R: `equisep2026/imbalance`.",
     ),
 )
 
@@ -286,6 +270,7 @@ def _copies(weight: int) -> float:
     return (sum(sizes[:HALF]) + weight * sum(sizes[HALF:])) / sum(sizes)
 
 
+ON_COPIES = f"{IN_OUR_WORDS} the part on oversampling"
 RESAMPLED = 0.01  # a trial of 60 epochs at w = 500 had 98 % of its samples right at this rate, 96 % at 0.1
 
 OVERSAMPLING = Figure(
@@ -311,17 +296,17 @@ OVERSAMPLING = Figure(
     ),
     claims=(
         Claim("The cosine between minority classifiers falls back as w grows to R", "below",
-              (f"fnn-w{WEIGHTS[-1]}", "fnn-w1"), "minority_cosine", quote=MITIGATE, source="abstract"),
+              (f"fnn-w{WEIGHTS[-1]}", "fnn-w1"), "minority_cosine", source=ON_COPIES),
         Claim("Test accuracy on minority classes recovers as w grows to R", "below", ("fnn-w1", f"fnn-w{WEIGHTS[-1]}"),
-              "minority_accuracy_test", quote=MITIGATE, source="abstract"),
+              "minority_accuracy_test", source=ON_COPIES),
         Claim("Up to w = 10, where networks fit, test accuracy on minority classes rises with w", "rising",
               ("fnn-w1", "fnn-w5", "fnn-w10"), "minority_accuracy_test", source="ours: weights at which networks fit"),
         Claim("Resampled: the cosine between minority classifiers falls back as w grows to R", "below",
-              (f"copies-w{WEIGHTS[-1]}", "copies-w1"), "minority_cosine", quote=MITIGATE, source="abstract"),
+              (f"copies-w{WEIGHTS[-1]}", "copies-w1"), "minority_cosine", source=ON_COPIES),
         Claim("Resampled: test accuracy on minority classes recovers as w grows to R", "below",
-              ("copies-w1", f"copies-w{WEIGHTS[-1]}"), "minority_accuracy_test", quote=MITIGATE, source="abstract"),
+              ("copies-w1", f"copies-w{WEIGHTS[-1]}"), "minority_accuracy_test", source=ON_COPIES),
         Claim("Resampled: test accuracy on minority classes rises with w", "rising", ("copies-w*",),
-              "minority_accuracy_test", quote=MITIGATE, source="abstract"),
+              "minority_accuracy_test", source=ON_COPIES),
     ),
     fit=0.99,  # oversampling is to help networks that learn
     columns=2,

@@ -76,16 +76,18 @@ def noise_claims(group: str, printed_in: str, *, printed: str = "") -> tuple[Cla
     for way in WAYS:
         every, text = (f"{group}-{way}-*",), f" ({way})"
         where = cited(printed_in, way)
-        noisy = tuple(f"{group}-{way}-{share}" for share in NOISE if share)
+        clean, *noisy = (f"{group}-{way}-{share}" for share in NOISE)
         claims += [
             Claim(f"CDNV of layer 4 grows with noise{text}", "rising", every, "cdnv@site=4", quote=printed or SENSITIVE,
                   source=where if printed else f"abstract of the seventh version; layer 4: {where}"),
             Claim(f"The network fits its labels{text}", "at least", every, "accuracy", FITTED, fit=False,
                   quote="the network itself achieved 100% accuracy", source=where),
-            Claim(f"Layer 4 does not separate noisy labels{text}", "at most", noisy, "ncc@site=4", FITTED, quote=LATER,
+            Claim(f"Layer 4 does not separate noisy labels{text}", "at most", tuple(noisy), "ncc@site=4", FITTED, quote=LATER,
                   source=f"abstract of the later versions; layer 4: {where}"),
-            Claim(f"Effective depth grows with noise{text}", "rising", every, "effective_depth", quote=LATER,
-                  source="abstract of the later versions"),
+            Claim(f"Effective depth is greater with {NOISE[1]} % random labels than without{text}", "below",
+                  (clean, noisy[0]), "effective_depth", quote=LATER, source="abstract of the later versions"),
+            Claim(f"Effective depth grows on with every further step of noise{text}", "below", tuple(noisy), "effective_depth",
+                  quote=LATER, source="abstract of the later versions"),
         ]  # fmt: skip
     return of_augmented(claims)
 

@@ -25,11 +25,14 @@ OFTEN = (0, 10, 20, 30, 50, 75, 100, 125, 150, 175, 200, 225, 250, 275, 300, 350
 
 # convolutional networks: TF32 allowed (and recorded); every rate with one seed and the best two with three, or one seed at
 # the rate that short runs find
-IMAGES = Training(readings=("mixed", "eval"), preparation="he2023-32x32", depth=None, width=None, tf32=True)
+SEEN = ("mixed", "eval")  # readings of convolutional networks; the paper's own was not recorded of them
+IMAGES = Training(readings=SEEN, preparation="he2023-32x32", depth=None, width=None, tf32=True)
 COLORS: dict[str, Any] = {"data": "cifar10", "preparation": "he2023-32x32-cifar"}
 # convolutions at smoke scale
 SMALL: dict[str, Any] = {"epochs": 2, "per_class": 4, "test_per_class": 3, "width_multiplier": 1 / 64}
-SHORT: dict[str, Any] = {"rates": RATES, "choose": "short runs", "cite": CITE, "fit": FIT, "seeds": 1, "smoke": SMALL}
+SHORT: dict[str, Any] = {
+    "rates": RATES, "choose": "short runs", "cite": CITE, "fit": FIT, "seeds": 1, "smoke": SMALL, "readings": SEEN,
+}  # fmt: skip
 TWO: dict[str, Any] = {**SHORT, "choose": "best two", "seeds": 3, "smoke": {**SMALL, "seeds": 1}}
 SETS: tuple[tuple[str, dict[str, Any]], ...] = (("fm", {}), ("cifar", COLORS))
 SET_NAMES = {"fm": "Fashion-MNIST", "cifar": "CIFAR-10", "mnist": "MNIST"}

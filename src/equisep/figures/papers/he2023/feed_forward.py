@@ -107,8 +107,8 @@ FIG2 = Figure(
         Claim("The law holds at epoch 100", "law", ("adam-20",), f"r@{at_epoch(100)}",
               quote="manifests at epoch 100 … −0.996", source="main text, on Fig. 2"),
         Claim(f"The law emerges by epoch 400: r ≤ {LAW_R:g}, and in neither of the next two readings above {NO_LAW_R:g}"
-              .replace("-", "−"), "at most", ("adam-20",), "law_epoch", 400.0, quote="not until after 400 epochs",
-              source="SI, on Fig. S1, of neural collapse; the rule of emergence is ours"),
+              .replace("-", "−"), "at most", ("adam-20",), "law_epoch", 400.0,
+              source=f"{IN_OUR_WORDS} the main text on Fig. 2; by when, and the rule of emergence, are ours"),
         Claim("r at epoch 100 as printed", "as printed", ("adam-20",), f"r@{at_epoch(100)}", quote="−0.996", source="Fig. 2"),
         Claim(
             "Then ρ falls until the network converges: its slope over all epochs read from 100 on", "falling", ("adam-20",),
@@ -309,7 +309,10 @@ FIGS10 = Figure(
     base=FM.with_(depth=20, norm=False),
     series=(
         Series("no-norm", panel="no-norm"),
-        *(Series(f"he-{depth}", {**HE, "depth": depth}, f"he-{depth}", f"{depth} layers") for depth in HE_DEPTHS),
+        *(
+            Series(f"he-{depth}", {**HE, "depth": depth}, f"he-{depth}", f"{depth} layers", lacks="the paper's initialization")
+            for depth in HE_DEPTHS
+        ),
     ),
     panels=(
         Panel("no-norm", "20 layers, no BatchNorm"),

@@ -261,6 +261,7 @@ TIMES = (0, 10, 30, 100, 300, 600)
 WIDE_TIMES = (0, 1, 3, 10, 30, 100, 300, 600)
 # ours: a source that holds the target's classes, three layers kept of a network of four, nine new ones above
 BALANCED: dict[str, Any] = {"first_classes": tuple(range(10)), "first_depth": 4, "keep": 3, "depth": 12}
+OWN_IMAGES = "ours: a source that holds the target's own images"
 SENSIBLE = "a sensible balance is to find when the improvement … is roughly the same between the bottom and top layers"
 
 TRANSFER = Figure(
@@ -296,11 +297,11 @@ TRANSFER = Figure(
         ),
         Claim(
             "Target accuracy is best near the time when bottom and top loads are equal (source of all ten classes)",
-            "best at zero", ("wide-*",), "accuracy_test;load_gap@split=3", source="main text, on transfer", quote=SENSIBLE,
+            "best at zero", ("wide-*",), "accuracy_test;load_gap@split=3", source=OWN_IMAGES,
         ),
         *(
             Claim(f"{words} (source of all ten classes)", "above", of, "accuracy_test",
-                  source="ours: a source that holds the target's own images")
+                  source=OWN_IMAGES)
             for words, of in (
                 ("Target accuracy is higher after 10 epochs, near balance, than without a source", ("wide-10", "wide-0")),
                 ("Target accuracy is higher after 10 epochs, near balance, than after 600", ("wide-10", "wide-600")),
