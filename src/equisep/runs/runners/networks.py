@@ -72,10 +72,10 @@ def run_cells(
 
 
 def _layout(cell: Training, x: Tensor) -> torch.memory_format:
-    """How images and weights lie in memory: on a GPU all colors of a pixel together, which tensor cores want.
+    """How images and weights lie in memory: on a GPU all colors of a pixel together, as tensor cores take them.
 
-    Steps of the papers' networks take as long or less so (`benchmarks/convolutions.py`); the sums are the same, in another
-    order. Code that is not ours may want its images as they come (`view`).
+    Whether steps are shorter so, `benchmarks/convolutions.py` measures network by network. The sums are the same in another
+    order: last digits differ, and provenance names the layout. Code that is not ours may want its images as they come (`view`).
     """
     ours = ":" not in cell.network
     return torch.channels_last if ours and x.ndim == 4 and x.device.type == "cuda" else torch.preserve_format
