@@ -334,7 +334,7 @@ def test_the_law_and_how_sure_it_is() -> None:
     bent = replace(long, law=replace(long.law, intervals=spans, two_slopes=kink))
     finding = next(each for each in bent.findings if each.code == "law")
     assert finding.confidence == "likely"  # by convention, whatever the noise
-    assert "60 % [58, 62]" in finding.text
+    assert "leaves 60 % of D ([58 %, 62 %] in other samples of this size), along" in finding.text
     assert finding.text.endswith("with a kink at layer 3: ×0.50 before it, ×0.70 after.")
     flat = network(curve=(45.0, 45.0, 44.0, 3.0))
     assert codes(flat)[:2] == ["no-law", "idle-layers"]
@@ -347,6 +347,20 @@ def test_the_law_and_how_sure_it_is() -> None:
     assert raised in text(undone, "idle-layers")
     rising = network(curve=(10.0, 12.0, 14.0, 20.0))
     assert "ln D does not fall from layer to layer" in text(rising, "no-law")
+
+
+def test_a_sample_has_the_factor_of_the_population_beside_its_own() -> None:
+    profile = network(**DEEP)
+    beyond = fit_law([45 * 0.5**step for step in range(9)])
+    beyond = replace(beyond, intervals={"rho": Interval(0.46, 0.54, 0.95, "jackknife", 10)})
+    plain = {"rho": Interval(0.58, 0.62, 0.95, "jackknife", 10)}
+    sample = replace(profile, whole=False, laws={"corrected": beyond}, law=replace(profile.law, intervals=plain))
+    own, others = "leaves 60 % of D", "[58 %, 62 %] in other samples of this size"
+    assert f"{own} ({others}; 50 % [46 %, 54 %] in the population, from layer 2 on), along" in text(sample, "law")
+    bare = replace(sample, law=profile.law)
+    assert f"{own} (50 % [46 %, 54 %] in the population, from layer 2 on), along" in text(bare, "law")
+    for whole in (True, None):
+        assert f"{own} ({others}), along" in text(replace(sample, whole=whole), "law")
 
 
 def test_a_law_by_block_only() -> None:

@@ -67,6 +67,17 @@ def full_profile(
     )
 
 
+def sampled_profile() -> Profile:
+    """A profile of samples of more, whose laws of D of the population begin at layer 2 and, by test data, at the input."""
+    profile, rng = full_profile(), np.random.default_rng(1)
+    laws = {}
+    for name, rho, begin in (("corrected", 0.45, 2), ("corrected test", 0.6, 0)):
+        curve = 30 * rho ** np.arange(8)[begin:] * np.exp(0.07 * rng.standard_normal(8 - begin))
+        rows = curve * np.exp(0.06 * rng.standard_normal((10, 8 - begin)))
+        laws[name] = law_intervals(rows, fit_law(curve), "jackknife")
+    return replace(profile, whole=False, laws={**laws, **profile.laws})
+
+
 def without_intervals(profile: Profile) -> Profile:
     return replace(
         profile,

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from report_profiles import bare_profile, full_profile, without_intervals, zero_profile
+from report_profiles import bare_profile, full_profile, sampled_profile, without_intervals, zero_profile
 
 from equisep.report.curve_svg import Frame, _ticks, curve_svg
 from equisep.report.notebook import profile_html
@@ -75,6 +75,13 @@ def test_the_numbers_are_there() -> None:
     for words in ("27.24", "D from", "Effective depth: layer 6 of 7", "80.5 % test", "8 directions of 9"):
         assert words in text
     assert full_profile()._repr_html_() == profile_html(full_profile())
+
+
+def test_intervals_say_what_they_are_of() -> None:
+    for profile, more in ((sampled_profile(), True), (replace(sampled_profile(), whole=True), False)):
+        text = profile._repr_html_()
+        assert text.count("] in other samples of this size") == 3  # of ρ, of the half-life, and in the sentence
+        assert (text.count("] in the population, from layer 2 on") == 3) == more
 
 
 def test_columns_without_numbers_are_left_out() -> None:

@@ -6,13 +6,14 @@ import io
 from dataclasses import replace
 
 import pytest
-from report_profiles import bare_profile, full_profile, without_intervals, zero_profile
+from report_profiles import bare_profile, full_profile, sampled_profile, without_intervals, zero_profile
 from rich.console import Console
 
 from equisep.compare import compare_laws, compare_profiles
 from equisep.law import fit_law
 from equisep.report.comparison import render_comparison
-from equisep.report.terminal import render_law, render_profile
+from equisep.report.formatting import limits
+from equisep.report.terminal import render_law, render_laws, render_profile
 from equisep.results import Break, ClassifierReading, Corrected, LawFit, Note, SampleOrder, SiteReading
 
 
@@ -39,7 +40,8 @@ def test_a_full_profile_at_80_columns() -> None:
         "1000 samples, 100 per class, 10 classes; 10000 test samples",
         "reading `mixed`, weighting `sample`",
         "The law of equi-separation holds (r -0.9998, at most -0.996)",
-        "0.5149 [0.506, 0.524]: what each layer leaves of D",
+        "0.5149 [0.506, 0.524] in other samples of this size: what",
+        "layers [1.02, 1.07] in other samples of this size",
         "half-life",
         "greatest residual",
         "evenness",
@@ -58,6 +60,31 @@ def test_a_full_profile_at_80_columns() -> None:
     assert row.split() == ["4", "blocks.3.relu", "1.759", "15", "3.37", "90.0", "74.0", "0.195", "0.176"]
     assert "…" not in text
     assert text.count("●") == 8
+
+
+def test_laws_of_the_population_stand_beside_those_of_the_samples() -> None:
+    profile = sampled_profile()
+    lines = [line.strip() for line in printed(render_profile(profile), 140).splitlines()]
+    train, test = (line for line in lines if "of the population  " in line)
+    assert lines.index(train) == lines.index("The law in numbers") + 1  # above ρ of these samples
+    beyond, by_test = (profile.laws[name] for name in ("corrected", "corrected test"))
+    for law, line in ((beyond, train), (by_test, test)):
+        assert f"ρ {law.rho:.4f}{limits(law.intervals['rho'])}, half-life {law.half_life:.3g}" in line
+        assert f"layers{limits(law.intervals['half_life'])}, r {law.r:.4f}: " in line
+    assert "of the population  from layer 2 on: ρ" in train and "of the population  by test data: ρ" in test
+    other = printed(render_laws(profile), 140)
+    assert train in other and test in other and "corrected" not in other
+    whole = printed(render_profile(replace(profile, whole=True)), 140)
+    assert train not in whole and test in whole  # test data are samples of more whatever the training data are
+
+
+def test_d_of_the_population_by_test_data_has_a_column() -> None:
+    profile = full_profile()
+    sites = tuple(replace(site, corrected_test=Corrected(12.34, 11.11, 13.33)) for site in profile.sites)
+    for whole in (True, False):
+        text = printed(replace(profile, whole=whole, sites=sites), 100)
+        assert text.count("12.3 ") == 8
+        assert "corr. test: D of the population behind the test data." in " ".join(text.split())
 
 
 def test_columns_without_room_are_named() -> None:

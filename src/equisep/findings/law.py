@@ -24,7 +24,7 @@ from equisep.findings.wording import whole_percent
 from equisep.findings.work import idle_layers
 from equisep.results.finding import Finding
 from equisep.results.records import LAW_R, NO_LAW_R, law_verdict
-from equisep.results.wording import correlation, number
+from equisep.results.wording import correlation, law_span_words, number
 
 FEW = 5
 
@@ -51,15 +51,12 @@ def law(facts: Facts) -> Iterator[Finding]:
 
 
 def _lawful(facts: Facts, r: float, rho: float) -> str:
-    fitted = facts.profile.law
-    span = fitted.intervals.get("rho")
-    left = f"{whole_percent(rho)} %"
-    if span is not None:
-        low, high = whole_percent(span.low), whole_percent(span.high)
-        left = f"about {left}" if low == high else f"{left} [{low}, {high}]"
+    spans = law_span_words(facts.profile, "rho", lambda share: f"{whole_percent(share)} %")
+    beside = f" ({spans})" if spans else ""
     return (
-        f"The law of equi-separation holds: every {facts.each} leaves {left} of D, along a straight line (r "
-        f"{correlation(r)} over {len(fitted.curve)} points, reading `{facts.profile.reading or '?'}`){_kink(facts)}."
+        f"The law of equi-separation holds: every {facts.each} leaves {whole_percent(rho)} % of D{beside}, "
+        f"along a straight line (r {correlation(r)} over {len(facts.profile.law.curve)} points, "
+        f"reading `{facts.profile.reading or '?'}`){_kink(facts)}."
     )
 
 

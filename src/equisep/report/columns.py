@@ -12,6 +12,7 @@ from equisep.report.formatting import UNICODE, class_labels, number, one_line, p
 from equisep.results import LawFit, Profile
 from equisep.results.readings import BY_BATCH, READINGS
 from equisep.results.records import work_shares
+from equisep.results.wording import OTHER_SAMPLES
 
 Values = Sequence[Any]
 Cell = Callable[..., str]  # (value, missing=…) → text
@@ -89,8 +90,20 @@ COLUMNS: tuple[Column, ...] = (
     _field("site", "layer", "number of the layer: 0 is the raw input", of="index", cell=_whole),
     _field("name", "name", "module whose output is read", cell=_text),
     _field("fuzziness", "D", "separation fuzziness D: spread within classes over distance between their means"),
-    _field("fuzziness_low", "D from", "lower end of the interval of D", of="fuzziness_interval.low", cell=_three),
-    _field("fuzziness_high", "D to", "upper end of the interval of D", of="fuzziness_interval.high", cell=_three),
+    _field(
+        "fuzziness_low",
+        "D from",
+        f"lower end of the interval of D {OTHER_SAMPLES}",
+        of="fuzziness_interval.low",
+        cell=_three,
+    ),
+    _field(
+        "fuzziness_high",
+        "D to",
+        f"upper end of the interval of D {OTHER_SAMPLES}",
+        of="fuzziness_interval.high",
+        cell=_three,
+    ),
     _field("corrected", "D\ncorr.", "D of the population behind the samples", of="corrected.value", cell=_three),
     _field("corrected_low", "corr.\nfrom", "lower end of its interval", of="corrected.low", cell=_three),
     _field("corrected_high", "corr.\nto", "upper end of its interval", of="corrected.high", cell=_three),

@@ -21,7 +21,6 @@ from equisep.report.formatting import (
     interval_words,
     kink_words,
     law_sentence,
-    limits,
     number,
     one_line,
     passed_words,
@@ -29,7 +28,8 @@ from equisep.report.formatting import (
     verdict_words,
 )
 from equisep.report.history_tables import MOST_ROWS, law_rows
-from equisep.results import Finding, LawFit, Profile
+from equisep.results import Finding, Profile
+from equisep.results.wording import law_span_words
 from equisep.tracking.history import History
 
 _CODE = '<code style="color:inherit;background:none">{}</code>'
@@ -138,17 +138,16 @@ def _law_line(profile: Profile) -> str:
     verdict = (
         f'<strong style="color:{color}">{law_sentence(law)}</strong> <span style="opacity:.8">({escape(why)})</span>'
     )
-    lines = " · ".join(_law_numbers(law, passed_words(profile))), " · ".join(_beside(profile))
+    lines = " · ".join(_law_numbers(profile)), " · ".join(_beside(profile))
     return f'<div>{verdict}<br>{lines[0]}<br><span style="opacity:.8">{lines[1]}</span></div>'
 
 
-def _law_numbers(law: LawFit, passed: str) -> Iterable[str]:
-    known = law.intervals
-    each = passed.removesuffix("s")
-    yield _said(f"ρ {number(law.rho)}{limits(known.get('rho'))}", f"what each {each} leaves of D")
+def _law_numbers(profile: Profile) -> Iterable[str]:
+    law, passed = profile.law, passed_words(profile)
+    rho, half_life = law_span_words(profile, "rho"), law_span_words(profile, "half_life")
+    yield _said(f"ρ {number(law.rho)} {rho}".strip(), f"what each {passed.removesuffix('s')} leaves of D")
     unit = "" if law.half_life is None else f" {passed}"
-    half = f"half-life {number(law.half_life, 3)}{unit}{limits(known.get('half_life'))}"
-    yield _said(half, f"{passed} until D has halved")
+    yield _said(f"half-life {number(law.half_life, 3)}{unit} {half_life}".strip(), f"{passed} until D has halved")
     yield _said(f"r {correlation(law.r)}", "correlation of ln D with depth: -1 is a straight line")
 
 

@@ -38,6 +38,7 @@ from equisep.report.formatting import (
 from equisep.report.tables import grid_of, plain_table, room_beside
 from equisep.report.terminal_plot import render_curve
 from equisep.results import ClassifierReading, Finding, LawFit, Note, Profile
+from equisep.results.wording import begin_words, population_law, span_words
 
 __all__ = ["render_curve", "render_law", "render_laws", "render_profile"]
 
@@ -45,12 +46,13 @@ VERDICT_STYLES = {"law": "bold green", "between": "bold yellow", "no law": "bold
 _LEAST_NAME, _GOOD_NAME = 8, 14
 _SHOWN = (
     *("site", "name", "fuzziness", "corrected", "corrected_low", "corrected_high"),
-    *(*(column.name for column in READING_COLUMNS), "share", "fuzziness_test"),
+    *(*(column.name for column in READING_COLUMNS), "share", "fuzziness_test", "corrected_test"),
     *("ncc_train", "ncc_test", "cdnv", "nc1", "null", "dim"),
 )
 _KEY = {  # the first column of each kind, and what stands below the table where it is shown
     "fuzziness": "D: spread within classes over the distance between them.",
     "corrected": "corr.: D of the population behind the samples, and its interval.",
+    "corrected_test": "corr. test: D of the population behind the test data.",
     "share": "work: share of the whole fall of ln D.",
     "ncc_train": "NCC: samples nearest to the mean of their class.",
     "cdnv": "CDNV: spread of two classes over the distance of their means, over all pairs.",
@@ -60,7 +62,7 @@ _KEY = {  # the first column of each kind, and what stands below the table where
 }
 _INTERVAL = ("corrected_low", "corrected_high")  # go together: half an interval says nothing
 _FIRST_TO_GO = (
-    *("dim", "null", "nc1", "corrected_high", "corrected_low", "cdnv", "ncc_test", "share"),
+    *("dim", "null", "nc1", "corrected_high", "corrected_low", "cdnv", "corrected_test", "ncc_test", "share"),
     "fuzziness_test",
 )
 _LAW_NAMES = {
@@ -72,6 +74,7 @@ _LAW_NAMES = {
     "layers": "layer by layer",
     "blocks": "block by block",
 }
+_POPULATION = {"corrected": "", "corrected test": "by test data"}  # laws of D of the population, and by which samples
 MOST_COLUMNS = 100  # longer lines are hard to read
 
 
@@ -133,19 +136,23 @@ def render_law(law: LawFit, *, passed: str = "layers", first: int = 0) -> Render
 
 
 def render_laws(profile: Profile) -> RenderableType:
-    """The other laws of a profile, one row each: on test data, by grain, and class by class."""
+    """The other laws of a profile, one row each: of the population, on test data, by grain, and class by class."""
     names = class_labels(profile)
 
     def build(glyphs: Glyphs, width: int) -> RenderableType:
         missing = glyphs.missing
+        beyond = [row for name in _POPULATION for row in _population_row(profile, name, glyphs)]
         rows: list[list[str | Text]] = []
         for name, law in profile.laws.items():
+            if name in _POPULATION and population_law(profile, name) is not None:
+                continue
             numbers = [number(law.rho, 3, missing=missing), number(law.half_life, 3, missing=missing)]
             verdict = Text(verdict_words(law)[0], style=VERDICT_STYLES[law.verdict])
             rows.append([_law_name(name, names), *numbers, correlation(law.r, missing=missing), verdict])
-        return plain_table(
+        table = plain_table(
             ("other laws", glyphs.rho, "half-life", "r", "verdict"), rows, glyphs, left=("other laws", "verdict")
         )
+        return Group(grid_of(beyond), *([table] if rows else []))
 
     return View(build)
 
@@ -167,8 +174,8 @@ def _profile_blocks(profile: Profile, glyphs: Glyphs, width: int) -> Iterable[Re
     yield from _site_table(profile, glyphs, width)
     begin = profile.begin()
     first = profile.sites[begin].index if profile.sites else 0
-    more = [*_other_laws(profile, glyphs)]
-    rows = [*_law_rows(profile.law, glyphs, passed=passed_words(profile), first=first), *more]
+    law_rows = _law_rows(profile.law, glyphs, passed=passed_words(profile), first=first)
+    rows = [*_population_row(profile, "corrected", glyphs), *law_rows, *_other_laws(profile, glyphs)]
     if rows:
         yield Padding(Group(Text("The law in numbers", style="bold"), grid_of(rows)), (1, 0, 0, 0))
     curve = profile.curve("fuzziness")[begin:]
@@ -184,7 +191,8 @@ def _profile_blocks(profile: Profile, glyphs: Glyphs, width: int) -> Iterable[Re
 
 def _site_table(profile: Profile, glyphs: Glyphs, width: int) -> Iterable[RenderableType]:
     """One row per site. Columns that no site fills are left out; what a narrow terminal has no room for is named below."""
-    shown = [name for name in _SHOWN if profile.whole is False or not name.startswith("corrected")]
+    moot = () if profile.whole is False else ("corrected", *_INTERVAL)  # of training data that are all there are
+    shown = [name for name in _SHOWN if name not in moot]
     columns = {column.title: column.cells(profile, missing=glyphs.missing) for column in columns_named(shown)}
     columns = {title: cells for title, cells in columns.items() if any(cell != glyphs.missing for cell in cells)}
     names = columns.pop("name", [])
@@ -232,8 +240,8 @@ def _law_rows(law: LawFit, glyphs: Glyphs, *, passed: str, first: int) -> Iterab
     missing, known = glyphs.missing, law.intervals
     unit = "" if law.half_life is None else f" {passed}"
     each = passed.removesuffix("s")
-    yield glyphs.rho, f"{number(law.rho)}{limits(known.get('rho'))}: what each {each} leaves of D"
-    yield "half-life", number(law.half_life, 3, missing=missing) + unit + limits(known.get("half_life"))
+    yield glyphs.rho, f"{number(law.rho)}{span_words(known.get('rho'))}: what each {each} leaves of D"
+    yield "half-life", number(law.half_life, 3, missing=missing) + unit + span_words(known.get("half_life"))
     yield "r", correlation(law.r, missing=missing)
     yield f"R{glyphs.squared}", number(law.r2, missing=missing)
     if law.max_residual is not None:
@@ -251,18 +259,28 @@ def _other_laws(profile: Profile, glyphs: Glyphs) -> Iterable[tuple[str, str]]:
         if other.law.rho is not None:
             words = f"{glyphs.rho} {number(other.law.rho)}, r {correlation(other.law.r, missing=glyphs.missing)}"
             yield f"reading {one_line(name)}", f"{words}: {verdict_words(other.law)[0]}"
-    beyond = profile.laws.get("corrected")
-    if profile.whole is False and beyond is not None and beyond.rho is not None:
-        span = beyond.intervals.get("rho")
-        words = f"{glyphs.rho} {number(beyond.rho)}{limits(span)}, r {correlation(beyond.r)}"
-        yield "of the population", f"{words}: {verdict_words(beyond)[0]}"
     test = profile.laws.get("test")
     if test is not None and test.rho is not None:
         words = f"{glyphs.rho} {number(test.rho)}, r {correlation(test.r, missing=glyphs.missing)}"
         yield "on test data", f"{words}: {verdict_words(test)[0]}"
+    yield from _population_row(profile, "corrected test", glyphs)
     each = [law.r for name, law in profile.laws.items() if name.startswith("class ") and law.r is not None]
     if each:
         yield "class by class", f"r {correlation(min(each))} to {correlation(max(each))} over {len(each)} classes"
+
+
+def _population_row(profile: Profile, name: str, glyphs: Glyphs) -> Iterable[tuple[str, str]]:
+    """ρ, half-life and r of D of the population with their intervals, and the verdict on it, where it can be told."""
+    law = population_law(profile, name)
+    if law is None:
+        return
+    parts = [f"{glyphs.rho} {number(law.rho)}{limits(law.intervals.get('rho'))}"]
+    if law.half_life is not None:
+        span = limits(law.intervals.get("half_life"))
+        parts.append(f"half-life {number(law.half_life, 3)} {passed_words(profile)}{span}")
+    parts.append(f"r {correlation(law.r, missing=glyphs.missing)}")
+    head = ", ".join(filter(None, (_POPULATION[name], begin_words(profile, law))))
+    yield "of the population", f"{head}{': ' if head else ''}{', '.join(parts)}: {verdict_words(law)[0]}"
 
 
 def _depth_and_accuracy(profile: Profile, glyphs: Glyphs) -> Iterable[Text]:

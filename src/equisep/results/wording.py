@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from equisep.results.profile import Profile
+    from equisep.results.records import Interval, LawFit
 
 MISSING = "–"
+# all that folds and resamples tell: of few samples D is too small in every one of them
+OTHER_SAMPLES = "in other samples of this size"
 AXES = {  # metrics of a layer as the label of an axis, in every drawing
     "fuzziness": "separation fuzziness D",
     "fuzziness_test": "separation fuzziness D on test data",
@@ -55,6 +59,46 @@ def percent(share: float | None, *, missing: str = MISSING) -> str:
 def plural(count: int, word: str) -> str:
     """`1 seed`, `3 seeds`."""
     return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+
+
+def _three(value: float) -> str:
+    return number(value, 3)
+
+
+def span_words(span: Interval | None, written: Callable[[float], str] = _three) -> str:
+    """An interval by folds or resamples, and what it is of: ` [0.461, 0.513] in other samples of this size`, or nothing."""
+    if span is None:
+        return ""
+    low, high = written(span.low), written(span.high)
+    return f" {'about the same' if low == high else f'[{low}, {high}]'} {OTHER_SAMPLES}"
+
+
+def law_span_words(
+    profile: Profile, name: Literal["rho", "half_life"], written: Callable[[float], str] = _three
+) -> str:
+    """The interval of a number of the law, and the number of the population with its own where these are samples of one."""
+    parts = [span_words(profile.law.intervals.get(name), written).strip()]
+    law = population_law(profile)
+    value = None if law is None else getattr(law, name)
+    if law is not None and value is not None:
+        span = law.intervals.get(name)
+        limits = "" if span is None else f" [{written(span.low)}, {written(span.high)}]"
+        begin = begin_words(profile, law)
+        parts.append(f"{written(value)}{limits} in the population{', ' if begin else ''}{begin}")
+    return "; ".join(filter(None, parts))
+
+
+def population_law(profile: Profile, name: str = "corrected") -> LawFit | None:
+    """The law of D of the population, if it can be told: behind training data that are some of more, or behind test data."""
+    law = profile.laws.get(name) if profile.whole is False or name == "corrected test" else None
+    return None if law is None or law.rho is None else law
+
+
+def begin_words(profile: Profile, law: LawFit) -> str:
+    """`from layer 2 on` of a law that begins later than that of the samples, since D of the population is told later."""
+    if len(law.curve) >= len(profile.law.curve):
+        return ""
+    return f"from {passed_words(profile).removesuffix('s')} {profile.sites[-len(law.curve)].index} on"
 
 
 def class_labels(profile: Profile) -> list[str]:

@@ -12,13 +12,15 @@ import pytest
 
 from equisep.errors import InputError
 from equisep.report.columns import BY_NAME
+from equisep.report.formatting import limits
 from equisep.report.page import MOST_PROFILES, profile_page, write_page
 from equisep.report.page.class_numbers import map_numbers
 from equisep.report.page.document import embedded, page_script, plot_script, script_hash
 from equisep.report.page.subject import subjects_of
 from equisep.results import ClassCosines, ClassPair, LawFit, Profile, SiteReading, load_profile
+from equisep.results.wording import span_words
 from report.page.page_reader import Page
-from report.report_profiles import bare_profile, full_profile, zero_profile
+from report.report_profiles import bare_profile, full_profile, sampled_profile, zero_profile
 
 HOSTILE = "</script><script>alert(1)</script><!--<img src=x onerror=alert(2)>\u2028`${7*7}`\"'&amp;\x1b[31m"
 SECTIONS = [
@@ -202,6 +204,27 @@ def test_the_embedded_numbers_are_the_profiles(page: Page, profile: Profile) -> 
     assert first is not None
     given = np.asarray(first.points).ravel()
     assert np.abs(np.abs(points[2]) / 1000 * np.abs(given).max() - np.abs(given)).max() < 1e-3 * np.abs(given).max()
+
+
+def test_intervals_of_the_law_say_what_they_are_of() -> None:
+    profile = sampled_profile()
+    own = span_words(profile.law.intervals["rho"]).strip()
+    beyond = {name: profile.laws[name] for name in ("corrected", "corrected test")}
+    for whole in (True, False):
+        page = Page(profile_page([replace(profile, whole=whole)]))
+        laws = page.table("Laws of")
+        shown = dict(
+            zip(laws.column("law"), (row[laws.heads.index("rho_interval")] for row in laws.texts), strict=True)
+        )
+        assert shown["training data"] == own and own.endswith("] in other samples of this size")
+        assert shown["population behind the training data"] == limits(beyond["corrected"].intervals["rho"]).strip()
+        assert shown["population behind the test data"] == limits(beyond["corrected test"].intervals["rho"]).strip()
+        text = " ".join("".join(page.text).split())
+        assert f"95 %: {own}" in text.replace("\N{NO-BREAK SPACE}", " ")
+        assert ("in the population, from layer 2 on" in text) == (not whole)
+        assert "95 %, bootstrap of 200 resamples, in other samples of this size" in text.replace(
+            "\N{NO-BREAK SPACE}", " "
+        )
 
 
 def test_three_dimensions_show_the_cosines_of_the_class_means() -> None:

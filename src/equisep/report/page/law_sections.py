@@ -34,6 +34,7 @@ from equisep.report.page.markup import (
 from equisep.report.page.numbers import curve_indices, share_limit
 from equisep.report.page.subject import Subject
 from equisep.results import LawFit
+from equisep.results.wording import OTHER_SAMPLES, span_words
 
 GRAINS = ("layers", "blocks")  # where both were measured, the law of each
 _LAW_NAMES = {
@@ -42,6 +43,7 @@ _LAW_NAMES = {
     "corrected": "population behind the training data",
     "corrected_test": "population behind the test data",
 }
+_POPULATION = (_LAW_NAMES["corrected"], _LAW_NAMES["corrected_test"])
 _LAW_COLUMNS = (
     *("fuzziness", "fuzziness_low", "fuzziness_high", "corrected", "corrected_low", "corrected_high"),
     *("fuzziness_test", "corrected_test", "null"),
@@ -59,8 +61,9 @@ def law_section(subjects: Sequence[Subject]) -> Section:
             "Law",
         )
     caption = (
-        "D against depth. On the logarithmic axis the law is a straight line: dots are measured, with their intervals; the line "
-        "is the fit; beside it test data, the chance level (D with shuffled labels) and D of the population behind the samples."
+        "D against depth. On the logarithmic axis the law is a straight line: dots are measured, with intervals in other "
+        "samples of this size; the line is the fit; beside it test data, the chance level (D with shuffled labels) and D of the "
+        "population behind the samples."
     )
     body = [figure("law", caption, label="Separation fuzziness D against the layer, with the fitted law")]
     for subject in subjects:
@@ -192,7 +195,7 @@ def _law_table(subject: Subject) -> str:
             Cell(name, name),
             Cell(law.verdict, verdict_words(law)[0]),
             Cell(law.rho, number(law.rho)),
-            Cell(None, limits(law.intervals.get("rho")).strip()),
+            Cell(None, (limits if name in _POPULATION else span_words)(law.intervals.get("rho")).strip()),
             Cell(law.half_life, number(law.half_life, 3)),
             Cell(law.r, correlation(law.r)),
             Cell(law.imbalance, number(law.imbalance)),
@@ -270,7 +273,7 @@ def _trust_rows(subject: Subject) -> Iterable[tuple[str, str]]:
         yield "Farthest from the line", f"{number(law.max_residual, 2)} in ln D"
         yield "Evenness", f"{number(law.imbalance)} (1: every {subject.each} lowers D by the same factor)"
     interval = law.intervals.get("rho")
-    yield "Intervals", "none were computed" if interval is None else interval_words(interval)
+    yield "Intervals", "none were computed" if interval is None else f"{interval_words(interval)}, {OTHER_SAMPLES}"
     for name, other in profile.other_readings.items():
         yield f"In the reading {name}", _reading_words(other.law)
 

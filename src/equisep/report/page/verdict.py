@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from equisep.findings.facts import wilson
-from equisep.report.formatting import correlation, data_words, limits, number, one_line, percent, reading_words
+from equisep.report.formatting import correlation, data_words, number, one_line, percent, reading_words
 from equisep.report.page.markup import Section, absent, command, link, marked, paragraph, plain, typeset
 from equisep.report.page.subject import Subject
-from equisep.results import Finding, Interval
+from equisep.results import Finding, Profile
+from equisep.results.wording import law_span_words
 
 CHIPS = {
     "law": ("good", "The law holds"),
@@ -86,7 +87,8 @@ def large_numbers(subject: Subject) -> list[Large]:
     accuracy = profile.accuracy_test if tested else profile.accuracy_train
     return [
         Large(
-            f"factor per {subject.each}", "–" if law.rho is None else f"×{number(law.rho, 3)}", _limits(law.intervals.get("rho")),
+            f"factor per {subject.each}", "–" if law.rho is None else f"×{number(law.rho, 3)}",
+            _factor_span(profile),
             "what each leaves of D (ρ)",
         ),
         Large("straightness r", correlation(law.r), "", "−1 is a straight line"),
@@ -144,8 +146,9 @@ def _next(text: str) -> str:
     return command(text) if code else paragraph(f"Next: {text}.", "next")
 
 
-def _limits(interval: Interval | None) -> str:
-    return "" if interval is None else f"{limits(interval).strip()} at {100 * interval.level:g} %"
+def _factor_span(profile: Profile) -> str:
+    span, words = profile.law.intervals.get("rho"), law_span_words(profile, "rho")
+    return words if span is None else f"{100 * span.level:g} %: {words}"
 
 
 def _share_limits(share: float | None, samples: int) -> str:
