@@ -124,10 +124,10 @@ def cells_to_run(figure: Figure, asked: RunOptions) -> list[Planned]:
     first = first_cells(figure, asked)
     if not first:
         return list(planned_cells(figure, asked))
-    # any will do, but of networks that train whole those that were run first are not run again
-    tried = figure.rates_of if figure.choose == "short runs" else lambda series: rates_at(figure, series, asked.scale)
-    rest = planned_cells(figure, asked, rates=lambda series: tried(series)[: chosen_count(figure)])
-    return list(dict.fromkeys([*first, *rest]))
+    rest = planned_cells(
+        figure, asked, rates=lambda series: rates_at(figure, series, asked.scale)[: chosen_count(figure)]
+    )
+    return list(dict.fromkeys([*first, *rest]))  # of whole networks those that were run first are not run again
 
 
 def chosen_count(figure: Figure) -> int:
