@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from equisep.measuring import measure
 from equisep.runs.cell_data import cell_data_of
 from equisep.runs.plan import scaled
 from equisep.runs.run import run_group
-from equisep.runs.runners import ensembles
+from equisep.runs.runners import ensembles, networks
 from equisep.runs.runners.architecture import network_of
 from equisep.runs.runners.cells import recipe_of, shape_of
 from equisep.runs.runners.ensembles import _first_milestones
@@ -345,6 +345,45 @@ def test_a_gpu_that_is_absent_is_one_sentence() -> None:
     for network in ("fnn", "pure-cnn"):
         with pytest.raises(InputError, match="cuda"):
             run_group([SMALL.with_(network=network)], device="cuda")
+
+
+# layout
+
+NARROW = {"depth": None, "width": None, "preparation": "he2023-32x32", "width_multiplier": 1 / 16}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"network": "vgg11", **NARROW},
+        {"network": "resnet18", **NARROW},
+        {"network": "pure-cnn", "width": None, "channels": 6},
+    ],
+    ids=lambda changes: str(changes["network"]),
+)
+def test_how_images_lie_changes_no_more_than_digits(changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = SMALL.with_(dtype="float64", epochs=1, **changes)
+    ((_, plain, made),) = run_group([cell])
+    monkeypatch.setattr(networks, "_layout", lambda cell, x: torch.channels_last)
+    ((_, other, told),) = run_group([cell])
+    assert "layout" not in made and told["layout"] == "channels last"
+    assert other.readings[-1].fuzziness == pytest.approx(plain.readings[-1].fuzziness, rel=1e-9)
+    assert other.numbers["final_loss"] == pytest.approx(plain.numbers["final_loss"], rel=1e-9)
+
+
+def test_images_lie_channels_last_on_a_gpu_but_for_code_that_is_not_ours() -> None:
+    images, rows = (Batch(torch.device("cuda"), ndim) for ndim in (4, 2))
+    ours, theirs = SMALL.with_(network="vgg11"), SMALL.with_(network="./mine.py:net")
+    assert networks._layout(ours, images) == torch.channels_last  # type: ignore[arg-type]
+    for cell, batch in ((ours, Batch(torch.device("cpu"), 4)), (ours, rows), (theirs, images)):
+        assert networks._layout(cell, batch) == torch.preserve_format  # type: ignore[arg-type]
+
+
+class Batch(NamedTuple):
+    """What is asked of images before they are laid out."""
+
+    device: torch.device
+    ndim: int
 
 
 # networks by name
