@@ -30,6 +30,7 @@ from equisep.law import fit_law
 from equisep.report.figures.drawing.curves import lines_of
 from equisep.report.figures.drawing.draw import draw_figure, save_drawn
 from equisep.report.figures.drawing.labels import common_label, data_words, own_labels, typeset, way_words, wrapped
+from equisep.report.figures.drawing.strokes import Scale
 from equisep.report.figures.readings import reading_notes, reading_words
 from equisep.report.plots import LAW_STYLES
 from equisep.results import law_verdict
@@ -446,6 +447,28 @@ def test_lines_in_an_order_have_one_bar_of_colors() -> None:
     colors = [line.get_color() for line in axes.lines]
     assert len(colors) == len({tuple(color) for color in colors}) == 3
     assert "r =" not in words_of(axes)
+
+
+def test_colors_of_many_layers_go_by_logarithms() -> None:
+    few, many = Scale(2, 12, "layers"), Scale(1, 16, "layers")
+    assert few.norm(7) == pytest.approx(0.5) and many.norm(4) == pytest.approx(0.5)
+    assert few.ticks(range(2, 13)) == list(range(2, 13))
+    assert many.ticks(range(1, 17)) == [1, 2, 3, 4, 6, 8, 11, 16]
+    assert Scale(3, 3, "layers").ticks([3.0]) == [3]
+
+
+def test_arrays_in_an_order_have_its_colors_and_infinity_a_place_beyond() -> None:
+    def make(name: str, seed: int) -> Outcome:
+        return Outcome(arrays={"up": (1.0, 2.0 + seed, float(len(name)))})
+
+    series = [Series(f"R-{x}", x=x) for x in (1.0, 10.0, 100.0, math.inf)]
+    panel = Panel("p", kind="array", y="up", log_y=False, ordered="ratio R", series=("*",))
+    drawing = draw_figure(evidence_of(series, [panel], make))
+    axes, bar = drawing.axes
+    assert [text.get_text() for text in bar.get_yticklabels()] == ["1", "10", "100", "∞"]
+    assert len({tuple(line.get_color()) for line in axes.lines}) == 4
+    assert len(axes.collections) == 4  # the seeds of each as a band
+    assert "band: lowest to highest seed" in words_of(drawing)
 
 
 def test_levels_and_what_stands_behind() -> None:

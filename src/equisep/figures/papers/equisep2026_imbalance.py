@@ -88,7 +88,7 @@ LEVELS = Figure(
     series=SERIES,
     panels=(
         _over_ratios("r", "how straight the curve of D is", "correlation r", *LAW_LINES, log_y=True),
-        _over_ratios("last", "D of the last layer", "D of the last layer"),
+        _over_ratios("last", "D of the last layer", "D of the last layer", log_y=True),
         _over_ratios("minority_cosine", "minority classifiers", "mean cosine between minority classifiers", (1.0, "one vector")),
         _over_epochs("r", "correlation r", log_y=True, levels=LAW_LINES),
         _over_epochs("nc1", "NC1 of the last layer", log_y=True, levels=((0.01, "neural collapse"),)),

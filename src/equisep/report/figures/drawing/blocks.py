@@ -118,9 +118,10 @@ def _block(evidence: Evidence, rows: Sequence[Sequence[tuple[Panel, tuple[Line, 
 
 def _scale(panels: Sequence[Panel], lines: Sequence[Sequence[Line]]) -> Scale | None:
     """The order that the lines of panels are in, from the least to the greatest of them."""
-    orders = [line.order for own in lines for line in own if line.order is not None]
+    every = [line.order for own in lines for line in own if line.order is not None]
+    orders = [order for order in every if math.isfinite(order)]
     words = next((panel.ordered for panel in panels if panel.ordered), "")
-    return Scale(min(orders), max(orders), words) if orders else None
+    return Scale(min(orders), max(orders), words, endless=len(orders) < len(every)) if orders else None
 
 
 def _was_run(block: Block, index: int) -> bool:

@@ -16,7 +16,6 @@ import matplotlib as mpl
 from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.legend import Legend
-from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from equisep.errors import InputError
 from equisep.figures.evidence import Evidence
@@ -43,7 +42,6 @@ from equisep.report.plots import LINE_COLORS
 ENDINGS = (".pdf", ".png", ".svg")
 _MOST = 0.7  # of the height of axes that a legend inside them may take
 _ROUNDS = 3  # in which panels make room for words and then share their heights again
-_FEW = 8  # marks on the bar of an order
 _WARNING = LINE_COLORS[1]
 _SINGLE = ("scatter", "categories")  # panels with a dot for every seed
 _DIGITS = 4  # that a drawing shows at most; the last bits of a mean differ from machine to machine
@@ -125,9 +123,9 @@ def _draw_grid(part: SubFigure, block: Block, wide: float) -> list[Drawn]:
         colors = ScalarMappable(block.scale.norm, block.scale.colors)
         bar = part.colorbar(colors, ax=[one.axes for one in drawn], aspect=40, pad=0.01, fraction=0.03)
         bar.set_label(typeset(block.scale.words), fontsize=SMALL + 0.5)
-        orders = sorted({line.order for lines in block.lines for line in lines if line.order is not None})
-        bar.locator = FixedLocator(orders) if len(orders) <= _FEW else MaxNLocator(_FEW, integer=True)
-        bar.update_ticks()
+        ticks = block.scale.ticks(line.order for lines in block.lines for line in lines if line.order is not None)
+        bar.set_ticks(ticks, labels=list(map(block.scale.name, ticks)))
+        bar.minorticks_off()
         bar.ax.tick_params(labelsize=SMALL)
     return drawn
 

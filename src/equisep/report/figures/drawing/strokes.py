@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize
+from matplotlib.colors import Colormap, LinearSegmentedColormap, LogNorm, Normalize
 from matplotlib.lines import Line2D
 
 from equisep.figures.figure import Panel
@@ -25,16 +25,23 @@ _HOLLOW: Mapping[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 0.8
 _MOST_MARKERS = 60  # points a line may have and still show each
 _FEW = 25  # points of a line whose markers can be large
 _CROWDED = 10  # lines whose bands would hide each other
+_WIDE = 8  # times the least number, from which on colors go by logarithms
+_STEP = 0.2  # of the way from the least to the greatest number, that ∞ stands beyond it
+_APART = 0.09  # of the bar of colors, between two ticks
 _BRIGHTEST = 0.92  # of viridis: its end is too pale for a line
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The order that lines of several panels are in: its least and greatest number, and what they count."""
+    """The order that lines of several panels are in: its least and greatest number, and what they count.
+
+    endless     whether a line is of ∞, which stands one step beyond the greatest number.
+    """
 
     low: float
     high: float
     words: str
+    endless: bool = False
 
     @property
     def colors(self) -> Colormap:
@@ -43,8 +50,35 @@ class Scale:
 
     @property
     def norm(self) -> Normalize:
-        """From the order to the color."""
-        return Normalize(self.low, max(self.high, self.low + 1))
+        """From the number to the color: by its logarithm where the first of many numbers would else be one color."""
+        top = self.number(math.inf) if self.endless else self.high
+        return LogNorm(self.low, top) if self._is_log else Normalize(self.low, max(top, self.low + 1))
+
+    def number(self, order: float) -> float:
+        """The number that an order is drawn at: itself, and of ∞ one beyond all others."""
+        if math.isfinite(order):
+            return order
+        low, high = self.low, max(self.high, self.low + 1)
+        return high * (high / low) ** _STEP if self._is_log else high + (high - low) * _STEP
+
+    def ticks(self, orders: Iterable[float]) -> list[float]:
+        """The numbers that have room beside the bar of colors: the ends, and between them those far enough apart."""
+        first, *rest = sorted(self.number(order) for order in set(orders))
+        kept = [first]
+        for number in rest:
+            if self.norm(number) - self.norm(kept[-1]) >= _APART:
+                kept.append(number)
+        if rest and kept[-1] != rest[-1]:
+            kept[max(1, len(kept) - 1) :] = [rest[-1]]
+        return kept
+
+    def name(self, number: float) -> str:
+        """What stands beside a tick."""
+        return "∞" if self.endless and number > self.high else f"{number:g}"
+
+    @property
+    def _is_log(self) -> bool:
+        return self.low > 0 and self.high >= _WIDE * self.low
 
 
 def line_color(line: Line, lines: Sequence[Line], scale: Scale | None = None) -> Any:
@@ -52,7 +86,7 @@ def line_color(line: Line, lines: Sequence[Line], scale: Scale | None = None) ->
     if line.behind:
         return BEHIND
     if line.order is not None and scale is not None:
-        return scale.colors(scale.norm(line.order))
+        return scale.colors(scale.norm(scale.number(line.order)))
     if scale is not None:  # a line beside those in order
         return "black"
     count = 1 + max(other.index for other in lines)

@@ -120,6 +120,8 @@ def over_categories(evidence: Evidence, panel: Panel) -> Iterable[Line]:
 def over_array(evidence: Evidence, panel: Panel) -> Iterable[Line]:
     """An array of each cell against another; seeds that lie at other x have no common mean: each keeps a line of its own."""
     for index, asked in enumerate(panel_lines(evidence, panel)):
+        place = asked.found.series.x if panel.ordered else None
+        order = None if place is None else float(place)
         by_x: dict[tuple[float, ...], list[Curve]] = {}
         for entry in asked.found.chosen.values():
             up = entry.outcome.arrays.get(asked.text, ())
@@ -128,7 +130,7 @@ def over_array(evidence: Evidence, panel: Panel) -> Iterable[Line]:
                 xs = tuple(math.nan if x is None else float(x) for x in across)
                 by_x.setdefault(xs, []).append(up)
         if not by_x:
-            yield Line(label=asked.label, index=index, run=bool(asked.found.chosen))
+            yield Line(label=asked.label, index=index, run=bool(asked.found.chosen), order=order)
         for part, (xs, curves) in enumerate(by_x.items()):
             samples = tuple(existing(value_at(values, at) for values in curves) for at in range(len(xs)))
             upright = () if part else _upright(asked.found, panel)
@@ -142,6 +144,7 @@ def over_array(evidence: Evidence, panel: Panel) -> Iterable[Line]:
                 run=True,
                 upright=upright,
                 hollow=hollow,
+                order=order,
                 seeds=seeds_of(asked.found),
             )
 
