@@ -104,3 +104,23 @@ def test_the_command(tmp_path: Path) -> None:
     assert [part["n"] for part in json.loads(done.stdout)["subsamples"]] == [50, 200]
     bad = equisep(*words, "--subsamples", "5,many", folder=tmp_path)
     assert bad.returncode == 2 and "takes samples per class, such as 50,100,200; found `5,many`" in bad.stderr
+    sample = equisep(*words, "--subsamples", "5", "--sample", "--json", "--quiet", folder=tmp_path)
+    assert sample.returncode == 0, sample.stderr  # which parts are
+
+
+@pytest.mark.parametrize(
+    ("flags", "found"),
+    [
+        (("--out", "x.json", "--plot", "x.png"), "`--out` and `--plot`. Leave them out."),
+        (("--whole",), "`--whole`. Leave it out."),
+        (("--intervals", "none", "--coordinates", "0"), "`--intervals` and `--coordinates`. Leave them out."),
+    ],
+)
+def test_the_command_refuses_what_parts_have_no_use_for(tmp_path: Path, flags: tuple[str, ...], found: str) -> None:
+    words = ("measure", "--model", "fnn,depth=3", "--data", "embedded-10x10", "--subsamples", "5,20")
+    done = equisep(*words, *flags, folder=tmp_path)
+    assert done.returncode == 2 and done.stdout == "" and list(tmp_path.iterdir()) == []
+    assert done.stderr.strip() == (
+        "equisep: `--subsamples` prints a table of parts of the data (with `--json` their numbers), each a sample of more, and "
+        f"makes no profile: found {found}"
+    )

@@ -161,10 +161,8 @@ def measure(
     quiet: Quiet = False,
 ) -> None:
     """Measure how a model of yours separates its classes, layer by layer."""
-    from equisep.measuring import subsamples as subsampled
     from equisep.measuring.distributed.shards import ShardTask
     from equisep.measuring.notes import Notes
-    from equisep.report.comparison import render_subsamples, subsample_record
 
     launched = Launched.here(shard=shard, subsamples=subsamples, on=on)
     device, quiet = launched.device(device), quiet or not launched.speaks
@@ -173,6 +171,8 @@ def measure(
         return
     part = _asked_shard(shard, means, out_file, alone=plot is None and not json and subsamples is None)
     usable_file(plot, flag="--plot", endings=PICTURES)
+    if subsamples is not None:
+        _refuse_with_parts(out=out_file, plot=plot, whole=whole or None, intervals=intervals, coordinates=coordinates)
     options: dict[str, Any] = {
         "sites": parse_sites(sites) if sites else None,
         "calls": calls,
@@ -216,13 +216,7 @@ def measure(
         say(source.words, quiet=quiet)
         given.setdefault("whole", flags.per_class is None and flags.split != "test")
         if subsamples is not None:
-            sizes = parse_numbers(subsamples, flag="--subsamples")
-            with redirect_stdout(sys.stderr):
-                parts = subsampled(loaded.model, source.train, sizes, **_of_parts(given), progress=progress)
-            if json:
-                print_json({"subsamples": [subsample_record(part) for part in parts]})
-            else:
-                out.print(render_subsamples(parts))
+            _show_parts(loaded.model, source.train, subsamples, given, json=json, progress=progress)
             return
         record = {**source.record, **flags.asked()}
         settings = {"data": record, "model": model, "checkpoint": checkpoint and str(checkpoint)}
@@ -301,14 +295,39 @@ def _write_shard(
     out.print(f"shard {task.shard}, {which} round: {task.out}", markup=False, highlight=False)
 
 
+def _refuse_with_parts(**others: object) -> None:
+    """Raise where a flag was given that a table of parts of the data has no use for."""
+    flags = [f"`--{name}`" for name, value in others.items() if value is not None]
+    if flags:
+        raise InputError(
+            "`--subsamples` prints a table of parts of the data (with `--json` their numbers), each a sample of more, and makes "
+            f"no profile: found {' and '.join(flags)}. Leave {'it' if len(flags) == 1 else 'them'} out."
+        )
+
+
+def _show_parts(
+    model: nn.Module, train: Any, sizes: str, given: dict[str, Any], *, json: bool, progress: Progress
+) -> None:
+    """Print D, ρ and r of nested parts of the training data."""
+    from equisep.measuring import subsamples
+    from equisep.report.comparison import render_subsamples, subsample_record
+
+    per_class = parse_numbers(sizes, flag="--subsamples")
+    with redirect_stdout(sys.stderr):
+        parts = subsamples(model, train, per_class, **_of_parts(given), progress=progress)
+    if json:
+        print_json({"subsamples": [subsample_record(part) for part in parts]})
+    else:
+        out.print(render_subsamples(parts))
+
+
 def _of_parts(given: dict[str, Any]) -> dict[str, Any]:
-    """The options that hold for parts of the data too: one reading, no pictures."""
+    """The options that hold for parts of the data too: one reading; `subsamples` says itself that they are no whole."""
     readings = given.get("readings") or ("eval",)
     names = readings.split(",") if isinstance(readings, str) else list(readings)
     if len(names) > 1:
         raise InputError(f"`--subsamples` reads in one reading; found {', '.join(names)}. Name one with `--reading`.")
-    dropped = ("whole", "coordinates", "intervals")
-    return {name: value for name, value in given.items() if name not in dropped}
+    return {name: value for name, value in given.items() if name != "whole"}
 
 
 def with_flags(profile: Profile) -> Profile:
