@@ -57,7 +57,7 @@ def test_a_full_profile_at_80_columns() -> None:
     ):
         assert words in text
     (row,) = (line for line in text.splitlines() if "blocks.3.relu" in line)
-    assert row.split() == ["4", "blocks.3.relu", "1.759", "15", "3.37", "90.0", "74.0", "0.195", "0.176"]
+    assert row.split() == ["4", "blocks.3.relu", "1.759", "15", "3.37", "90.0", "74.0", "0.195", "920"]
     assert "…" not in text
     assert text.count("●") == 8
 
@@ -89,12 +89,12 @@ def test_d_of_the_population_by_test_data_has_a_column() -> None:
 
 def test_columns_without_room_are_named() -> None:
     text = " ".join(printed(full_profile(), 80).split())
-    assert "No room for chance, dim: 87 columns show all, as do --json and to_frame()." in text
+    assert "No room for NC1, dim: 87 columns show all, as do --json and to_frame()." in text
     wide = printed(full_profile(), 87)
     assert "No room" not in wide
     assert "920  100" in wide
     narrow = " ".join(printed(full_profile(), 60).split())
-    assert "No room for CDNV, NC1, chance, dim: 87 columns" in narrow
+    assert "No room for CDNV, chance, NC1, dim: 87 columns" in narrow
 
 
 def test_half_an_interval_is_not_shown_and_every_column_is_explained() -> None:

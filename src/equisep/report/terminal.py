@@ -62,7 +62,7 @@ _KEY = {  # the first column of each kind, and what stands below the table where
 }
 _INTERVAL = ("corrected_low", "corrected_high")  # go together: half an interval says nothing
 _FIRST_TO_GO = (
-    *("dim", "null", "nc1", "corrected_high", "corrected_low", "cdnv", "corrected_test", "ncc_test", "share"),
+    *("dim", "nc1", "null", "corrected_high", "corrected_low", "cdnv", "corrected_test", "ncc_test", "share"),
     "fuzziness_test",
 )
 _LAW_NAMES = {
