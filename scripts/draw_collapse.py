@@ -34,7 +34,8 @@ from equisep.training import Recipe
 
 REPO = Path(__file__).resolve().parents[1]
 CLASSES = 4  # whose centered means span three dimensions
-_REACH = 1.45
+_ZOOM = 1.6  # at which a ball that reaches the limits fills its axes, from whatever side
+_PANEL, _HEAD, _FOOT = 2.9, 0.5, 0.4  # inches: a still, its title above it, the key below all
 _ACROSS = 4  # stills in a row
 PER_CLASS = 100
 STILLS = 4
@@ -91,7 +92,7 @@ def _frame(model: torch.nn.Module, x: torch.Tensor, y: torch.Tensor, epoch: int)
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--epochs", type=int, default=300, help="how long to train (300)")
+    parser.add_argument("--epochs", type=int, default=600, help="how long to train (600)")
     parser.add_argument("--out", type=Path, default=REPO / "docs" / "images", help="the folder written to")
     return parser.parse_args(given)
 
@@ -153,11 +154,13 @@ def plot_collapse(frames: Sequence[CollapseFrame], names: Sequence[str]) -> Figu
         raise InputError("`plot_collapse` needs at least one epoch; found none. Pass what `collapse_frame` returns.")
     rows = math.ceil(len(frames) / _ACROSS)
     columns = min(_ACROSS, len(frames))
-    figure = Figure(figsize=(2.7 * columns, 2.9 * rows + 0.5), layout="constrained")
+    wide, high = _PANEL * columns, (_PANEL + _HEAD) * rows + _FOOT
+    figure = Figure(figsize=(wide, high))
+    figure.subplots_adjust(0, _FOOT / high, 1, 1 - _HEAD / high, wspace=0, hspace=_HEAD / _PANEL)
     for index, frame in enumerate(frames):
         axes: Any = figure.add_subplot(rows, columns, index + 1, projection="3d")
-        _draw_frame(axes, frame, azimuth=-62.0)
-    figure.legend(handles=_keys(names), loc="outside lower center", ncols=6, frameon=False, fontsize=8)
+        _draw_frame(axes, frame, azimuth=-62.0, reach=_reach([frame]))
+    figure.legend(handles=_keys(names), loc="lower center", ncols=6, frameon=False, fontsize=8)
     return figure
 
 
@@ -177,12 +180,19 @@ def save_collapse_film(
     with writer.saving(figure, str(target), dpi):
         for index, frame in enumerate(shown):
             axes.clear()
-            _draw_frame(axes, frame, azimuth=-80.0 + 40.0 * index / len(shown))
+            # what is still to come fits too, so that the scale only grows
+            _draw_frame(axes, frame, azimuth=-80.0 + 40.0 * index / len(shown), reach=_reach(shown[index:]))
             writer.grab_frame()
     return target
 
 
-def _draw_frame(axes: Any, frame: CollapseFrame, *, azimuth: float) -> None:
+def _reach(frames: Sequence[CollapseFrame]) -> float:
+    """How far from the middle anything of these epochs lies, so that no sample is cut off or runs through a title."""
+    drawn = (vectors for frame in frames for vectors in (frame.samples, frame.means, frame.classifiers))
+    return max(1.0, *(float(np.linalg.norm(vectors, axis=1).max()) for vectors in drawn))
+
+
+def _draw_frame(axes: Any, frame: CollapseFrame, *, azimuth: float, reach: float) -> None:
     ideal = simplex(CLASSES)
     for k in range(CLASSES):
         for other in range(k):
@@ -194,12 +204,12 @@ def _draw_frame(axes: Any, frame: CollapseFrame, *, azimuth: float) -> None:
         axes.quiver(0, 0, 0, *frame.means[k], color=color, linewidth=1.8, arrow_length_ratio=0.1)
         axes.plot(*np.stack([np.zeros(3), frame.classifiers[k]]).T, color="0.25", linewidth=1.1, linestyle=(0, (3, 2)))
     for limits in (axes.set_xlim, axes.set_ylim, axes.set_zlim):
-        limits(-_REACH, _REACH)
-    axes.set_box_aspect((1, 1, 1), zoom=1.4)
+        limits(-reach, reach)
+    axes.set_box_aspect((1, 1, 1), zoom=_ZOOM)
     axes.view_init(elev=14, azim=azimuth)
     axes.set_axis_off()
     title = f"epoch {frame.epoch}\nD = {frame.fuzziness:.3g}, training accuracy {100 * frame.accuracy:.1f} %"
-    axes.set_title(title, fontsize=8.5, y=0.98)
+    axes.set_title(title, fontsize=8.5, y=1.0).set_y(1.0)  # axes in three dimensions put theirs into the drawing
 
 
 def _keys(names: Sequence[str]) -> list[Line2D]:

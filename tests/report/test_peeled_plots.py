@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from mpl_toolkits.mplot3d.proj3d import proj_transform
 from PIL import Image
 
 from draw_collapse import CollapseFrame, collapse_frame, plot_collapse, save_collapse_film
@@ -177,6 +178,17 @@ def collapsing(epoch: int, spread: float) -> CollapseFrame:
     corners = 3 * np.eye(4, 6) + 1.0
     features = corners[labels] + spread * rng.normal(size=(40, 6))
     return collapse_frame(epoch, features, labels, 2 * corners, fuzziness=spread, accuracy=1.0)
+
+
+def test_no_sample_is_cut_off_or_runs_through_a_title() -> None:
+    frames = [collapsing(epoch, spread) for epoch, spread in ((0, 4.0), (7, 1.0), (300, 0.0))]
+    figure = plot_collapse(frames, ["a", "b", "c", "d"])
+    figure.canvas.draw()
+    for axes, frame in zip(figure.axes, frames, strict=True):
+        x, y, _ = proj_transform(*frame.samples.T, axes.get_proj())  # type: ignore[attr-defined]
+        shown = axes.transAxes.inverted().transform(axes.transData.transform(np.stack([x, y], axis=1)))
+        assert shown.min() >= 0 and shown.max() <= 1
+        assert axes.title.get_window_extent().y0 >= axes.bbox.y1
 
 
 def test_neural_collapse_in_three_dimensions(tmp_path) -> None:
