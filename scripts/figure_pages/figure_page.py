@@ -21,6 +21,7 @@ from equisep.report.figures.markdown import (
 )
 from equisep.report.figures.summary import Summary
 from equisep.report.formatting import UNICODE, correlation, number, percent
+from equisep.results import READINGS
 from figure_pages.recorded import Recorded
 from figure_pages.words import asked_words, found_sentence, paper_sentence
 
@@ -37,6 +38,7 @@ _COLUMNS = (
     "train %",
     "test %",
 )
+_READINGS = tuple(reversed(READINGS))  # the paper's own first
 _NAMES = 2  # the first of them in any table of series: its name, and how many seeds
 
 
@@ -83,11 +85,38 @@ def _how_it_was_run(each: Recorded, summary: Summary) -> Iterator[str]:
         if estimates
         else ""
     )
+    yield from reading_rate_parts(summary.evidence)
     yield from rate_parts(summary.evidence)
     state = "" if summary.state == "recorded" else f" {summary.state.capitalize()}."
     yield f"{escaped(provenance_line(summary))}{state} Run it again: `equisep figures run {each.figure.id}`."
     yield escaped(each.figure.cite)
     yield "</details>"
+
+
+def reading_rate_parts(evidence: Evidence) -> Iterator[str]:
+    """The rates that each reading by itself would choose, and r there, of series in which readings disagree."""
+    own = {
+        name: {reading: rate for reading in _READINGS if (rate := found.rate_in(reading)) is not None}
+        for name, found in evidence.series.items()
+    }
+    apart = {name: rates for name, rates in own.items() if len(set(rates.values())) > 1}
+    readings = [reading for reading in _READINGS if any(reading in rates for rates in apart.values())]
+    if not apart:
+        return
+    there = {
+        reading: _at_rates(evidence, {name: rates[reading] for name, rates in apart.items() if reading in rates})
+        for reading in readings
+    }
+    rows = []
+    for name, rates in apart.items():
+        values = (there[reading].series[name].values(f"r@reading={reading}") for reading in readings)
+        pairs = (
+            (_rate(rates.get(reading)), correlation(_mean(r))) for reading, r in zip(readings, values, strict=True)
+        )
+        rows.append([name, *(cell for pair in pairs for cell in pair)])
+    titles = ("series", *(f"{word} {reading}" for reading in readings for word in ("rate by", "r in")))
+    yield "The rate that each reading by itself would choose, and the mean r in it there, of series in which they differ:"
+    yield markdown_table(titles, rows, left=("series",))
 
 
 def rate_parts(evidence: Evidence) -> Iterator[str]:
@@ -129,14 +158,17 @@ def _at_rates(evidence: Evidence, rates: Mapping[str, float]) -> Evidence:
 
 def _law_cells(found: SeriesEvidence) -> list[str]:
     means = {name: _mean(found.values(name)) for name in ("r", "rho", "last", "accuracy")}
-    rate = UNICODE.missing if found.rate is None else f"{found.rate:g}"
     return [
-        rate,
+        _rate(found.rate),
         correlation(means["r"]),
         number(means["rho"], 3),
         number(means["last"], 3),
         percent(means["accuracy"]),
     ]
+
+
+def _rate(rate: float | None) -> str:
+    return UNICODE.missing if rate is None else f"{rate:g}"
 
 
 def _mean(values: Mapping[int, float]) -> float | None:

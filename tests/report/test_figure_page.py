@@ -28,7 +28,7 @@ from equisep.runs.plan import RunOptions, short_cells
 from equisep.runs.record import Record, read_record, write_record
 from equisep.runs.run import run_figure
 from equisep.runs.store import Store
-from figure_pages.figure_page import figure_page, rate_parts
+from figure_pages.figure_page import figure_page, rate_parts, reading_rate_parts
 from figure_pages.index import changes_page, index_page
 from figure_pages.recorded import recorded_figures, summary_table
 from figures.synthetic_figures import asked_for, evidence, figure, law_curve, outcome, shown_evidence
@@ -280,6 +280,23 @@ def test_fig1_is_judged_again_at_the_rates_of_the_authors_code() -> None:
     )
     assert "| The law holds in all nine panels | held | contradicted | sgd-" in text
     assert not list(rate_parts(shown_evidence()))
+
+
+def test_rates_that_each_reading_would_choose_are_told_of_series_in_which_they_differ() -> None:
+    """`shallow` has its best r at one rate in both readings, `deep` at another in `eval`."""
+    of = shown_evidence().figure
+    r = {("deep", 1e-3): (-0.999, -0.98), ("deep", 3e-3): (-0.95, -0.99)}
+    r |= {("shallow", 1e-3): (-0.999, -0.99), ("shallow", 3e-3): (-0.95, -0.96)}
+    entries = [
+        Entry(series.name, cell, read_both_ways(*r[series.name, cell.rate]))
+        for series in of.series
+        for cell in of.cells(series, seeds=range(3))
+    ]
+    lead, table = reading_rate_parts(gather(of, entries, scale="paper"))
+    assert lead.startswith("The rate that each reading by itself would choose")
+    assert table.splitlines()[0] == "| series | rate by mixed | r in mixed | rate by eval | r in eval |"
+    assert table.splitlines()[2:] == ["| deep | 0.001 | −0.9990 | 0.003 | −0.9900 |"]
+    assert not list(reading_rate_parts(shown_evidence()))
 
 
 @pytest.fixture
