@@ -31,6 +31,7 @@ from equisep.report.figures.drawing.curves import lines_of
 from equisep.report.figures.drawing.draw import draw_figure, save_drawn
 from equisep.report.figures.drawing.labels import common_label, data_words, own_labels, typeset, way_words, wrapped
 from equisep.report.figures.drawing.strokes import Scale
+from equisep.report.figures.drawing.ticks import log_words
 from equisep.report.figures.readings import reading_notes, reading_words
 from equisep.report.plots import LAW_STYLES
 from equisep.results import law_verdict
@@ -830,6 +831,50 @@ def test_a_scatter_has_one_point_a_seed() -> None:
     assert all(line.get_linestyle() == "None" for line in axes.lines)
     assert axes.get_xlabel() == "factor" and legend_of(axes) == ["law", "no law"]
     assert "dots: one of 3 seeds each" in words_of(whole(axes))
+
+
+def test_scatters_below_one_heading_share_both_axes_and_none_stands_alone() -> None:
+    def make(name: str, seed: int) -> Outcome:
+        accuracy = 0.5  # far from a fit, which what a stop saves does not ask for
+        numbers = {f"{kind}_{at}": 0.1 * at + 0.01 * (1 + seed) for kind in ("up", "across") for at in range(4)}
+        return Outcome(readings=(reading(accuracy=accuracy),), numbers={**numbers, "saved_law": 0.4 + 0.1 * seed})
+
+    look: dict[str, str] = {"y_label": "up", "x_label": "across", "heading": "compared"}
+    panels = [Panel(str(at), str(at), "scatter", f"up_{at}", f"across_{at}", series=("a",), **look) for at in range(4)]
+    drawing = draw_figure(evidence_of([Series("a")], panels, make))
+    assert_all_inside(drawing)
+    assert len({(axes.get_xlim(), axes.get_ylim()) for axes in drawing.axes}) == 1
+    tops = [round(axes.get_window_extent().y1) for axes in drawing.axes]
+    assert tops[0] == tops[1] > tops[2] == tops[3]  # two and two, not three and one
+    hollow = [line.get_markerfacecolor() == "white" for axes in drawing.axes for line in axes.lines]
+    assert all(hollow)
+    saved = one_panel(Panel("p", kind="scatter", y="lost_law", x="saved_law", log_y=False), stopped)
+    assert [line.get_markerfacecolor() for line in saved.lines] == [saved.lines[0].get_color()]
+    assert all(tick.get_text().endswith(" %") for tick in saved.get_xticklabels())
+
+
+def stopped(_: str, seed: int) -> Outcome:
+    """What a rule that stops a training saves and costs; the network does not fit."""
+    return Outcome(readings=(reading(accuracy=0.5),), numbers={"lost_law": 0.1 * seed, "saved_law": 0.4 + 0.1 * seed})
+
+
+def test_names_that_have_no_room_stand_aslant() -> None:
+    def make(*_: object) -> Outcome:
+        return Outcome(numbers={"score": 1.0})
+
+    panel = Panel("c", kind="categories", y="score", series=("*",))
+    few = draw_figure(evidence_of([Series(name) for name in ("one", "two")], [panel], make)).axes[0]
+    assert {tick.get_rotation() for tick in few.get_xticklabels()} == {0}
+    drawing = draw_figure(evidence_of([Series(f"the method {at}") for at in range(15)], [panel], make))
+    drawing.draw_without_rendering()
+    ticks = drawing.axes[0].get_xticklabels()
+    assert all(tick.get_rotation() > 0 for tick in ticks)
+    assert all(tick.get_window_extent().y0 > 0 for tick in ticks)
+
+
+def test_one_axis_has_one_notation() -> None:
+    assert log_words([1.0, 100.0]) == {1.0: "1", 100.0: "100"}
+    assert list(log_words([1.0, 100.0, 1e8]).values()) == ["$10^{0}$", "$10^{2}$", "$10^{8}$"]
 
 
 def test_arrays_have_gaps_and_seeds_at_other_places_lines_of_their_own() -> None:

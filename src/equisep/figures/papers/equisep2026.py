@@ -49,6 +49,11 @@ METHODS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "half": (f"half the margin at E = {PAPER_ENERGY}", {"loss": f"half={PAPER_ENERGY}"}),
 }
 SAME_AT_R10 = ("E5", "E10")
+# quantity, its words, the end of a panel's name
+DRAWN = (
+    ("minority_accuracy_test", "test accuracy on rare classes", ""),
+    ("balanced_accuracy_test", "balanced test accuracy", "-balanced"),
+)
 SETTINGS = tuple((data, imbalance) for data in DATA for imbalance in IMBALANCES)
 HARD = tuple((data, imbalance) for data, imbalance in SETTINGS if imbalance != "R10")
 
@@ -108,8 +113,9 @@ RARE_CLASSES = Figure(
     base=TRAINED,
     series=tuple(series for data, imbalance in SETTINGS for series in _series(data, imbalance)),
     panels=tuple(
-        Panel(f"{data}-{imbalance}", _named(data, imbalance), "scatter", "minority_accuracy_test", "balanced_accuracy_test",
-              y_label="test accuracy on rare classes", x_label="balanced test accuracy", log_y=False)
+        Panel(f"{data}-{imbalance}{end}", _named(data, imbalance), "categories", quantity, series=(f"{data}-{imbalance}-*",),
+              y_label=words, log_y=False, heading=words)
+        for quantity, words, end in DRAWN
         for data, imbalance in SETTINGS
     ),
     claims=(

@@ -36,6 +36,7 @@ SCHEDULES: Mapping[str, tuple[str, tuple[float, ...]]] = {
 }
 ALL = tuple(f"{setting}-{schedule}" for setting in SETTINGS for schedule in SCHEDULES)
 # name → title of a panel
+LOST = ((0.0, ""), (MOST_LOST, f"{MOST_LOST:g} points"))  # nothing, and what claims allow
 DRAWN = {"law": "law settled", "loss": "validation loss", "accuracy": "validation accuracy", "r": "r alone"}
 
 
@@ -78,7 +79,7 @@ STOPPING = Figure(
         ),
         *(
             Panel(f"rule-{rule}", title, "scatter", f"lost_{rule}", f"saved_{rule}", y_label="points of test accuracy lost",
-                  x_label="share of the epochs saved", log_y=False, series=ALL,
+                  x_label="share of the epochs saved", log_y=False, series=ALL, levels=LOST,
                   heading="what each rule saves and costs")
             for rule, title in DRAWN.items()
         ),

@@ -23,8 +23,8 @@ from equisep.report.figures.drawing.ticks import (
     AXES,
     LETTER,
     correlation_ticks,
-    log_number,
     log_ticks,
+    log_words,
     name_ticks,
     plain_ticks,
     tick_x,
@@ -43,7 +43,7 @@ _SPOTS = 40  # along a stretch between two points, that words should not cover
 class Drawn:
     """What was drawn in a panel: its axes, its lines, whether y is logarithmic, and the keys of its legend.
 
-    `near_minus_one`: whether y is a correlation, drawn by the logarithm of its distance from −1.
+    `near_minus_one`: whether y is a correlation, drawn by the logarithm of its distance from −1. `size`: of the panel, in inches.
     """
 
     panel: Panel
@@ -52,11 +52,17 @@ class Drawn:
     log_y: bool
     keys: tuple[Line2D, ...] = ()
     near_minus_one: bool = False
+    size: tuple[float, float] = (1.0, 1.0)
 
     @property
     def filled(self) -> bool:
         """Whether anything is there to see."""
         return any(line.drawn for line in self.lines)
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """What scatters have in common that are compared: they stand below one heading and say the same of both axes."""
+        return (self.panel.heading, self.panel.x_label or self.panel.x, self.panel.y_label or self.panel.y)
 
     @property
     def height(self) -> tuple[object, ...]:
@@ -95,8 +101,7 @@ def draw_panel(
     elif near:
         axes.set_yscale("function", functions=(_log_distance, _from_log_distance))
     axes.margins(0.04 if panel.kind != "scatter" else 0.08, 0.08)
-    levels = [(level, words) for level, words in panel.levels if level > 0 or not log_y]
-    for level, _ in levels:
+    for level, _ in _levels(panel, log_y=log_y):
         axes.axhline(level, color=_PALE, linewidth=0.9, linestyle=(0, (5, 3)), zorder=1.5)
     if panel.cut is not None:
         axes.axvline(panel.cut, color=_PALE, linewidth=0.9, zorder=1.5)
@@ -114,13 +119,11 @@ def draw_panel(
         tick_x(axes, panel, positions, wide)
     if log_y:
         draw_zeros(axes, lines, positions=positions, scale=scale)
-    for level, words in levels:
-        _name_level(axes, level, words, wide, high)
     handles = [key for key, line in zip(keys, lines, strict=True) if key is not None and line.named]
     lost = next((line.lost for line in lines if line.drawn and line.lost), "")
     if lost:
         axes.text(0.97, 0.6, lost, transform=axes.transAxes, ha="right", va="center", color=GREY, fontsize=SMALL + 0.5)
-    return Drawn(panel, axes, tuple(lines), log_y, tuple(handles), near)
+    return Drawn(panel, axes, tuple(lines), log_y, tuple(handles), near, size)
 
 
 def tick_y(drawn: Drawn) -> None:
@@ -131,9 +134,10 @@ def tick_y(drawn: Drawn) -> None:
     low, high = axes.get_ylim()
     shares = all(entry.style == "share" for entry in _entries(drawn.panel))
     if drawn.log_y:
-        axes.yaxis.set_major_locator(FixedLocator(log_ticks(low, high, most=9)))
+        words = log_words(log_ticks(low, high, most=9))
+        axes.yaxis.set_major_locator(FixedLocator(list(words)))
         axes.yaxis.set_minor_locator(NullLocator())
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: log_number(value)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: words.get(value, "")))
         return
     if drawn.near_minus_one:
         axes.yaxis.set_major_locator(FixedLocator(correlation_ticks(low, high)))
@@ -167,12 +171,23 @@ def _label_axes(axes: Axes, panel: Panel, wide: float, high: float, *, near: boo
     axes.set_ylabel(wrapped(typeset(up), high * 14), fontsize=SMALL + 0.5)
 
 
-def _name_level(axes: Axes, level: float, words: str, wide: float, high: float) -> None:
+def name_levels(drawn: Drawn) -> None:
+    """Write what the horizontal lines of a panel stand for, once its limits are known."""
+    levels = _levels(drawn.panel, log_y=drawn.log_y) if drawn.filled else []
+    for level, words in levels:
+        if words:
+            _name_level(drawn.axes, level, words, [other for other, _ in levels if other != level], drawn.size)
+
+
+def _levels(panel: Panel, *, log_y: bool) -> list[tuple[float, str]]:
+    return [(level, words) for level, words in panel.levels if level > 0 or not log_y]
+
+
+def _name_level(axes: Axes, level: float, words: str, others: Sequence[float], size: tuple[float, float]) -> None:
     """Write what a horizontal line stands for above or below it where no line runs; beside the axes where one runs everywhere."""
-    if not words:
-        return
+    wide, high = size
     across, up = LETTER * len(words) / (wide * AXES), 0.13 / (high * AXES)  # of the axes, that the words take
-    at = float(axes.transAxes.inverted().transform(axes.transData.transform((axes.get_xlim()[0], level)))[1])
+    at, *crossed = (_share_up(axes, height) for height in (level, *others))
     spots = _drawn_spots(axes)
     ends, between = (1 - across, 0.0), [share * (1 - across) for share in _BETWEEN]
     places = [(x, above) for starts in (ends, between) for above in ("bottom", "top") for x in starts]
@@ -180,7 +195,7 @@ def _name_level(axes: Axes, level: float, words: str, wide: float, high: float) 
     def covered(place: tuple[float, str]) -> bool:
         x, y = place[0], at if place[1] == "bottom" else at - up
         inside = (spots[:, 0] >= x) & (spots[:, 0] <= x + across) & (spots[:, 1] >= y) & (spots[:, 1] <= y + up)
-        return bool(inside.any()) or y < 0 or y + up > 1
+        return bool(inside.any()) or any(y <= other <= y + up for other in crossed) or y < 0 or y + up > 1
 
     free = [place for place in places if not covered(place)]
     if not free:
@@ -196,6 +211,11 @@ def _name_level(axes: Axes, level: float, words: str, wide: float, high: float) 
         ha="right" if right else "left", va=above, fontsize=SMALL, color=GREY, zorder=1.7,
         bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5},
     )  # fmt: skip
+
+
+def _share_up(axes: Axes, height: float) -> float:
+    """Where a height lies, from 0 at the bottom of the axes to 1 at the top."""
+    return float(axes.transAxes.inverted().transform(axes.transData.transform((axes.get_xlim()[0], height)))[1])
 
 
 def _drawn_spots(axes: Axes) -> np.ndarray:

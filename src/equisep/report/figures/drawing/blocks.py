@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -15,6 +16,7 @@ from equisep.report.figures.drawing.lines import Line
 from equisep.report.figures.drawing.points import ACROSS, Cloud, clouds_of, rows_of
 from equisep.report.figures.drawing.seeds import counts_of, told_seeds
 from equisep.report.figures.drawing.strokes import Scale
+from equisep.report.figures.drawing.ticks import slant
 
 SHAPE = 0.76  # height over width of a panel
 _WIDTHS = {1: 5.4, 2: 3.9, 3: 3.0, 4: 2.6}  # inches of a panel, by columns
@@ -68,13 +70,17 @@ def blocks_of(evidence: Evidence, columns: int) -> tuple[list[Block], list[str]]
     Rows and columns of which nothing was run are left out where something else was: their titles come second.
     """
     rows: list[list[tuple[Panel, tuple[Line, ...]]]] = []
+    headings = Counter(panel.heading for panel in evidence.figure.panels if panel.heading)
+    across = {heading: _across(count, columns) for heading, count in headings.items()}
     for panel in evidence.figure.panels:
         last = rows[-1][0][0] if rows else None
-        apart = last is None or len(rows[-1]) == columns or "points" in (panel.kind, last.kind)
+        full = last is not None and len(rows[-1]) == across.get(last.heading, columns)
+        apart = last is None or full or "points" in (panel.kind, last.kind)
         if apart or (last is not None and last.heading != panel.heading):
             rows.append([])
         rows[-1].append((panel, lines_of(evidence, panel)))
-    whole = [_block(evidence, [row for _, row in group], columns) for _, group in groupby(enumerate(rows), _likeness)]
+    groups = [[row for _, row in group] for _, group in groupby(enumerate(rows), _likeness)]
+    whole = [_block(evidence, group, across.get(group[0][0][0].heading, columns)) for group in groups]
     if not any(_was_run(block, index) for block in whole for index in range(len(block.panels))):
         return whole, []
     kept = [part for part in map(_run_part, whole) if part is not None]
@@ -104,7 +110,17 @@ def _height(block: Block, each: float, width: float) -> float:
         return rows_of(block.clouds) * width / ACROSS * 0.92 + 0.6 if block.clouds else 1.2
     named = 0.25 if block.panels[0].heading else 0.0
     names = 0.25 if any(panel.kind == "categories" for panel in block.panels) else 0.0
-    return block.rows * (each * SHAPE + 0.25) + named + names + (0.25 if block.shares_legend else 0.0)
+    # every row has names of its own, which no other shares
+    aslant = max((slant(line.names, each) for lines in block.lines for line in lines if line.names), default=0.0)
+    rows = block.rows * (each * SHAPE + 0.25 + aslant)
+    return rows + named + names + (0.25 if block.shares_legend else 0.0)
+
+
+def _across(count: int, columns: int) -> int:
+    """How many of the panels below one heading stand in a row: fewer where the last of them would stand alone in its own."""
+    if count % columns != 1:
+        return columns
+    return next((fewer for fewer in range(columns - 1, 1, -1) if count % fewer == 0), columns)
 
 
 def _block(evidence: Evidence, rows: Sequence[Sequence[tuple[Panel, tuple[Line, ...]]]], columns: int) -> Block:

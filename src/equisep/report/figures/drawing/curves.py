@@ -8,7 +8,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from equisep.figures.cell import trainings
 from equisep.figures.evidence import Entry, Evidence, SeriesEvidence
 from equisep.figures.figure import Panel
 from equisep.figures.outcome import Curve
@@ -17,6 +16,7 @@ from equisep.figures.rules import quantities_of, series_of
 from equisep.report.figures.drawing.lines import (
     Line,
     Stretch,
+    data_of,
     existing,
     is_unfit,
     law_numbers,
@@ -76,7 +76,7 @@ def _site_line(evidence: Evidence, panel: Panel, found: SeriesEvidence, text: st
         hollow=(True,) * length if is_unfit(found) else (),
         lost=_lost_words(found, curves, start) if lawful else "",
         seeds=seeds_of(found),
-        data=next((cell.data for cell in trainings(entry.cell for entry in found.chosen.values())), ""),
+        data=data_of([found]),
     )
 
 

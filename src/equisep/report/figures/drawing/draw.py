@@ -21,7 +21,7 @@ from equisep.errors import InputError
 from equisep.figures.evidence import Evidence
 from equisep.figures.figure import Panel
 from equisep.figures.judge import Verdict, judge
-from equisep.report.figures.drawing.axes import SMALL, Drawn, draw_panel, is_log, panel_title, tick_y
+from equisep.report.figures.drawing.axes import SMALL, Drawn, draw_panel, is_log, name_levels, panel_title, tick_y
 from equisep.report.figures.drawing.blocks import SHAPE, Block, blocks_of, panel_width, sizes_of
 from equisep.report.figures.drawing.labels import footer_lines, scale_words, sign_words, typeset, verdict_words, wrapped
 from equisep.report.figures.drawing.legends import (
@@ -161,17 +161,34 @@ def _draw_words(part: SubFigure, drawn: Sequence[Drawn], *, shared: bool, wide: 
 def _finish(figure: Figure, rows: Sequence[Sequence[Drawn]], placed: Sequence[tuple[Drawn, Legend]]) -> None:
     """Shared heights, ticks, and room for words, once it is known how large axes and words are."""
     every = [one for row in rows for one in row]
-    _share_heights(rows)
+    _share(rows)
     for one in every:
+        name_levels(one)
         tick_y(one)
     figure.draw_without_rendering()
     for _ in range(_ROUNDS):
         for one, words in placed:
             place_legend(one.axes, words, grow="either", most=_MOST)
-        if not _share_heights(rows):
+        if not _share(rows):
             break
     for one in every:
         tick_y(one)
+
+
+def _share(rows: Sequence[Sequence[Drawn]]) -> bool:
+    """Give panels that are to be compared one scale: heights of a row, both axes of scatters; whether that changed any."""
+    heights = _share_heights(rows)
+    scatters = [one for row in rows for one in row if one.filled and one.panel.kind == "scatter" and one.panel.heading]
+    changed = False
+    for compared in {one.compared for one in scatters}:
+        same = [one.axes for one in scatters if one.compared == compared]
+        for limits, set_limits in (("get_xlim", "set_xlim"), ("get_ylim", "set_ylim")):
+            own = [getattr(axes, limits)() for axes in same]
+            whole = (min(low for low, _ in own), max(high for _, high in own))
+            changed |= any(each != whole for each in own)
+            for axes in same:
+                getattr(axes, set_limits)(*whole)
+    return heights or changed
 
 
 def _share_heights(rows: Sequence[Sequence[Drawn]]) -> bool:

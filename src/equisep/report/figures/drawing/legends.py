@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from equisep.report.figures.drawing.axes import SMALL, Drawn
 from equisep.report.figures.drawing.labels import typeset
 from equisep.report.figures.drawing.lines import Line
-from equisep.report.figures.drawing.strokes import BEHIND, GREY, UPRIGHT_STYLES, key_words
+from equisep.report.figures.drawing.strokes import BEHIND, GREY, UPRIGHT_STYLES, has_marker, key_words
 from equisep.report.formatting import percent
 from equisep.report.plots import LAW_STYLES
 from equisep.results.records import FUZZY_R, LAW_R, NO_LAW_R
@@ -66,7 +66,7 @@ def _signs(drawn: Sequence[Drawn], fit: float) -> Iterator[Artist]:
             own = words.replace(f"{NO_LAW_R:g}", f"{FUZZY_R:g}") if "fuzzy law" in fitted else words
             yield Line2D([], [], color="0.2", linestyle=LAW_STYLES[verdict], label=own.replace("-", "−"))
     dot: dict[str, Any] = {"color": "0.2", "linestyle": "none"}
-    if any(line.is_hollow for line in lines):
+    if any(line.is_hollow and has_marker(one.panel, line) for one in drawn for line in one.lines if line.drawn):
         words = f"network does not fit (training accuracy below {percent(fit)} %)"
         yield Line2D([], [], marker="o", markerfacecolor="white", label=words, **dot)
     if any(line.behind for line in lines):

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
+from equisep.figures.cell import trainings
 from equisep.figures.evidence import Evidence, SeriesEvidence, has_fit
 from equisep.figures.figure import Panel, Series
 from equisep.figures.quantities import FITTED, Query, law_of, quantity
@@ -155,6 +156,13 @@ def panel_lines(evidence: Evidence, panel: Panel) -> list[PanelLine]:
 def series_evidence_of(evidence: Evidence, series: Series) -> SeriesEvidence:
     """What was run of a series; nothing where the evidence does not have it."""
     return evidence.series.get(series.name) or SeriesEvidence(series, None)
+
+
+def data_of(series: Iterable[SeriesEvidence], *, sizes: bool = False) -> str:
+    """The data set of all these series, with the `sizes` of its classes; nothing where they have several, or are solved."""
+    cells = [cell for found in series for cell in trainings(entry.cell for entry in found.chosen.values())]
+    names = {f"{cell.data} {cell.sizes}" if sizes and cell.sizes else cell.data for cell in cells}
+    return names.pop() if len(names) == 1 else ""
 
 
 def seeds_of(found: SeriesEvidence) -> tuple[int, ...]:

@@ -103,6 +103,11 @@ def has_band(panel: Panel, line: Line, lines: Sequence[Line]) -> bool:
     return len(lines) <= _CROWDED and not line.behind and not of_layers
 
 
+def has_marker(panel: Panel, line: Line) -> bool:
+    """Whether the points of a line are shown: not where there are many, nor of what stands behind the others."""
+    return panel.kind == "categories" or (not line.behind and sum(map(bool, line.samples)) <= _MOST_MARKERS)
+
+
 def draw_stroke(
     axes: Axes,
     panel: Panel,
@@ -178,7 +183,7 @@ def _draw_points(
         "linewidth": _line_width(panel, line, lines),
         "markersize": 3.8 if len(x) <= _FEW and not panel.ordered else 2.6,
         "linestyle": "-" if joined else "none",
-        "marker": "" if line.behind else _marker(panel, line, int(np.isfinite(middle).sum())),
+        "marker": _marker(panel, line) if has_marker(panel, line) else "",
         "zorder": 1.8 if line.behind else 3,
         "clip_on": panel.kind != "scatter",  # rows share heights: a dot may stand on the rim
     }
@@ -258,9 +263,7 @@ def _line_width(panel: Panel, line: Line, lines: Sequence[Line]) -> float:
     return 1.2
 
 
-def _marker(panel: Panel, line: Line, points: int) -> str:
-    if points > _MOST_MARKERS:
-        return ""
+def _marker(panel: Panel, line: Line) -> str:
     return "o" if panel.ordered or panel.y.startswith("ratios") else _MARKERS[line.index % len(_MARKERS)]
 
 

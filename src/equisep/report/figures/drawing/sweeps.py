@@ -9,10 +9,11 @@ from collections.abc import Iterable, Sequence
 from equisep.figures.evidence import Evidence, SeriesEvidence
 from equisep.figures.figure import Panel, Series
 from equisep.figures.outcome import Curve
-from equisep.figures.quantities import quantity
+from equisep.figures.quantities import Query, entry_of, quantity
 from equisep.report.figures.drawing.labels import common_end, common_label, own_labels, way_words
 from equisep.report.figures.drawing.lines import (
     Line,
+    data_of,
     existing,
     first_reading,
     is_unfit,
@@ -84,7 +85,9 @@ def over_seeds(evidence: Evidence, panel: Panel) -> Iterable[Line]:
     for index, asked in enumerate(panel_lines(evidence, panel)):
         across, up = asked.found.values(panel.x), asked.found.values(asked.text)
         both = [seed for seed in across if seed in up]
-        unfit = tuple(is_unfit(asked.found, [seed]) for seed in both)
+        # what a rule that stops a training saves and costs is asked whether or not the network fits at the end
+        of_course = entry_of(Query.of(asked.text).name).course
+        unfit = () if of_course else tuple(is_unfit(asked.found, [seed]) for seed in both)
         yield Line(
             label=asked.label,
             index=index,
@@ -92,6 +95,7 @@ def over_seeds(evidence: Evidence, panel: Panel) -> Iterable[Line]:
             samples=tuple((up[seed],) for seed in both),
             run=bool(asked.found.chosen),
             hollow=unfit if any(unfit) else (),
+            data=data_of([asked.found], sizes=True),
             seeds=seeds_of(asked.found),
         )
 
@@ -113,6 +117,7 @@ def over_categories(evidence: Evidence, panel: Panel) -> Iterable[Line]:
             run=any(each.chosen for each in found),
             hollow=unfit if any(unfit) else (),
             names=tuple(own_labels([series_name(series) for series in drawn])),
+            data=data_of(found, sizes=True),
             seeds=tuple(sum(seeds_of(each)) for each in found) if any(map(seeds_of, found)) else (),
         )
 
@@ -145,6 +150,7 @@ def over_array(evidence: Evidence, panel: Panel) -> Iterable[Line]:
                 upright=upright,
                 hollow=hollow,
                 order=order,
+                data=data_of([asked.found]),
                 seeds=seeds_of(asked.found),
             )
 

@@ -15,6 +15,7 @@ from equisep.figures.quantities import Query, entry_of
 
 _MANY = 24  # x that are not all marked
 LETTER = 0.056  # inches of a digit
+_SLANT = 40  # degrees
 _BLANK = 0.05  # inches between two labels
 AXES = 0.78  # of the width of a panel that its axes take
 
@@ -24,11 +25,12 @@ def tick_x(axes: Axes, panel: Panel, positions: Mapping[float, float], wide: flo
 
     `wide` is the width of the panel in inches.
     """
-    if panel.kind == "scatter" and entry_of(Query.of(panel.x).name).style == "share":
+    if panel.kind == "scatter" and _is_share(panel.x):
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
         axes.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 5, 10]))
         return
-    shown = {at: log_number(x) if math.isfinite(x) else "∞" for x, at in positions.items()}
+    numbers = log_words([x for x in positions if math.isfinite(x)])
+    shown = {at: numbers.get(x, "∞") for x, at in positions.items()}
     linear = axes.get_xscale() == "linear"
     few = len(shown) <= _MANY and (panel.kind == "sweep" or (panel.kind == "epochs" and not linear))
     round_numbers = not few and "∞" not in shown.values()
@@ -39,11 +41,17 @@ def tick_x(axes: Axes, panel: Panel, positions: Mapping[float, float], wide: flo
     if round_numbers:
         low, high = axes.get_xlim()
         if low > 0:
-            shown = {at: log_number(at) for at in log_ticks(low, high, most=7)}
+            shown = log_words(log_ticks(low, high, most=7))
     axes.xaxis.set_major_locator(FixedLocator(_apart(axes, shown, wide * AXES)))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: shown.get(value, log_number(value))))
+
+
+def _is_share(text: str) -> bool:
+    """Whether a quantity is a share, by its style or by its words: shares are percents wherever they are drawn."""
+    entry = entry_of(Query.of(text).name)
+    return entry.style == "share" or entry.words.startswith("share of ")
 
 
 def plain_ticks(values: Sequence[float], low: float, high: float, *, shares: bool) -> list[float]:
@@ -73,21 +81,44 @@ def correlation_ticks(low: float, high: float) -> list[float]:
     return [round(distance - 1, 9) for distance in distances if low <= distance - 1 <= min(high, 1.0)]
 
 
-def log_number(value: float) -> str:
-    """A tick of a logarithmic axis: plain where that is short, otherwise a power of ten."""
-    if 1e-4 < value < 1e5 or value <= 0:
+def log_words(ticks: Sequence[float]) -> dict[float, str]:
+    """The ticks of a logarithmic axis in words: all plain where each is short, otherwise all powers of ten."""
+    powers = not all(map(_is_short, ticks))
+    return {at: log_number(at, power=powers) for at in ticks}
+
+
+def log_number(value: float, *, power: bool = False) -> str:
+    """A number of a logarithmic axis: plain where that is short and no `power` is asked for, otherwise a power of ten."""
+    if value <= 0 or (_is_short(value) and not power):
         return f"{value:g}"
-    power = math.floor(math.log10(value) + 1e-9)
-    lead = value / 10**power
-    return f"$10^{{{power}}}$" if abs(lead - 1) < 1e-6 else rf"${lead:g}\cdot 10^{{{power}}}$"
+    exponent = math.floor(math.log10(value) + 1e-9)
+    lead = value / 10**exponent
+    return f"$10^{{{exponent}}}$" if abs(lead - 1) < 1e-6 else rf"${lead:g}\cdot 10^{{{exponent}}}$"
+
+
+def _is_short(value: float) -> bool:
+    return 1e-4 < value < 1e5 or value <= 0
 
 
 def name_ticks(axes: Axes, names: Sequence[str], wide: float) -> None:
-    """A name below each category, in as many rows as it takes."""
-    letters = max(6, int(wide * AXES / max(1, len(names)) / LETTER))
-    rows = ["\n".join(_name_rows(name, letters)) for name in names]
-    axes.set_xticks(range(len(names)), rows)
+    """A name below each category: in as many rows as it takes, or aslant where its longest word has no room."""
     axes.grid(visible=False, axis="x")
+    if slant(names, wide):
+        axes.set_xticks(range(len(names)), names, rotation=_SLANT, ha="right", rotation_mode="anchor")
+        return
+    letters = _letters_each(names, wide)
+    axes.set_xticks(range(len(names)), ["\n".join(_name_rows(name, letters)) for name in names])
+
+
+def slant(names: Sequence[str], wide: float) -> float:
+    """The inches that the names of a panel so many inches wide take below it where they stand aslant; else 0."""
+    letters = _letters_each(names, wide)
+    fits = all(len(row) < letters for name in names for row in _name_rows(name, letters))
+    return 0.0 if fits else LETTER * max(map(len, names)) * math.sin(math.radians(_SLANT))
+
+
+def _letters_each(names: Sequence[str], wide: float) -> int:
+    return max(1, int(wide * AXES / max(1, len(names)) / LETTER))
 
 
 def _name_rows(name: str, letters: int) -> list[str]:
