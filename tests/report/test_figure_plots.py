@@ -433,7 +433,10 @@ def test_a_curve_that_is_cut_has_a_law_for_each_part() -> None:
     assert list(rule.get_xdata()) == [2, 2] and len(points.get_xdata()) == 5
     assert [list(fit.get_xdata()) for fit in fits] == [[0, 2], [2, 4]]
     np.testing.assert_allclose(fits[0].get_ydata(), [64, 4], rtol=1e-9)
-    assert "up to 2: ρ = 0.250" in words_of(axes) and "from 2 on: r = −1.000, ρ = 0.50" in words_of(axes)
+    assert "up to 2: r = −1.000, ρ = 0.250" in words_of(axes)
+    assert "from 2 on: r = −1.000, ρ = 0.50" in words_of(axes)
+    early = words_of(one_panel(Panel("p", cut=1), make))  # two points always lie on a line
+    assert "up to 1: ρ = 0.250" in early and "from 1 on: r = −0." in early
 
 
 def test_lines_in_an_order_have_one_bar_of_colors() -> None:

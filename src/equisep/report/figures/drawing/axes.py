@@ -234,7 +234,7 @@ def _drawn_spots(axes: Axes) -> np.ndarray:
 
 
 def _empty(axes: Axes, panel: Panel, lines: Sequence[Line]) -> Drawn:
-    words = panel.absent if any(line.run for line in lines) else "not run"
+    words = next((line.absent for line in lines if line.run), "not run")
     axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color=GREY, fontsize=SMALL + 2)
     axes.set_xticks([])
     axes.set_yticks([])

@@ -21,6 +21,7 @@ from equisep.report.figures.drawing.lines import (
     is_unfit,
     law_numbers,
     law_text,
+    law_words,
     panel_lines,
     panel_quantities,
     paper_words,
@@ -32,7 +33,7 @@ from equisep.report.figures.drawing.lines import (
 from equisep.report.figures.drawing.sweeps import over_array, over_categories, over_seeds, over_series
 from equisep.report.formatting import percent
 from equisep.results import law_verdict
-from equisep.results.records import FUZZY_R
+from equisep.results.records import FUZZY_R, LEAST_SITES
 
 FUZZY = "fuzzy law"  # the rule, and the word for what meets it and is no law
 LAWFUL = ("fuzziness", "fuzziness_test", "class_fuzziness")  # curves that the law speaks of
@@ -40,7 +41,8 @@ LAWFUL = ("fuzziness", "fuzziness_test", "class_fuzziness")  # curves that the l
 
 def lines_of(evidence: Evidence, panel: Panel) -> tuple[Line, ...]:
     """The lines of a panel, in the order of its series; those that were not run too, empty. `points` have none."""
-    return () if panel.kind == "points" else tuple(_MAKERS[panel.kind](evidence, panel))
+    made = () if panel.kind == "points" else _MAKERS[panel.kind](evidence, panel)
+    return tuple(replace(line, absent=panel.absent) if line.run else line for line in made)
 
 
 def _over_sites(evidence: Evidence, panel: Panel) -> Iterable[Line]:
@@ -113,17 +115,19 @@ def _verdict(curves: Sequence[Curve], first: int, last: int, *, fuzzy: bool) -> 
 
 
 def _law_words(found: SeriesEvidence, asked: Query, curves: Sequence[Curve], cut: int | None) -> str:
-    """`r = −0.997, ρ = 0.53`; of a curve that is cut, ρ of either part."""
+    """`r = −0.997, ρ = 0.53`; of a curve that is cut, those of either part, by whose r its line is drawn."""
     if cut is None:
         return law_numbers(found, asked)
-    first, last = (_mean_rho([values[part] for values in curves]) for part in (slice(cut + 1), slice(cut, None)))
-    after = law_numbers(found, Query.of(asked.renamed(asked.name, **{"from": str(cut)})))
-    return "" if first is None or last is None else f"up to {cut}: ρ = {first:.3f}; from {cut} on: {after}"
+    before, after = (_part_words(curves, part) for part in (slice(cut + 1), slice(cut, None)))
+    return f"up to {cut}: {before}; from {cut} on: {after}" if before and after else ""
 
 
-def _mean_rho(curves: Sequence[Curve]) -> float | None:
-    rho = [law.rho for values in curves if (law := law_of(values)) is not None and law.rho is not None]
-    return float(np.mean(rho)) if rho else None
+def _part_words(curves: Sequence[Curve], part: slice) -> str:
+    """The law of a part of a curve; of two points, which always lie on a line, ρ alone."""
+    laws = [law for values in curves if (law := law_of(values[part])) is not None]
+    rho = [law.rho for law in laws if law.rho is not None]
+    r = [law.r for law in laws if law.r is not None and len(law.curve) >= LEAST_SITES]
+    return law_words({"r": r, "rho": rho}) if rho else ""
 
 
 def _lost_words(found: SeriesEvidence, curves: Sequence[Curve], start: int) -> str:

@@ -107,10 +107,12 @@ def law_legend(drawn: Drawn) -> Legend | None:
 
 def absent_legend(drawn: Drawn) -> Legend | None:
     """Which lines of a panel are not there, where the legend that several panels share cannot say it."""
-    absent = [line for line in drawn.lines if line.named and not line.drawn]
-    if len(absent) > 1:
-        return _words(drawn, [(f"{len(absent)} lines not run", GREY)])
-    return _words(drawn, [(f"{line.label}: {'no values' if line.run else 'not run'}", GREY) for line in absent])
+    labels: dict[str, list[str]] = {}
+    for line in drawn.lines:
+        if line.named and not line.drawn:
+            labels.setdefault(line.absent, []).append(line.label)
+    rows = ((own[0] if len(own) == 1 else f"{len(own)} lines", why) for why, own in labels.items())
+    return _words(drawn, [(f"{which}: {why}", GREY) for which, why in rows])
 
 
 def _words(drawn: Drawn, rows: Sequence[tuple[str, str]]) -> Legend | None:

@@ -39,6 +39,7 @@ class Line:
     laws        the stretches of a curve of D whose law is drawn; `start` is the site of its first value.
     marks       numbers that the paper prints, as (x, y).
     run         whether anything of it was run. A line without a label is a further part of the one before.
+    absent      what is said of it where it has no value to draw.
     hollow      at each x whether most of the networks there do not fit their training data; empty where all do.
     order       its place on the scale that the panel's lines are in the order of.
     behind      drawn in pale gray, for comparison.
@@ -59,6 +60,7 @@ class Line:
     start: int = 0
     marks: tuple[tuple[float, float], ...] = ()
     run: bool = False
+    absent: str = "not run"
     hollow: tuple[bool, ...] = ()
     order: float | None = None
     behind: bool = False
@@ -219,11 +221,12 @@ def existing(values: Iterable[float | None]) -> tuple[float, ...]:
 
 def law_numbers(found: SeriesEvidence, asked: Query) -> str:
     """`r = −0.997, ρ = 0.818`: means over seeds, to the digits that papers print; empty where there is no law."""
-    parts = []
-    for name, sign in _SIGNS.items():
-        values = list(found.values(law_text(name, asked)).values())
-        if values:
-            parts.append(f"{sign} = {_digits(name, float(np.mean(values)))}")
+    return law_words({name: list(found.values(law_text(name, asked)).values()) for name in _SIGNS})
+
+
+def law_words(values: Mapping[str, Sequence[float]]) -> str:
+    """`r = −0.997, ρ = 0.818` of the `r` and `rho` of seeds; what has no value is left out."""
+    parts = [f"{sign} = {_digits(name, float(np.mean(values[name])))}" for name, sign in _SIGNS.items() if values[name]]
     return ", ".join(parts).replace("-", "−")
 
 

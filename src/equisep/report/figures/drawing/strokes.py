@@ -151,7 +151,7 @@ def draw_categories(axes: Axes, line: Line, *, log_y: bool) -> None:
             axes.text(
                 at,
                 0.02,
-                "no\nvalues",
+                line.absent.replace(" ", "\n"),
                 transform=axes.get_xaxis_transform(),
                 ha="center",
                 va="bottom",
@@ -166,7 +166,7 @@ def draw_categories(axes: Axes, line: Line, *, log_y: bool) -> None:
 def key_words(line: Line) -> str:
     """What a legend says of a line: its label, its law, the paper's numbers; or that it was not run."""
     if not line.drawn:
-        return f"{_shown(line.label)}: {'no values' if line.run else 'not run'}"
+        return f"{_shown(line.label)}: {' '.join(line.absent.split())}"
     paper = f" ({line.paper})" if line.paper else ""
     return f"{_shown(line.label)}: {line.words}{paper}" if line.words else _shown(line.label)
 
