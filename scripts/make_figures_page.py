@@ -24,7 +24,7 @@ RESULTS, PAGES, README = REPO / "results", REPO / "docs" / "figures", REPO / "RE
 THUMBNAILS = PAGES / "thumbnails"
 BEGIN = "<!-- summary of the record, by scripts/make_figures_page.py -->"
 END = "<!-- end of the summary -->"
-WIDE, HIGH = 400, 300  # pixels that a thumbnail takes at most
+WIDE, HIGH = 400, 600  # pixels that a thumbnail takes at most
 COLORS = 64
 
 
@@ -63,13 +63,13 @@ def pages() -> dict[str, str]:
 
 
 def thumbnails() -> dict[str, bytes]:
-    """A small picture of every drawing of the record, by name; of tall drawings the upper part."""
+    """A small picture of every drawing of the record, by name; of very tall drawings the upper part."""
     paths = [RESULTS / f"{figure.id}.png" for figure in all_figures()]
     return {f"{path.parent.name}-{path.name}": thumbnail(path) for path in paths if path.is_file()}
 
 
 def thumbnail(path: Path) -> bytes:
-    """One drawing as wide as a cell of the gallery, and no higher."""
+    """One drawing as wide as a cell of the gallery: whole unless it is very tall, for what it shows may stand at its end."""
     with Image.open(path) as image:
         whole = image.convert("RGB")
     whole = whole.crop((0, 0, whole.width, min(whole.height, whole.width * HIGH // WIDE)))

@@ -63,6 +63,15 @@ def test_the_committed_thumbnails_are_what_the_script_makes(script: dict[str, An
             assert away.mean() < 2, f"{name}: {ADVICE}"
 
 
+@pytest.mark.parametrize(("high", "shown"), [(400, 160), (1100, 440), (1500, 600), (3000, 600)])
+def test_a_thumbnail_shows_the_whole_of_all_but_very_tall_drawings(
+    tmp_path: Path, script: dict[str, Any], high: int, shown: int
+) -> None:
+    Image.new("RGB", (1000, high)).save(tmp_path / "drawing.png")
+    with Image.open(io.BytesIO(script["thumbnail"](tmp_path / "drawing.png"))) as small:
+        assert small.size == (400, shown)
+
+
 def test_the_committed_record_is_small_and_has_its_pictures() -> None:
     files = [path for path in RESULTS.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < 12 * 2**20
