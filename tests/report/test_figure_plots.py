@@ -656,6 +656,8 @@ def test_printed_values_are_marked_where_ours_do_not_exist() -> None:
     assert mark.get_xydata().tolist() == [[400.0, 4.0]]
     assert_all_inside(whole(axes))
     assert "paper" in words_of(whole(axes)) and legend_of(axes) == ["a", "b: no values"]
+    axes = one_panel(replace(panel, absent="no layer separates\nmore than 99 %"), make, ("a", "b"))
+    assert legend_of(axes) == ["a", "b: no layer separates more than 99 %"]  # as in an empty panel
 
 
 def test_missing_values_are_gaps() -> None:

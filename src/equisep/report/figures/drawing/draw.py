@@ -147,7 +147,7 @@ def _draw_words(part: SubFigure, drawn: Sequence[Drawn], *, shared: bool, wide: 
     placed: list[tuple[Drawn, Legend]] = []
     if shared:
         legend_below(part, filled)
-        return [(one, words) for one in filled if (words := absent_legend(one)) is not None]
+        return [(one, words) for one in filled if (words := absent_legend(one, wide)) is not None]
     for one in filled:
         if is_long(one.lines, wide):
             legend_beside(one)

@@ -105,14 +105,14 @@ def law_legend(drawn: Drawn) -> Legend | None:
     return _words(drawn, [*((row, "black") for row in line.words.split("; ")), (line.paper, GREY)])
 
 
-def absent_legend(drawn: Drawn) -> Legend | None:
-    """Which lines of a panel are not there, where the legend that several panels share cannot say it."""
+def absent_legend(drawn: Drawn, wide: float) -> Legend | None:
+    """Which lines of a panel so many inches wide are not there, where the legend that several panels share cannot say it."""
     labels: dict[str, list[str]] = {}
     for line in drawn.lines:
         if line.named and not line.drawn:
             labels.setdefault(line.absent, []).append(line.label)
-    rows = ((own[0] if len(own) == 1 else f"{len(own)} lines", why) for why, own in labels.items())
-    return _words(drawn, [(f"{which}: {why}", GREY) for which, why in rows])
+    said = (f"{own[0] if len(own) == 1 else f'{len(own)} lines'}: {why}" for why, own in labels.items())
+    return _words(drawn, [(row, GREY) for words in said for row in _rows(words, _letters(wide))])
 
 
 def _words(drawn: Drawn, rows: Sequence[tuple[str, str]]) -> Legend | None:
