@@ -209,7 +209,7 @@ def test_the_embedded_numbers_are_the_profiles(page: Page, profile: Profile) -> 
 def test_intervals_of_the_law_say_what_they_are_of() -> None:
     profile = sampled_profile()
     own = span_words(profile.law.intervals["rho"]).strip()
-    beyond = {name: profile.laws[name] for name in ("corrected", "corrected test")}
+    beyond = [profile.laws[name] for name in ("corrected", "corrected test")]
     for whole in (True, False):
         page = Page(profile_page([replace(profile, whole=whole)]))
         laws = page.table("Laws of")
@@ -217,8 +217,9 @@ def test_intervals_of_the_law_say_what_they_are_of() -> None:
             zip(laws.column("law"), (row[laws.heads.index("rho_interval")] for row in laws.texts), strict=True)
         )
         assert shown["training data"] == own and own.endswith("] in other samples of this size")
-        assert shown["population behind the training data"] == limits(beyond["corrected"].intervals["rho"]).strip()
-        assert shown["population behind the test data"] == limits(beyond["corrected test"].intervals["rho"]).strip()
+        train, test = (limits(law.intervals["rho"]).strip() for law in beyond)
+        assert shown["population, by training data"] == f"{train} from layer 2 on"
+        assert shown["population, by test data"] == test
         text = " ".join("".join(page.text).split())
         assert f"95 %: {own}" in text.replace("\N{NO-BREAK SPACE}", " ")
         assert ("in the population, from layer 2 on" in text) == (not whole)

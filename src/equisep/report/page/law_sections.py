@@ -33,15 +33,15 @@ from equisep.report.page.markup import (
 )
 from equisep.report.page.numbers import curve_indices, share_limit
 from equisep.report.page.subject import Subject
-from equisep.results import LawFit
-from equisep.results.wording import OTHER_SAMPLES, span_words
+from equisep.results import LawFit, Profile
+from equisep.results.wording import OTHER_SAMPLES, begin_words, span_words
 
 GRAINS = ("layers", "blocks")  # where both were measured, the law of each
 _LAW_NAMES = {
     "train": "training data",
     "test": "test data",
-    "corrected": "population behind the training data",
-    "corrected_test": "population behind the test data",
+    "corrected": "population, by training data",
+    "corrected_test": "population, by test data",
 }
 _POPULATION = (_LAW_NAMES["corrected"], _LAW_NAMES["corrected_test"])
 _LAW_COLUMNS = (
@@ -195,7 +195,7 @@ def _law_table(subject: Subject) -> str:
             Cell(name, name),
             Cell(law.verdict, verdict_words(law)[0]),
             Cell(law.rho, number(law.rho)),
-            Cell(None, (limits if name in _POPULATION else span_words)(law.intervals.get("rho")).strip()),
+            Cell(None, _span_words(subject.profile, name, law)),
             Cell(law.half_life, number(law.half_life, 3)),
             Cell(law.r, correlation(law.r)),
             Cell(law.imbalance, number(law.imbalance)),
@@ -206,6 +206,12 @@ def _law_table(subject: Subject) -> str:
     return table(heads, rows, label=f"Laws of {subject.label}") + paragraph(
         f"The verdict on training data: {why}.", "aside"
     )
+
+
+def _span_words(profile: Profile, name: str, law: LawFit) -> str:
+    """The interval of ρ, and what it is of: other samples, or the population and from which layer on."""
+    span = law.intervals.get("rho")
+    return f"{limits(span)} {begin_words(profile, law)}".strip() if name in _POPULATION else span_words(span).strip()
 
 
 def _law_absent(subject: Subject) -> Iterable[str]:
