@@ -59,7 +59,9 @@ def test_every_figure_builds_its_cells_and_shows_or_compares_every_series(figure
         if cell.network.startswith("hf:"):
             assert cell.readings == ("eval",) and not figure.readings
         else:  # of convolutional networks the paper's own reading was not recorded
-            wanted = ("drawn", "mixed", "eval") if cell.network.startswith("fnn") and not cell.tf32 else ("mixed", "eval")
+            wanted = (
+                ("drawn", "mixed", "eval") if cell.network.startswith("fnn") and not cell.tf32 else ("mixed", "eval")
+            )
             assert cell.readings == figure.readings == wanted
         assert isinstance(cell, Training)
     for panel in figure.panels:
