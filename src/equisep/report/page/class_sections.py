@@ -60,8 +60,8 @@ def _classes(subject: Subject) -> Iterable[str]:
         )  # fmt: skip
     if any(site.class_fuzziness is not None for site in profile.sites):
         caption = (
-            "D of each class, layer by layer, the hardest class on top. A row that keeps its color longer than the others is a "
-            "class that the network separates late."
+            "D of each class, layer by layer; the class with the largest D at the last layer on top. A row that keeps its color "
+            "longer than the others is a class that the network separates late."
         )
         yield figure("class-d", caption, label="D of each class against the layer", profile=subject.number)
         yield folded(_class_layers(subject))

@@ -136,21 +136,24 @@ function cosinesFigure(figure, [profile]) {
     const side = Math.max(160, Math.min(width - left - 16, 40 * names.length, 560));
     const cells = cosineCells(cosines, at);
     const known = cells.filter((cell) => drawable(cell.value));
-    const label = (width - left) / names.length > 15 ? (row) => short(names[row], letters) : () => "";
+    const named = (width - left) / names.length > 15;
+    const label = named ? (row) => short(names[row], letters) : () => "";
+    const below = named ? Math.round(0.7 * left) + 8 : 12; // names aslant
     const domain = names.map((_, row) => row);
     const options = {
       width: Math.min(width, left + side + 16),
-      height: side + 24,
+      height: side + 12 + below,
       marginLeft: left,
       marginRight: 16,
       marginTop: 12,
-      marginBottom: 12,
+      marginBottom: below,
       padding: names.length > 30 ? 0 : 0.05,
-      x: { type: "band", domain, axis: null },
+      x: { type: "band", domain, label: null, tickSize: 0, tickFormat: label, tickRotate: -40 },
       y: { type: "band", domain, label: null, tickSize: 0, tickFormat: label },
       color: { type: "identity" },
       marks: [
-        Plot.cell(domain, { x: (row) => row, y: (row) => row, fill: "var(--rule)", fillOpacity: 0.5 }),
+        // a class and itself: empty, where a cosine as in the ETF is a pale color
+        Plot.cell(domain, { x: (row) => row, y: (row) => row, fill: "var(--paper)", stroke: "var(--rule)", inset: 0.5 }),
         Plot.cell(known, { x: "x", y: "y", fill: (cell) => color(cell.value) }),
       ],
     };

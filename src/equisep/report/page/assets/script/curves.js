@@ -186,9 +186,10 @@ function lineMark(corners, style) {
 
 /**
  * A chart of curves against layers with a checkbox for each kind of curve.
- * `kinds`: { id, name, shown, sample, curves: [{ rows, … }], lines: [{ corners, style }] }; `extra(logarithmic)` gives more marks.
+ * `kinds`: { id, name, shown, sample, curves: [{ rows, … }], lines: [{ corners, style }] }; `extra(logarithmic)` gives more marks, at
+ * heights of which the axis has those that are `also` given.
  */
-function curvesFigure(figure, { kinds, profiles, label, logarithmic = true, toggle = false, height = 360, top = 28, extra = () => [], share = false, key = [] }) {
+function curvesFigure(figure, { kinds, profiles, label, logarithmic = true, toggle = false, height = 360, top = 28, extra = () => [], also = [], share = false, key = [] }) {
   const parts = partsOf(figure);
   const state = { logarithmic, shown: new Map(kinds.map((kind) => [kind.id, kind.shown])) };
   const draw = (width) => {
@@ -198,6 +199,7 @@ function curvesFigure(figure, { kinds, profiles, label, logarithmic = true, togg
     const values = [
       ...curves.flatMap(({ rows }) => rows.flatMap((row) => [row.y, row.low, row.high])),
       ...lines.flatMap(({ corners }) => corners.map((corner) => corner[1])),
+      ...also,
     ];
     const points = curves.flatMap(({ rows }) => rows).filter((row) => drawable(row.y, state.logarithmic) && row.title);
     const y = valueAxis(values, { logarithmic: state.logarithmic, label, share, zero: !state.logarithmic && !share });

@@ -61,7 +61,7 @@ function readingKinds(profiles) {
   const [profile] = profiles;
   return profile.readings.map((reading, position) => {
     const name = `reading “${reading.name}”`;
-    const color = seriesPaint(position + 2);
+    const color = seriesPaint(position + 3); // the first three are those of training, test and corrected D
     const rows = profile.layers.index.map((x, step) => {
       const y = reading.fuzziness[step] ?? null;
       return { x, y, title: lawTitle(profile, step, `training data, ${name}`, number(y)) };

@@ -5,6 +5,8 @@ const SIDES = [
   { id: "test", name: "test data", color: "test", symbol: "triangle", dash: "6 4", hollow: true, joined: true },
 ];
 
+const FLAG_LINE = 16; // pixels from one line of words above a chart to the next
+
 /** One column per kind, for every profile that has it. */
 function columnKinds(profiles, columns, what, write) {
   return columns.flatMap(({ column, ...kind }) => {
@@ -31,18 +33,28 @@ function centerMarks(profiles) {
       .map(([field, name, dash]) => Plot.ruleY([profile[field]], { stroke: color(name), strokeOpacity: 0.55, strokeWidth: 1, strokeDasharray: dash ?? "1 3" }));
     if (data.several) return levels;
     const flags = [];
-    if (profile.effective_depth !== null) flags.push({ x: profile.effective_depth, text: "effective depth", line: 1 });
-    if (profile.network_depth !== null) flags.push({ x: profile.network_depth, text: "as good as the network", line: 2 });
-    const middle = (profile.layers.index[0] + profile.layers.index.at(-1)) / 2;
-    return [...levels, ...flags.flatMap((flag) => flagMarks(flag, flag.x > middle))];
+    if (profile.effective_depth !== null) flags.push({ x: profile.effective_depth, text: "effective depth" });
+    if (profile.network_depth !== null) flags.push({ x: profile.network_depth, text: "as good as the network" });
+    return [...levels, ...flagPlaces(flags, profile.layers.index).flatMap(flagMarks)];
   });
 }
 
+/** The flags with the side and the line of their words: no words run through the upright line of the other flag. */
+function flagPlaces(flags, indices) {
+  const [low, high] = [indices[0], indices.at(-1)];
+  const [first, second] = [...flags].sort((one, other) => one.x - other.x);
+  if (!second) return flags.map((flag) => ({ ...flag, line: 1, left: flag.x > (low + high) / 2 }));
+  if (second.x - first.x > (high - low) / 2) return [{ ...first, line: 1, left: false }, { ...second, line: 2, left: true }];
+  const left = first.x + second.x > low + high;
+  // an upright line ends at its own words, so those that reach beyond the other one stand higher
+  return [{ ...first, line: left ? 1 : 2, left }, { ...second, line: left ? 2 : 1, left }];
+}
+
 /** A vertical mark with its words, on the side where there is room. */
-function flagMarks({ x, text, line }, left) {
-  const side = { textAnchor: left ? "end" : "start", dx: left ? -4 : 4, dy: -14 * line };
+function flagMarks({ x, text, line, left }) {
+  const side = { textAnchor: left ? "end" : "start", dx: left ? -4 : 4, dy: -FLAG_LINE * line };
   return [
-    Plot.ruleX([x], { stroke: "var(--muted)", strokeDasharray: "3 3", insetTop: -14 * line }),
+    Plot.ruleX([x], { stroke: "var(--muted)", strokeDasharray: "3 3", insetTop: -FLAG_LINE * line }),
     Plot.text([text], { x: () => x, frameAnchor: "top", ...side, fill: "var(--ink)", stroke: "var(--panel)", strokeWidth: 4, fontSize: 12 }),
   ];
 }
@@ -54,7 +66,8 @@ function centersFigure(figure, profiles) {
   const level = own ? [keyEntry(swatch({ color: "var(--muted)", dash: "1 3" }), "level lines: the network’s own accuracy")] : [];
   const extra = () => centerMarks(profiles);
   const label = "samples nearest to their own class mean";
-  curvesFigure(figure, { kinds, profiles, label, logarithmic: false, share: true, height: 360, top: 58, extra, key: [...seriesKey(profiles), ...level] });
+  const also = profiles.flatMap((profile) => [profile.accuracy_train, profile.accuracy_test]);
+  curvesFigure(figure, { kinds, profiles, label, logarithmic: false, share: true, height: 360, top: 58, extra, also, key: [...seriesKey(profiles), ...level] });
 }
 
 function cdnvFigure(figure, profiles) {
