@@ -16,6 +16,7 @@ PAGE, DRAWING = REPO / "docs" / "readings.md", REPO / "results" / "readings" / "
 MARKS = "<!-- {}, by scripts/readings.py -->", "<!-- end of {} -->"
 READINGS = ("eval", "mixed", "drawn")
 COLORS = {"eval": "#0072B2", "mixed": "#009E73", "drawn": "#D55E00"}
+STYLES = {8: ("s", "--"), 20: ("o", "-")}  # of the number of layers: marker and line
 NAMES = {"adam": "Adam", "momentum": "momentum", "sgd": "SGD"}
 SETS = {
     "mnist": ("MNIST", 6),
@@ -335,14 +336,26 @@ def write_page(record: Record) -> list[Path]:
 def draw(record: Record) -> Any:
     """D over depth, last D over the number of layers, and both effects over the size of the reading's batches."""
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
 
-    figure = Figure(figsize=(11, 7.2), layout="constrained")
+    from equisep.report.plots import tidy
+
+    figure = Figure(figsize=(11, 7.8), layout="constrained")
     axes = figure.subplots(2, 2)
     _draw_curves(axes[0, 0], record)
     _draw_depths(axes[0, 1], record)
     _draw_batches(axes[1, 0], record, "last")
     _draw_batches(axes[1, 1], record, "half_life")
-    axes[0, 0].legend(frameon=False)
+    for each in axes.flat:
+        tidy(each)
+    keys: list[Any] = [Line2D([], [], color=COLORS[reading], label=f"{reading} reading") for reading in READINGS]
+    keys += [
+        Line2D([], [], color="0.3", linestyle=line, marker=marker, markersize=4, label=f"{depth} layers")
+        for depth, (marker, line) in STYLES.items()
+    ]
+    keys.append(Patch(color="0.3", alpha=0.2, linewidth=0, label=f"{100 * LEVEL:g} % interval of the mean"))
+    figure.legend(handles=keys, loc="outside lower center", ncols=len(keys), frameon=False)
     return figure
 
 
@@ -350,9 +363,10 @@ def _draw_curves(axes: Any, record: Record) -> None:
     found = authors(record, "adam", 20)
     for reading in READINGS if found else ():
         curves = (found or {})["readings"][reading]["curves"]
-        for place, curve in enumerate(curves):
-            axes.plot(curve, color=COLORS[reading], alpha=0.5, lw=0.8, label=None if place else reading)
-    axes.set(yscale="log", xlabel="layer", ylabel="D", title="Adam, 20 layers: the same networks, read three ways")
+        for curve in curves:
+            axes.plot(curve, color=COLORS[reading], alpha=0.5, lw=0.8)
+    _log_depth(axes, "layer (0 = input)", "separation fuzziness D", from_input=True)
+    axes.set_title("Adam, 20 layers: the same networks, read three ways", fontsize="medium")
 
 
 def _draw_depths(axes: Any, record: Record) -> None:
@@ -360,24 +374,28 @@ def _draw_depths(axes: Any, record: Record) -> None:
         curves = final_by_depth(record, "fashion-mnist", reading)
         points = [(depth, mean(last), *_limits(last)) for depth, last in curves.items()]
         if points:
-            _draw_band(axes, points, "o-", COLORS[reading])
-    axes.set(
-        yscale="log",
-        xlabel="layers of the network",
-        ylabel="last D",
-        title="Fashion-MNIST, each depth at its fitted rate",
-    )
+            _draw_band(axes, points, ("o", "-"), COLORS[reading])
+    _log_depth(axes, "layers of the network", "D of the last layer")
+    axes.set_title("Fashion-MNIST, each depth at its fitted rate", fontsize="medium")
 
 
-def _draw_band(axes: Any, points: Sequence[tuple[float, ...]], style: str, color: str) -> None:
+def _log_depth(axes: Any, across: str, up: str, *, from_input: bool = False) -> None:
+    """Axes of D against a number of layers, as every drawing of a profile has them."""
+    from equisep.report.plots import depth_axes
+
+    depth_axes(axes, "fuzziness", kinds=["layers"], from_input=from_input)
+    axes.set(xlabel=across, ylabel=up)
+
+
+def _draw_band(axes: Any, points: Sequence[tuple[float, ...]], style: tuple[str, str], color: str) -> None:
     """A line through means with a band of their intervals."""
     x, y, low, high = zip(*points, strict=True)
-    axes.plot(x, y, style, color=color, ms=4)
+    axes.plot(x, y, marker=style[0], linestyle=style[1], color=color, ms=4)
     axes.fill_between(x, low, high, color=color, alpha=0.2, lw=0)
 
 
 def _draw_batches(axes: Any, record: Record, quantity: str) -> None:
-    for depth, style in ((8, "s--"), (20, "o-")):
+    for depth, style in STYLES.items():
         for reading in READINGS:
             points = []
             for size in batch_sizes(record):
@@ -394,14 +412,17 @@ def _draw_batches(axes: Any, record: Record, quantity: str) -> None:
             if points:
                 _draw_band(axes, points, style, COLORS[reading])
     sizes = batch_sizes(record)
+    if quantity == "last":
+        _log_depth(axes, "", "D of the last layer")
     axes.set(xscale="log", xlabel="samples in a batch of the reading")
     axes.set_xticks(sizes, list(map(str, sizes)))
     axes.minorticks_off()
     if quantity == "last":
-        axes.set(yscale="log", ylabel="last D", title="Adam, 8 (dashed) and 20 layers: last D")
+        axes.set_title("Adam: D of the last layer", fontsize="medium")
     else:
         axes.axhline(0, color="0.6", lw=0.8)
-        axes.set(ylabel="layers", title="half-life of unequal classes less that of equal ones")
+        axes.set_ylabel("layers")
+        axes.set_title("Adam: half-life of unequal classes less that of equal ones", fontsize="medium")
 
 
 def _limits(values: Sequence[float]) -> tuple[float, float]:

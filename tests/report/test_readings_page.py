@@ -32,6 +32,18 @@ def test_the_committed_page_is_what_the_script_makes(scripts: dict[str, dict[str
 
 
 @needs_record
+def test_one_key_says_what_all_lines_of_the_drawing_are(scripts: dict[str, dict[str, Any]]) -> None:
+    figure = scripts["readings_page"]["draw"](json.loads(RECORD.read_text(encoding="utf-8")))
+    (key,) = figure.legends
+    assert [text.get_text() for text in key.get_texts()] == [
+        "eval reading", "mixed reading", "drawn reading", "8 layers", "20 layers", "95 % interval of the mean",
+    ]  # fmt: skip
+    figure.draw_without_rendering()
+    assert all(axes.get_legend() is None for axes in figure.axes)
+    assert all(float(tick).is_integer() for axes in figure.axes[:2] for tick in axes.get_xticks())
+
+
+@needs_record
 def test_what_must_hold_in_the_reading_of_the_paper_holds(scripts: dict[str, dict[str, Any]]) -> None:
     record = json.loads(RECORD.read_text(encoding="utf-8"))
     lines = list(scripts["readings_page"]["checks"](record))
