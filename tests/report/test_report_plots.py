@@ -150,7 +150,8 @@ def test_names_are_text(tmp_path) -> None:
 def test_sites_are_panels(tmp_path) -> None:
     figure = plot_sites(full_profile(), title="all")
     assert len(figure.axes) == 8
-    assert figure.axes[3].get_title() == "3: blocks.2.relu"
+    assert figure.get_suptitle() == "all" and figure.axes[0].get_title() == "input"
+    assert figure.axes[3].get_title() == "layer 3\nblocks.2.relu"
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [str(kind) for kind in range(10)]
     assert save_figure(figure, tmp_path / "sites.pdf").read_bytes().startswith(b"%PDF")
 

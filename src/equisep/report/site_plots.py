@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from equisep.errors import InputError
-from equisep.report.formatting import class_labels, one_line, shortened_names
+from equisep.report.formatting import class_labels, one_line, passed_words, shortened_names
 from equisep.report.plots import CLASS_COLORS, class_color, plain_text
 from equisep.results import Profile, SiteReading
 
@@ -25,11 +25,13 @@ def plot_sites(profile: Profile, *, columns: int = 4, title: str | None = None) 
         )
     across = min(columns, len(sites))
     down = math.ceil(len(sites) / across)
-    figure = Figure(figsize=(2.2 * across, 2.3 * down + 0.5), layout="constrained")
+    figure = Figure(figsize=(2.2 * across, 2.4 * down + 0.5), layout="constrained")
     names = shortened_names([one_line(site.name) for site in sites], 22)
     classes = class_labels(profile)
+    each = passed_words(profile).removesuffix("s")
     for number, (site, name) in enumerate(zip(sites, names, strict=True), start=1):
-        _draw_site(figure.add_subplot(down, across, number), site, name, classes)
+        words = f"{each} {site.index}\n{name}" if site.index else name  # the input is no layer
+        _draw_site(figure.add_subplot(down, across, number), site, words, classes)
     if profile.classes <= 2 * len(CLASS_COLORS):
         handles, labels = _class_keys(figure.axes, classes)
         fitting = max(1, 28 * across // (max(map(len, labels), default=1) + 5))  # a panel is about 28 characters wide
@@ -41,7 +43,7 @@ def plot_sites(profile: Profile, *, columns: int = 4, title: str | None = None) 
     return figure
 
 
-def _draw_site(axes: Axes, site: SiteReading, name: str, classes: Sequence[str]) -> None:
+def _draw_site(axes: Axes, site: SiteReading, title: str, classes: Sequence[str]) -> None:
     assert site.coordinates is not None
     points, labels = site.coordinates.points, site.coordinates.labels
     for kind in sorted(set(labels)):
@@ -49,7 +51,7 @@ def _draw_site(axes: Axes, site: SiteReading, name: str, classes: Sequence[str])
         color, label = class_color(kind, len(classes)), plain_text(classes[kind])
         x, y = zip(*mine, strict=True)
         axes.scatter(x, y, s=8, color=color, linewidths=0, alpha=0.85, label=label, rasterized=True)
-    axes.set_title(f"{site.index}: {plain_text(name)}", fontsize="small")
+    axes.set_title("\n".join(map(plain_text, title.split("\n"))), fontsize="small")
     axes.set_xticks([])
     axes.set_yticks([])
     axes.spines[:].set_alpha(0.3)
