@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Any, Literal
 
 from equisep.files import write_whole
 from equisep.law import seed_interval
@@ -16,7 +16,10 @@ PAGE, DRAWING = REPO / "docs" / "readings.md", REPO / "results" / "readings" / "
 MARKS = "<!-- {}, by scripts/readings.py -->", "<!-- end of {} -->"
 READINGS = ("eval", "mixed", "drawn")
 COLORS = {"eval": "#0072B2", "mixed": "#009E73", "drawn": "#D55E00"}
-STYLES = {8: ("s", "--"), 20: ("o", "-")}  # of the number of layers: marker and line
+STYLES: dict[int, tuple[str, Literal["-", "--"]]] = {
+    8: ("s", "--"),
+    20: ("o", "-"),
+}  # of the number of layers: marker and line
 NAMES = {"adam": "Adam", "momentum": "momentum", "sgd": "SGD"}
 SETS = {
     "mnist": ("MNIST", 6),
