@@ -12,8 +12,8 @@ The rule of earlier versions, a BIC gain above 6, stands beside.
 
 *Laws.* How often `verdict` is `law` (r ≤ −0.996): of lines with noise; of a kink (slope ratio 2, at the middle or at a random
 site); of curves that saturate, D = f + (1 − f) 0.5^l with the floor f at a share of the first D; and of random falling curves,
-whose loads are independent draws: normal (mean 1, σ 0.3), exponential, uniform (0, 1) or log-normal (σ 0.5). Two slopes called
-of the latter are false alarms too.
+whose loads are independent draws: normal (mean 1, σ 0.3), exponential, uniform (0, 1) or log-normal (σ 0.5), or normal ones of
+which neighbors are alike, with correlation 0.3^|i−j| or 0.5^|i−j|. Two slopes called of the latter are false alarms too.
 
 *Recorded curves.* Which noise do trained networks have? The correlation of neighboring residuals around the line, over all curves
 of the committed record with r ≤ −0.97, beside that of independent wiggle and of independent loads.
@@ -38,6 +38,7 @@ DRAWS = 1_000
 RECORD = Path(__file__).parents[1] / "results"
 SLOPE = -0.6
 BIC_GAIN = 6.0
+CORRELATIONS = (0.3, 0.5)  # of the loads of neighboring layers
 Array = np.ndarray[Any, np.dtype[np.floating[Any]]]
 
 
@@ -126,6 +127,9 @@ def curves(sites: int, draws: int, rng: np.random.Generator) -> Mapping[str, Arr
         "uniform": rng.uniform(size=(draws, sites - 1)),
         "log-normal": rng.lognormal(sigma=0.5, size=(draws, sites - 1)),
     }
+    for phi in CORRELATIONS:
+        root = np.linalg.cholesky(phi ** np.abs(depth[1:, None] - depth[1:]))
+        loads[f"normal, correlation {phi:g}"] = 1 + 0.3 * rng.standard_normal((draws, sites - 1)) @ root.T
     for name, each in loads.items():
         given[f"random falls, {name}"] = np.concatenate([np.zeros((draws, 1)), -np.cumsum(each, axis=1)], axis=1)
     return given

@@ -1,15 +1,21 @@
 """Does D of the population come out right, and do intervals cover? Gaussian classes whose D is known, drawn and measured.
 
 *Values.* K classes in d dimensions, n samples in all; the spectrum within classes is flat (`flat`) or λ_j ∝ j^−½ (`decaying`) or
-j^−1 (`steep`), the directions of the class means are random, their singular values spread over a random part of a decade. The
+j^−1 (`steep`), the directions of the class means are random, their squared lengths spread over a random part of a decade. The
 means are scaled so that D is a given multiple of the chance level (K−1) n Tr Σ²/(Tr Σ)². Of `corrected_fuzziness`: how often it
 gives no value, the median of value over truth (of what is told, and of all draws, a refusal standing for the largest), how
 often the interval covers the truth. Of plain `fuzziness`: the median over
 truth, and how often the interval by jackknife covers the mean of ln D over other samples of the same size, and the truth. Beside
 them what lost: 1/D = 1/plain − 1/chance.
 
+*Limits.* The same where it is hard: one or two directions within classes that vary 20 or 10 times as much as all others
+(`1 × 20`, `2 × 10`); few even directions for the number of classes; and classes of 150, 80, 40, 20 and 10 samples of which the
+rare ones spread more, variances 0.25 to 4 (`rare wide`; `even means`: means that are all as far from each other, so that what the
+rare ones add to SSb is short as well).
+
 *Laws.* Eight sites of the same samples, x_l = μ + ρ^{l/2} ε with ρ = 0.5, so that D falls by half from site to site. How often
-the intervals of ρ and of the half-life cover, of the corrected law and of the plain one.
+the intervals of ρ and of the half-life cover, of the corrected law and of the plain one. `apart`: half of the variance of ε is
+drawn anew at every site.
 
 *Widths.* How far up intervals reach at the chance level: deciles of their upper end over the value, a refusal standing for the
 largest. Whether a rule by the width of intervals could refuse what is told badly elsewhere depends on them.
@@ -40,10 +46,12 @@ from equisep.separation.noise.bootstrap import bootstrap_weights, reweighted_fuz
 from equisep.separation.site import estimated
 from equisep.separation.subspace import AS_GIVEN
 
-DRAWS, FEWER = 1_000, 300  # of the latter where n·d exceeds a million
+DRAWS, FEWER = 1_000, 300  # of the latter where n·d exceeds a million, and of the laws added last
 EACH = 50  # samples of one population
 MORE = 3  # times the draws where every population has covariances of its own, by which coverage differs
 FOLDS, LABELINGS, RESAMPLES = 10, 5, 200
+SPIKES = {"1 × 20": (1, 20.0), "2 × 10": (2, 10.0)}  # how many directions, and times the variance of all others
+RARE, WIDE = (150, 80, 40, 20, 10), (0.25, 0.5, 1.0, 2.0, 4.0)  # samples and variances
 POWERS = {"flat": 0.0, "decaying": 0.5, "steep": 1.0}
 SHARES = (0.1, 0.3, 1.0, 2.0, 3.0, 10.0)  # D over its chance level
 SITES, RHO = 8, 0.5
@@ -58,11 +66,13 @@ class Case:
     n: int
     spectrum: str = "flat"
     odds: float = 1.0
-    kind: str = ""  # `heavy` tails, or a covariance of its own for every class: `unlike`
+    kind: str = ""  # `heavy` tails, a covariance of its own for every class: `unlike`, … as named above
 
     @property
     def sizes(self) -> list[int]:
         """Samples per class."""
+        if self.kind.startswith("rare wide"):
+            return list(RARE)
         weights = [self.odds if k < self.classes // 2 else 1.0 for k in range(self.classes)]
         return [max(2, round(self.n * weight / sum(weights))) for weight in weights]
 
@@ -90,6 +100,13 @@ BEYOND = (
     Case(10, 8192, 150, "decaying"),
     Case(100, 500, 5000),
 )
+# a few directions that hold most of the variance, few directions at all, rare classes that spread more
+LIMITS = (
+    *((case, (0.03, 0.1, 0.3)) for case in (Case(10, 100, 1000, "1 × 20"), Case(5, 60, 500, "1 × 20"))),
+    (Case(10, 100, 1000, "2 × 10"), (0.03, 0.1, 0.3)),
+    *((Case(k, d, 100 * k), (0.1, 0.3, 1.0)) for k, d in ((2, 10), (2, 30), (3, 15), (3, 30), (5, 25))),
+    *((Case(5, 40, 300, kind=kind), (0.03, 0.1, 0.3, 1.0)) for kind in ("rare wide", "rare wide, even means")),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +122,17 @@ class Population:
 def population(case: Case, share: float, make: torch.Generator) -> Population:
     """One population with D = share × chance level."""
     k, d = case.classes, case.dim
-    spread = torch.arange(1, d + 1, dtype=torch.float64) ** -POWERS[case.spectrum]
+    spread = torch.arange(1, d + 1, dtype=torch.float64) ** -POWERS.get(case.spectrum, 0.0)
+    spikes, variance = SPIKES.get(case.spectrum, (0, 1.0))
+    spread[:spikes] = variance
     sizes = torch.tensor(case.sizes, dtype=torch.float64)
     weights = sizes / sizes.sum()
     variances = spread.expand(k, d)
     if case.kind == "unlike":
         factors = torch.exp(torch.randn(k, d, generator=make, dtype=torch.float64))
+        variances = spread * factors / (weights @ factors)
+    if case.kind.startswith("rare wide"):
+        factors = torch.tensor(WIDE, dtype=torch.float64).unsqueeze(1)
         variances = spread * factors / (weights @ factors)
     chance = (k - 1) * float(sizes.sum()) * float((spread**2).sum()) / float(spread.sum()) ** 2
     v, _ = torch.linalg.qr(torch.randn(d, k - 1, generator=make, dtype=torch.float64))
@@ -119,6 +141,9 @@ def population(case: Case, share: float, make: torch.Generator) -> Population:
     u = u[:, 1:]
     widest = float(torch.rand((), generator=make))  # of a decade
     s = 10 ** (-widest * torch.linspace(0, 1, k - 1, dtype=torch.float64) / 2)
+    if case.kind.endswith("even means"):  # B of the means e_k: its singular vectors and values
+        u, s, _ = torch.linalg.svd(root * (torch.eye(k, dtype=torch.float64) - weights))
+        u, s = u[:, :-1], s[:-1]
     truth = share * chance
     now = float(((v.T @ (spread.unsqueeze(1) * v)).diagonal() / s**2).sum())
     s = s * math.sqrt(now / truth)
@@ -233,7 +258,10 @@ def one_law(case: Case, share: float, draws: int, seed: int) -> Rows:
     who = population(case, share, make)
     for _ in range(draws):
         noise, y = samples(case, who, make)
-        found = [measured(who.means[y] + RHO ** (site / 2) * noise, y, case.classes) for site in range(SITES)]
+        each = [noise] * SITES
+        if case.kind == "apart":
+            each = [(noise + samples(case, who, make)[0]) / math.sqrt(2) for _ in range(SITES)]
+        found = [measured(who.means[y] + RHO ** (site / 2) * each[site], y, case.classes) for site in range(SITES)]
         plain = fit_law([each["plain"] for each in found])
         plain = law_intervals(np.array([each["folds"] for each in found]).T, plain, kind="jackknife")
         tries.append((plain, corrected_law([each["record"] for each in found])))
@@ -243,7 +271,8 @@ def one_law(case: Case, share: float, draws: int, seed: int) -> Rows:
     ratios = np.array([plain.rho for plain, _ in tries])
     middle = float(np.exp(np.log(ratios).mean()))
     row = {
-        "classes": case.classes, "dim": case.dim, "n": case.n, "spectrum": case.spectrum, "share": share, "draws": draws,
+        "classes": case.classes, "dim": case.dim, "n": case.n, "spectrum": case.spectrum, "odds": case.odds, "kind": case.kind,
+        "share": share, "draws": draws,
         "no_law": rate([law is None or "rho" not in law.intervals for _, law in tries]),
         "all_sites": rate([law is not None and len(law.curve) == SITES for _, law in tries]),
         "rho": round(float(np.median([law.rho for law in known])), 5) if known else None,
@@ -290,6 +319,7 @@ def _inside(interval: Any, value: float) -> bool:
 
 RESAMPLED = (Case(2, 100, 200), Case(5, 50, 500), Case(5, 50, 500, "decaying"), Case(10, 20, 1000))
 LAWS = (Case(10, 100, 1000), Case(10, 100, 1000, "decaying"), Case(10, 10, 2000), Case(2, 100, 400))
+MORE_LAWS = (Case(10, 100, 1000, odds=5.0), Case(10, 100, 1000, kind="apart"), Case(10, 1000, 500), Case(50, 250, 500))
 
 
 def jobs(draws: int) -> list[Job]:
@@ -303,11 +333,13 @@ def jobs(draws: int) -> list[Job]:
     asked += [("laws", case, share) for case in LAWS for share in (0.1, 0.3, 1.0)]
     asked += [("bootstrap", case, share) for case in RESAMPLED for share in (0.1, 0.3, 1.0)]
     asked += [("widths", case, 1.0) for case in ASKED]  # after all others, whose seeds are counted from the first
-    makes = {"laws": one_law, "bootstrap": one_bootstrap, "widths": one_width}
-    works = {"laws": SITES, "bootstrap": 10}  # draws that one of them costs
+    asked += [("limits", case, share) for case, shares in LIMITS for share in shares]
+    asked += [("more laws", case, 0.3) for case in MORE_LAWS]
+    makes = {"more laws": one_law, "laws": one_law, "bootstrap": one_bootstrap, "widths": one_width}
+    works = {"more laws": SITES, "laws": SITES, "bootstrap": 10}  # draws that one of them costs
     listed = []
     for seed, (table, case, share) in enumerate(asked, start=1):
-        large = case.n * case.dim > 10**6
+        large = case.n * case.dim > 10**6 or table == "more laws"
         count = max(1, draws * FEWER // DRAWS if large else draws * (MORE if case.kind == "unlike" else 1))
         # microseconds of a draw: of its numbers, and of its small matrices
         cost = count * (0.1 * case.n * case.dim + 10_000 + 40 * case.classes**2) * works.get(table, 1)

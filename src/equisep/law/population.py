@@ -28,8 +28,11 @@ ROOM = 1.25  # samples are asked for until D is the chance level, and some more
 BISECTIONS = 32  # ends to 2e-9 of themselves
 ELONGATED = 100.0  # class means a decade longer along some directions than along others, which then are hardly seen …
 NOT_WIDE = 1.75  # … and the upper end over the value up to which D is known all the same, …
-SINGLE = 3  # … if classes have so many samples: of two a fold leaves one, and the width is not known
-SHORTEST = "class means differ along some directions less than a tenth as much as along others, too little to tell D"
+THREE = 3  # … if most classes have so many samples: of two a fold leaves one, and the width is not known
+SHORTEST = (
+    "class means seem to differ along some directions less than a tenth as much as along others, too little to tell D"
+)
+UNLIKE = "the means of some classes carry many times the noise of others, by their spread, too much to tell D"
 NO_LIMIT = "D has no upper limit by these samples"
 
 
@@ -59,7 +62,8 @@ def corrected(
     end is at least what follows from that alone; where that has no end, what follows from G less 2.2 of the deviations
     that noise alone has, and N larger by 2.2 of its errors. There is no value where plain D is above 0.75 of its chance level and
     G below 0.45, where the interval has no upper end, or where class means are a decade longer along some directions than along
-    others and the upper end is above 1.75 times D, or classes have two samples (docs/intervals.md).
+    others and the upper end is above 1.75 times D, or half of the classes have two samples; nor where the estimate has none,
+    since some class means carry much more noise than others (docs/intervals.md).
     """
     present = [count for count in counts if count]
     needed = _needed(plain, chance, present)
@@ -70,46 +74,99 @@ def corrected(
     if chance is None:
         return Corrected(reason="the chance level is not known")
     if estimate.value is None:
+        if estimate.signal:
+            return Corrected(chance=chance, needed_per_class=_more(needed, present), reason=UNLIKE)
         return Corrected(chance=chance, reason="class means are dependent, or classes have no spread")
     if plain > NEAR_CHANCE * chance and estimate.signal < BARE_SIGNAL:
         share = f"plain D stands at {100 * plain / chance:.0f} % of its chance level"
         return Corrected(chance=chance, needed_per_class=needed, reason=share)
-    reach = student_quantile(two_sided(level), len(estimate.left_out) - 1)
-    shown = _shown(estimate, chance)
-    unbiased = estimate.value if shown is None else _behind(shown.center, chance)
-    if not math.isfinite(unbiased):
-        return Corrected(chance=chance, needed_per_class=_more(needed, present), reason=NO_LIMIT)
-    ratio = _Ratio.of(estimate, unbiased / estimate.value)
-    spread = math.sqrt(ratio.spread_variance) / ratio.signal  # the standard error of N as one of D
-    value = (
-        max(ratio.value + MEDIAN * spread * spread / (abs(ratio.value) + spread), LEAST * spread)
-        if spread
-        else ratio.value
-    )
-    error = math.inf if shown is None else shown.error
-    noise = math.sqrt(LABELINGS_ADD * (estimate.null_error**2 + 2 / (sum(present) * max(1, len(present) - 1))))
-    largest = math.log(plain) + reach * max(error, noise)  # what plain D may be
-    high, farthest = ratio.upper(value, reach), FARTHEST * value
-    if high > farthest and shown is not None:
-        steady = standard_error(np.log(estimate.left_out), "jackknife") / math.sqrt(1 + estimate.excess)
-        high = value * math.exp(reach * steady)
-    if largest > math.log(BY_CHANCE * chance):
-        least = _behind(largest, chance)
-        if least > farthest:
-            left = _standing_out(ratio.signal, estimate.null_error)
-            least = (value + STANDS_OUT * spread) * ratio.signal / left if left > 0 else math.inf
-        high = max(high, least)
-    elif shown is not None:
-        high = max(high, _behind(shown.center + reach * error, chance))
-    hidden = estimate.elongation > ELONGATED and (high > NOT_WIDE * value or median(present) < SINGLE)
-    if hidden or high > farthest:
-        reason = NO_LIMIT if high > farthest else SHORTEST
+    known = _Known.of(estimate, plain=plain, chance=chance, present=present, level=level)
+    high = known.upper() if known else math.inf
+    reason = known.hidden(high) if known else NO_LIMIT
+    if known is None or reason is not None:
         return Corrected(chance=chance, needed_per_class=_more(needed, present), reason=reason)
-    low = min(ratio.lower(reach), ratio.value * (1 - normal_quantile(two_sided(level)) * estimate.least_error))
-    if shown is not None:
-        low = min(low, _behind(shown.center - reach * error, chance))
-    low = max(0.0, low)
-    return Corrected(value, low=low, high=high, level=level, chance=chance, folds=_folds(value, estimate))
+    folds = _folds(known.value, estimate)
+    return Corrected(known.value, low=known.lower(), high=high, level=level, chance=chance, folds=folds)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """All that the two ends follow from: `value` is D as it is told, `spread_error` the standard error of N as one of D."""
+
+    estimate: PopulationEstimate
+    plain: float
+    chance: float
+    present: Sequence[int]
+    level: float
+    ratio: _Ratio
+    shown: _Shown | None
+    value: float
+    spread_error: float
+
+    @classmethod
+    def of(
+        cls, estimate: PopulationEstimate, *, plain: float, chance: float, present: Sequence[int], level: float
+    ) -> _Known | None:
+        """None where D less its bias has no limit."""
+        assert estimate.value is not None
+        shown = _shown(estimate, chance)
+        unbiased = estimate.value if shown is None else _behind(shown.center, chance)
+        if not math.isfinite(unbiased):
+            return None
+        ratio = _Ratio.of(estimate, unbiased / estimate.value)
+        error = math.sqrt(ratio.spread_variance) / ratio.signal
+        value = ratio.value
+        if error:
+            value = max(value + MEDIAN * error * error / (abs(value) + error), LEAST * error)
+        return cls(estimate, plain, chance, present, level, ratio, shown, value, error)
+
+    @property
+    def reach(self) -> float:
+        """Standard errors to either end."""
+        return student_quantile(two_sided(self.level), len(self.estimate.left_out) - 1)
+
+    @property
+    def farthest(self) -> float:
+        """An upper end beyond is none."""
+        return FARTHEST * self.value
+
+    def upper(self) -> float:
+        """The upper end, which may lie beyond the farthest: by N and G, and no less than by what plain D says."""
+        high = self.ratio.upper(self.value, self.reach)
+        if high > self.farthest and self.shown is not None:  # G may be nothing, and all folds agree on D nevertheless
+            steady = standard_error(np.log(self.estimate.left_out), "jackknife") / math.sqrt(1 + self.estimate.excess)
+            high = self.value * math.exp(self.reach * steady)
+        return max(high, self._upper_by_plain())
+
+    def _upper_by_plain(self) -> float:
+        """What follows from plain D alone, and from G alone where that has no end: near chance, samples told show less."""
+        error = math.inf if self.shown is None else self.shown.error
+        labels = 2 / (sum(self.present) * max(1, len(self.present) - 1))
+        noise = math.sqrt(LABELINGS_ADD * (self.estimate.null_error**2 + labels))
+        largest = math.log(self.plain) + self.reach * max(error, noise)  # what plain D may be
+        if largest <= math.log(BY_CHANCE * self.chance):
+            return 0.0 if self.shown is None else _behind(self.shown.center + self.reach * error, self.chance)
+        least = _behind(largest, self.chance)
+        if least <= self.farthest:
+            return least
+        left = _standing_out(self.ratio.signal, self.estimate.null_error)
+        spread = self.value + STANDS_OUT * self.spread_error
+        return spread * self.ratio.signal / left if left > 0 else math.inf
+
+    def lower(self) -> float:
+        """The lower end: by N and G, by the least error, and by what samples show."""
+        least = self.ratio.value * (1 - normal_quantile(two_sided(self.level)) * self.estimate.least_error)
+        low = min(self.ratio.lower(self.reach), least)
+        if self.shown is not None:
+            low = min(low, _behind(self.shown.center - self.reach * self.shown.error, self.chance))
+        return max(0.0, low)
+
+    def hidden(self, high: float) -> str | None:
+        """Why D cannot be told with this upper end, if it cannot."""
+        if high > self.farthest:
+            return NO_LIMIT
+        wide = high > NOT_WIDE * self.value or median(self.present) < THREE
+        return SHORTEST if self.estimate.elongation > ELONGATED and wide else None
 
 
 @dataclass(frozen=True, slots=True)

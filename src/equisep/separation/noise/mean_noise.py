@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -20,6 +21,7 @@ from equisep.separation.noise.population import (
     null_error,
     population_fuzziness,
     side_by_side,
+    stretched,
 )
 from equisep.separation.relabeled import Relabelings
 from equisep.separation.subspace import ClassSubspace
@@ -27,13 +29,16 @@ from equisep.shapes import Bool, Float64, Int
 
 MOST_CLASSES = 256  # the scatter of residuals on the subspace is a matrix of K × K
 MOST_CONTRASTS = 300  # differences of fold means kept to know the noise by
+UNLIKE = 8.0  # times as much noise in some directions of the class means as in others, by classes of different spread …
+CLEAR = 4.0  # … is too much for a D of the population unless class means exceed it by so much
 
 
 @dataclass(frozen=True, slots=True)
 class FoldNoise:
     """What all samples and those without each fold say of the class means at one site, and what noise alone looks like.
 
-    Both are None where there is no estimate.
+    Both are None where there is no estimate. Where the noise of class means is of very unlike size, what D is made of lies in
+    that of the widest classes, and intervals hold it too seldom: then there is none either, unless means stand clear of noise.
     """
 
     means: NoisyMeans | None
@@ -73,9 +78,16 @@ def _estimates(sites: Sequence[FoldNoise]) -> list[PopulationEstimate]:
 
 
 def _of_site(site: FoldNoise, found: Estimates, rows: slice) -> PopulationEstimate:
-    value, *left_out = (site.convention.normalized(v, classes=site.classes) for v in found.values[rows].tolist())
     signal, *signals = found.signals[rows].tolist()
-    excess, least, elongation = (float(of[rows][0]) for of in (found.excess, found.least_error, found.elongations))
+    excess, least, elongation, unlike, error = (
+        float(of[rows][0])
+        for of in (found.excess, found.least_error, found.elongations, found.unlike, found.rows_error)
+    )
+    if unlike > UNLIKE and signal < CLEAR:
+        return PopulationEstimate(None, signal=signal, excess=excess, null_error=site.null_error)
+    values = found.values[rows]
+    values = np.concatenate([values[:1], stretched(values[1:], error, excess)])
+    value, *left_out = (site.convention.normalized(v, classes=site.classes) for v in values.tolist())
     return PopulationEstimate(
         value,
         tuple(left_out),
@@ -140,7 +152,8 @@ def _contrasts(
 ) -> tuple[Contrasts, Float64[Tensor, "m m"], Float64[Tensor, "m r"]]:
     """All √n_kf (m_kf − m_k), rows of covariance Σ_k; their products with each other and with the directions.
 
-    Folds are joined, and classes beyond the first ones left out, until there are no more rows than MOST_CONTRASTS.
+    Folds are joined until there are no more rows than MOST_CONTRASTS; of more than half as many classes every second, third … has
+    rows.
     """
     told = contrasts(sums.fold_counts, folds)
     products = along = torch.zeros((), dtype=torch.float64, device=told.share.device)

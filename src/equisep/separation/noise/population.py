@@ -31,7 +31,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from equisep.separation.noise.noise_rows import NoiseRows, alike_moments
+from equisep.separation.noise.noise_rows import TINY, NoiseRows, alike_moments
 from equisep.separation.noise.root import Values, root
 from equisep.shapes import Float64
 
@@ -40,6 +40,7 @@ ENOUGH = 4  # rows of noise for each of these, to draw others like them
 DRAWN = 64
 HALF_BELIEVED = 0.5  # q Tr Q² at which rows as they are turned count as much as rows taken for alike …
 AT_MOST = 2.0  # … by this factor either way
+FEW, FEWER = 0.25, 0.3  # Tr Σ⁴/(Tr Σ²)² from which on the error of the rows of noise counts, and counts in full
 SECOND, THIRD = (
     1.1,
     2.3,
@@ -91,9 +92,11 @@ class Estimates:
     """Of each data set: D of the population, its signal, the share by which a jackknife exceeds its variance, its least error.
 
     The signal is r/Tr Q, the harmonic mean of the squared lengths of B's directions, over Tr S, what noise adds to each; the
-    elongation is the largest of these squared lengths over the smallest. A jackknife counts the variance of second-order
+    elongation is the largest of these squared lengths over the smallest, `unlike` the largest noise of a direction over the
+    smallest, by classes of different spread. A jackknife counts the variance of second-order
     terms twice, of third-order ones three times (Efron & Stein 1981). The least error is the part of the standard error of D,
-    as a share of D, that no estimator can take away.
+    as a share of D, that no estimator can take away, the rows' error is what rows of noise add to the standard error of D where
+    few directions hold most of their variance: a jackknife takes the same rows without each fold.
     """
 
     values: Values
@@ -101,6 +104,8 @@ class Estimates:
     elongations: Values
     excess: Values
     least_error: Values
+    unlike: Values
+    rows_error: Values
 
 
 def population_fuzziness(means: NoisyMeans, rows: NoiseRows) -> Estimates | None:
@@ -131,7 +136,16 @@ def population_fuzziness(means: NoisyMeans, rows: NoiseRows) -> Estimates | None
     narrow = (relative**4).sum(axis=1) / np.maximum((relative**2).sum(axis=1), 1.0) ** 2
     narrow = np.repeat(narrow, len(s) // len(off))
     least = _least_error(own, alone, narrow, n)
-    return Estimates(_trace(own) / pull, signals, solved.elongations, _jackknife_excess(own, alone), least)
+    noises = np.linalg.eigvalsh(unit)
+    return Estimates(
+        _trace(own) / pull,
+        signals,
+        solved.elongations,
+        _jackknife_excess(own, alone),
+        least,
+        unlike=noises[:, -1] / noises[:, 0],
+        rows_error=_trace(alone) / pull * np.repeat(_rows_error(rows), len(s) // len(off)),
+    )
 
 
 def _second_moments(
@@ -262,6 +276,25 @@ def _least_error(means: Matrices, noise: Matrices, narrow: Values, n: Values) ->
     scatter = 2 * _trace((means + noise) @ (means + noise)) / n
     errors: Values = np.sqrt(blown + scatter) / np.where(left > 0, left, 1.0)
     return np.where(left > 0, errors, np.inf)
+
+
+def _rows_error(rows: NoiseRows) -> Values:
+    """√(8 Tr Σ⁴/m)/Tr Σ², the standard error of Tr Σ² from m rows as a share of it, where few directions have most of it.
+
+    Elsewhere it is a small part of the error of D, and is left out.
+    """
+    m, squares = rows.independent, rows.gram @ rows.gram
+    narrow = np.square(squares).sum(axis=(1, 2)) / np.maximum(np.trace(squares, axis1=1, axis2=2), TINY) ** 2
+    narrow = (narrow - 1 / m) / (1 - 1 / m)  # of rows of endlessly many even directions this would be 1/m
+    errors: Values = np.sqrt(8 * narrow / m * np.clip((narrow - FEW) / (FEWER - FEW), 0, 1))
+    return errors
+
+
+def stretched(left_out: Values, error: float, excess: float) -> Values:
+    """Estimates without each fold, about their mean, so far apart that a jackknife less its excess has `error` in it as well."""
+    m, mean = len(left_out), float(left_out.mean())
+    variance = (m - 1) / m * float(np.square(left_out - mean).sum()) / (1 + excess)
+    return mean + math.sqrt(1 + error * error / variance) * (left_out - mean) if error and variance else left_out
 
 
 def _trace(matrices: Matrices) -> Values:
