@@ -311,6 +311,21 @@ def test_one_pair_of_classes_that_hardly_differ_is_refused_as_such(farther: floa
     assert told or "less than a tenth as much as along others" in str(found)
 
 
+@pytest.mark.parametrize(("spread", "length", "told"), [(1.0, 4.0, True), (4.0, 4.0, False), (4.0, 25.0, True)])
+def test_rare_classes_that_spread_more_are_refused_unless_means_stand_clear_of_noise(
+    spread: float, length: float, told: bool
+) -> None:
+    """Rare classes with a sixth of the samples and 16 times the variance put nearly a hundred times the noise into their means."""
+    make = torch.Generator().manual_seed(0)
+    y = torch.repeat_interleave(torch.arange(4), torch.tensor([120, 120, 20, 20]))
+    v, _ = torch.linalg.qr(torch.randn(60, 4, generator=make, dtype=torch.float64))
+    noise = torch.randn(len(y), 60, generator=make, dtype=torch.float64) * torch.where(y < 2, 1.0, spread).unsqueeze(1)
+    found = equisep.corrected_fuzziness(length * v.T[y] + noise, y)
+    assert (found.value is not None) == told
+    assert told or "the means of some classes carry many times the noise of others" in str(found)
+    assert told or "samples per class are needed" in str(found)
+
+
 def test_the_law_begins_where_d_can_be_told() -> None:
     known = [Corrected(value=v, low=v, high=v, folds=(v,) * 10) for v in (8.0, 4.0, 2.0)]
     law = corrected_law([Corrected(reason="few"), *known])
