@@ -105,7 +105,7 @@ def test_samples_that_code_draws_follow_the_seed(place: Path) -> None:
 
 
 BAD = {
-    "no such name": (("own_data:loadr",), "`own_data` has no `loadr`. Did you mean `loader`?"),
+    "no such name": (("own_data:loadr",), "`own_data` has no `loadr`. Did you mean `loader`"),
     "no such file": (("./gone.py:loader",), "There is no file `gone.py`."),
     "no name": (
         ("./own_data.py",),

@@ -115,7 +115,8 @@ def _later(figure: str, series: str, cell: Cell) -> bool:
 def test_the_keys_of_every_figure_stay_what_they_were() -> None:
     """Series and keys of all cells of the papers' figures, as version 0.1 planned them, but for the reading `drawn`.
 
-    At smoke scale the whole run that short ones choose is counted at the rate that is tried there. What was stored in fewer readings is another cell: a network has to be there to be read once more.
+    At smoke scale the whole run that short ones choose is counted at the rate that is tried there. What was stored in fewer
+    readings is another cell: a network has to be there to be read once more.
     """
     frozen = json.loads(FROZEN.read_text())
     ours = "equisep2026/"  # which came later

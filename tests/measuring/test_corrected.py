@@ -315,7 +315,7 @@ def test_one_pair_of_classes_that_hardly_differ_is_refused_as_such(farther: floa
 def test_rare_classes_that_spread_more_are_refused_unless_means_stand_clear_of_noise(
     spread: float, length: float, told: bool
 ) -> None:
-    """Rare classes with a sixth of the samples and 16 times the variance put nearly a hundred times the noise into their means."""
+    """Rare classes of a sixth of the samples and 16 times the variance have means with a hundred times the noise."""
     make = torch.Generator().manual_seed(0)
     y = torch.repeat_interleave(torch.arange(4), torch.tensor([120, 120, 20, 20]))
     v, _ = torch.linalg.qr(torch.randn(60, 4, generator=make, dtype=torch.float64))

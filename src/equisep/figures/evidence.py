@@ -184,7 +184,7 @@ def series_evidence(figure: Figure, series: Series, entries: list[Entry]) -> Ser
     if isinstance(solved := entries[-1].cell, Solve):
         return SeriesEvidence(series, None, tuple(entries), {solved.seed: entries[-1]}, {solved.seed: entries[-1]})
     by_rate = _by_rate(entries)
-    if figure.choose in BY_FIRST_RUNS and len(by_rate) > 1 and _short_alone(entries, figure.cell(series)):
+    if len(by_rate) > 1 and _short_alone(entries, figure, series):
         return SeriesEvidence(series, None, tuple(entries))
     rank: Rank
     if figure.choose == BY_FIT:
@@ -200,10 +200,16 @@ def series_evidence(figure: Figure, series: Series, entries: list[Entry]) -> Ser
     return SeriesEvidence(series, rate, tuple(entries), by_rate[rate], best)
 
 
-def _short_alone(entries: Sequence[Entry], whole: Cell) -> bool:
-    """Whether trainings of one length, below that of the figure's own, are all there is."""
-    lengths = {entry.training.epochs for entry in entries}
-    return isinstance(whole, Training) and len(lengths) == 1 and max(lengths) < whole.epochs
+def _short_alone(entries: Sequence[Entry], figure: Figure, series: Series) -> bool:
+    """Whether short runs that choose a rate are all there is: of one length, below that of the figure's own.
+
+    Of `best two`, whose first runs are whole ones at every scale, a record may hold those of an older plan, of its length.
+    """
+    whole, lengths = figure.cell(series), {entry.training.epochs for entry in entries}
+    if figure.choose not in BY_FIRST_RUNS or not isinstance(whole, Training) or len(lengths) > 1:
+        return False
+    length = max(lengths)
+    return length < whole.epochs and (figure.choose == "short runs" or length == figure.short_epochs(whole))
 
 
 def chosen_rate(by_rate: Mapping[float, Mapping[int, Entry]], *, fit: float | None = None, text: str = "r") -> float:
