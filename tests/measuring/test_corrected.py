@@ -322,8 +322,48 @@ def test_rare_classes_that_spread_more_are_refused_unless_means_stand_clear_of_n
     noise = torch.randn(len(y), 60, generator=make, dtype=torch.float64) * torch.where(y < 2, 1.0, spread).unsqueeze(1)
     found = equisep.corrected_fuzziness(length * v.T[y] + noise, y)
     assert (found.value is not None) == told
-    assert told or "the means of some classes carry many times the noise of others" in str(found)
+    assert told or "some classes spread so much more than others" in str(found)
     assert told or "samples per class are needed" in str(found)
+
+
+@pytest.mark.parametrize(("counts", "weighting", "power"), [((150, 12), "class", 0.0), ((4, 4), "sample", 1.5)])
+def test_classes_of_one_spread_are_not_taken_for_unlike(counts: tuple[int, int], weighting: Any, power: float) -> None:
+    """Of unequal sizes, weighed alike; and of few samples, whose spreads differ by chance."""
+    make, told = torch.Generator().manual_seed(0), 0
+    y = torch.repeat_interleave(torch.arange(10), torch.tensor([counts[0]] * 5 + [counts[1]] * 5))
+    deviations = torch.arange(1, 51, dtype=torch.float64) ** -power
+    means = torch.randn(10, 50, generator=make, dtype=torch.float64)
+    for _ in range(10):
+        x = means[y] + torch.randn(len(y), 50, generator=make, dtype=torch.float64) * deviations
+        found = equisep.corrected_fuzziness(x, y, weighting=weighting)
+        assert "spread so much more" not in str(found)
+        told += found.value is not None
+    assert told >= 3
+
+
+def test_one_sample_of_every_class_is_refused_and_ends_nothing() -> None:
+    """Random labels of test data that are as many as the classes give a chance level of 0, or a rounding error more."""
+    for seed in range(10):
+        make = torch.Generator().manual_seed(seed)
+        x, y = torch.randn(200, 8, generator=make), torch.arange(200) % 20
+        profile = measure(nn.Sequential(nn.Linear(8, 20), nn.ReLU()), (x, y), test=(x[:20], y[:20]))
+        told = profile.sites[0].corrected_test
+        assert told is None or str(told).startswith(
+            "not measurable from these samples: a class has fewer than 2 samples"
+        )
+
+
+def test_rare_classes_that_spread_more_are_told_where_so_many_samples_are_taken_as_were_asked_for() -> None:
+    def found(each: int) -> Corrected:
+        make = torch.Generator().manual_seed(0)
+        means = torch.randn(10, 100, generator=make, dtype=torch.float64)
+        y = torch.arange(10 * each) % 10
+        noise = torch.randn(10 * each, 100, generator=make, dtype=torch.float64)
+        return equisep.corrected_fuzziness(0.5 * means[y] + torch.where(y < 2, 5.0, 1.0).unsqueeze(1) * noise, y)
+
+    first = found(20)
+    assert "spread so much more" in str(first) and first.needed_per_class is not None
+    assert found(2 * first.needed_per_class).value is not None
 
 
 def test_the_law_begins_where_d_can_be_told() -> None:

@@ -32,7 +32,11 @@ THREE = 3  # … if most classes have so many samples: of two a fold leaves one,
 SHORTEST = (
     "class means seem to differ along some directions less than a tenth as much as along others, too little to tell D"
 )
-UNLIKE = "the means of some classes carry many times the noise of others, by their spread, too much to tell D"
+UNLIKE = (
+    8.0  # times as much spread along one direction of the class means as along another, by classes of unlike spread, …
+)
+CLEAR = 4.0  # … is too much for a D of the population unless class means are so long, over their noise
+WIDEST = "some classes spread so much more than others that their means are lost in noise, too much to tell D"
 NO_LIMIT = "D has no upper limit by these samples"
 
 
@@ -61,22 +65,22 @@ def corrected(
     where plain D, as much larger as its error and that of random labels allow, is above 0.6 of its chance level, the upper
     end is at least what follows from that alone; where that has no end, what follows from G less 2.2 of the deviations
     that noise alone has, and N larger by 2.2 of its errors. There is no value where plain D is above 0.75 of its chance level and
-    G below 0.45, where the interval has no upper end, or where class means are a decade longer along some directions than along
-    others and the upper end is above 1.75 times D, or half of the classes have two samples; nor where the estimate has none,
-    since some class means carry much more noise than others (docs/intervals.md).
+    G below 0.45, where the interval has no upper end, where class means are a decade longer along some directions than along
+    others and the upper end is above 1.75 times D, or half of the classes have two samples, or where classes spread eight times
+    as much along one direction of the means as along another, and G is below 4 (docs/intervals.md).
     """
     present = [count for count in counts if count]
-    needed = _needed(plain, chance, present)
     if min(present, default=0) < 2:
         return Corrected(chance=chance, reason="a class has fewer than 2 samples", needed_per_class=2)
     if plain is None:
         return Corrected(chance=chance, reason="D does not exist: the class means coincide")
-    if chance is None:
-        return Corrected(reason="the chance level is not known")
+    if not chance:  # 0 is that of samples that all are their class's mean
+        return Corrected(chance=chance, reason="the chance level is not known")
+    needed = _needed(plain, chance, present)
     if estimate.value is None:
-        if estimate.signal:
-            return Corrected(chance=chance, needed_per_class=_more(needed, present), reason=UNLIKE)
         return Corrected(chance=chance, reason="class means are dependent, or classes have no spread")
+    if estimate.unlike > UNLIKE and estimate.signal < CLEAR:
+        return Corrected(chance=chance, needed_per_class=_clear(estimate.signal, needed, present), reason=WIDEST)
     if plain > NEAR_CHANCE * chance and estimate.signal < BARE_SIGNAL:
         share = f"plain D stands at {100 * plain / chance:.0f} % of its chance level"
         return Corrected(chance=chance, needed_per_class=needed, reason=share)
@@ -278,21 +282,25 @@ def _behind(shown: float, chance: float) -> float:
     return 1 / rest if rest > 0 else math.inf
 
 
-def _needed(plain: float | None, chance: float | None, present: Sequence[int]) -> int | None:
+def _needed(plain: float, chance: float, present: Sequence[int]) -> int:
     """Samples per class at which D would be no larger than its chance level, which grows with their number.
 
     D itself is taken from 1/D = 1/plain − 1/chance, crude but never negative below the chance level.
     """
-    if plain is None or chance is None or not present:
-        return None
     each = sum(present) / len(present)
     share = min(plain / chance, 0.95)
     return _two_digits(max(2.0 * (plain > NEAR_CHANCE * chance), ROOM * share / (1 - share)) * each)
 
 
-def _more(needed: int | None, present: Sequence[int]) -> int:
+def _more(needed: int, present: Sequence[int]) -> int:
     """What is needed, and twice as many samples as there are at least."""
-    return max(needed or 0, 2 * math.ceil(sum(present) / len(present)))
+    return max(needed, 2 * math.ceil(sum(present) / len(present)))
+
+
+def _clear(signal: float, needed: int, present: Sequence[int]) -> int:
+    """The same, and as many as make G, which grows with their number, large enough."""
+    more = _more(needed, present)
+    return max(more, _two_digits(CLEAR / signal * sum(present) / len(present))) if signal > 0 else more
 
 
 def _two_digits(number: float) -> int:

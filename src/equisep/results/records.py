@@ -204,7 +204,8 @@ class PopulationEstimate:
     `signal` is the squared length of the class means without noise (a harmonic mean over directions), over what noise adds.
     `excess` is by what share a jackknife exceeds the variance, `null_error` by how much plain D varies as a share under random
     labels by noise of the means, `least_error` the part of the standard error, as a share of D, that no estimator can take away.
-    `elongation` is the squared length of the class means along their longest direction over that along their shortest.
+    `elongation` is the squared length of the class means along their longest direction over that along their shortest, `unlike`
+    the spread that classes put into one direction of the means over that in another, as far as samples tell classes apart.
     """
 
     value: float | None
@@ -215,6 +216,7 @@ class PopulationEstimate:
     null_error: float = 0.0
     least_error: float = 0.0
     elongation: float = 1.0
+    unlike: float = 1.0
 
 
 @brief

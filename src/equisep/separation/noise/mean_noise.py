@@ -17,6 +17,7 @@ from equisep.separation.noise.noise_rows import NoiseRows, rows_side_by_side
 from equisep.separation.noise.population import (
     Estimates,
     NoisyMeans,
+    even_directions,
     noisy_means,
     null_error,
     population_fuzziness,
@@ -29,16 +30,14 @@ from equisep.shapes import Bool, Float64, Int
 
 MOST_CLASSES = 256  # the scatter of residuals on the subspace is a matrix of K × K
 MOST_CONTRASTS = 300  # differences of fold means kept to know the noise by
-UNLIKE = 8.0  # times as much noise in some directions of the class means as in others, by classes of different spread …
-CLEAR = 4.0  # … is too much for a D of the population unless class means exceed it by so much
 
 
 @dataclass(frozen=True, slots=True)
 class FoldNoise:
     """What all samples and those without each fold say of the class means at one site, and what noise alone looks like.
 
-    Both are None where there is no estimate. Where the noise of class means is of very unlike size, what D is made of lies in
-    that of the widest classes, and intervals hold it too seldom: then there is none either, unless means stand clear of noise.
+    Both are None where there is no estimate. `unlike` is the spread that classes put into one direction of the means over that in
+    another, as far as samples tell classes apart.
     """
 
     means: NoisyMeans | None
@@ -46,6 +45,7 @@ class FoldNoise:
     null_error: float
     classes: int
     convention: Convention
+    unlike: float = 1.0
 
     @property
     def kind(self) -> tuple[object, ...]:
@@ -79,12 +79,9 @@ def _estimates(sites: Sequence[FoldNoise]) -> list[PopulationEstimate]:
 
 def _of_site(site: FoldNoise, found: Estimates, rows: slice) -> PopulationEstimate:
     signal, *signals = found.signals[rows].tolist()
-    excess, least, elongation, unlike, error = (
-        float(of[rows][0])
-        for of in (found.excess, found.least_error, found.elongations, found.unlike, found.rows_error)
+    excess, least, elongation, error = (
+        float(of[rows][0]) for of in (found.excess, found.least_error, found.elongations, found.rows_error)
     )
-    if unlike > UNLIKE and signal < CLEAR:
-        return PopulationEstimate(None, signal=signal, excess=excess, null_error=site.null_error)
     values = found.values[rows]
     values = np.concatenate([values[:1], stretched(values[1:], error, excess)])
     value, *left_out = (site.convention.normalized(v, classes=site.classes) for v in values.tolist())
@@ -97,6 +94,7 @@ def _of_site(site: FoldNoise, found: Estimates, rows: slice) -> PopulationEstima
         null_error=site.null_error,
         least_error=least,
         elongation=elongation,
+        unlike=site.unlike,
     )
 
 
@@ -134,12 +132,32 @@ class MeanNoise:
         shares = shares / shares.sum(dim=1, keepdim=True)
         owners, free = told.numbers
         rows = NoiseRows(*(each.cpu().numpy() for each in (gram[None], along[None], owners, free, shares[None])))
-        return FoldNoise(own.beside(left), rows, varies, present, self.convention)
+        unlike = self._unlike(spreads, even_directions(gram, told.independent))
+        return FoldNoise(own.beside(left), rows, varies, present, self.convention, unlike)
+
+    def _unlike(self, spreads: Float64[Tensor, " k"], even: float) -> float:
+        """Largest over smallest spread along the directions of the means, of classes drawn together by what n_k samples tell.
+
+        ln Tr Σ̂_k varies by ψ′(a) ≈ 1/a + 1/2a², a = (n_k − 1) e/2, e the even directions; what the classes differ by beyond
+        three deviations of that is believed.
+        """
+        counts, left = self.space.counts.cpu().numpy(), self._left().cpu().numpy()
+        here = counts > 0
+        logs, a = np.log(spreads.cpu().numpy()[here]), (counts[here] - 1) * even / 2
+        seen, chance = float(logs.var(ddof=1)), float((1 / a + 0.5 / a**2).mean())
+        most = (1 + 3 * (2 / (len(logs) - 1)) ** 0.5) * chance
+        believed = max(0.0, 1 - most / seen) if seen > 0 else 0.0
+        drawn = np.exp(believed * (logs - logs.mean()))
+        along = np.linalg.eigvalsh(left[here].T @ (drawn[:, None] * left[here]))
+        return float(along[-1] / along[0])
+
+    def _left(self) -> Float64[Tensor, "k r"]:
+        """U of B = U S Vᵀ."""
+        return self.weights.between.sqrt().unsqueeze(1) * self.space.coordinates / self.space.singular_values
 
     def _own(self, spreads: Float64[Tensor, " k"]) -> NoisyMeans:
         space = self.space
-        s = space.singular_values
-        left = self.weights.between.sqrt().unsqueeze(1) * space.coordinates / s  # k r, U of B = U S Vᵀ
+        s, left = space.singular_values, self._left()
         noise = left.T @ ((self.weights.between * spreads / space.counts.clamp(min=1)).unsqueeze(1) * left)
         scatter = s.unsqueeze(1) * self.scatter * s
         total = self.weights.within @ spreads

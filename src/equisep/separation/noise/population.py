@@ -92,8 +92,7 @@ class Estimates:
     """Of each data set: D of the population, its signal, the share by which a jackknife exceeds its variance, its least error.
 
     The signal is r/Tr Q, the harmonic mean of the squared lengths of B's directions, over Tr S, what noise adds to each; the
-    elongation is the largest of these squared lengths over the smallest, `unlike` the largest noise of a direction over the
-    smallest, by classes of different spread. A jackknife counts the variance of second-order
+    elongation is the largest of these squared lengths over the smallest. A jackknife counts the variance of second-order
     terms twice, of third-order ones three times (Efron & Stein 1981). The least error is the part of the standard error of D,
     as a share of D, that no estimator can take away, the rows' error is what rows of noise add to the standard error of D where
     few directions hold most of their variance: a jackknife takes the same rows without each fold.
@@ -104,7 +103,6 @@ class Estimates:
     elongations: Values
     excess: Values
     least_error: Values
-    unlike: Values
     rows_error: Values
 
 
@@ -136,14 +134,12 @@ def population_fuzziness(means: NoisyMeans, rows: NoiseRows) -> Estimates | None
     narrow = (relative**4).sum(axis=1) / np.maximum((relative**2).sum(axis=1), 1.0) ** 2
     narrow = np.repeat(narrow, len(s) // len(off))
     least = _least_error(own, alone, narrow, n)
-    noises = np.linalg.eigvalsh(unit)
     return Estimates(
         _trace(own) / pull,
         signals,
         solved.elongations,
         _jackknife_excess(own, alone),
         least,
-        unlike=noises[:, -1] / noises[:, 0],
         rows_error=_trace(alone) / pull * np.repeat(_rows_error(rows), len(s) // len(off)),
     )
 
@@ -188,17 +184,22 @@ def null_error(gram: Float64[Tensor, "m m"], *, independent: int, rank: int) -> 
     independent. Where e is less than three times r that is far too much if further directions vary little, as those of images do,
     and does not exist where e is hardly above r: there rows of noise are drawn with the covariance of those at hand.
     """
-    # E (Tr W)² = q² (Tr Σ)² + 2q Tr Σ² and E Tr W² = q (Tr Σ)² + q(q + 1) Tr Σ²
-    q, first, second = independent, float(gram.trace()), float(gram.square().sum())
-    spread = (second - first * first / q) / (q * (q + 1) - 2) if q > 1 else 0.0
-    squared = (first * first - 2 * q * spread) / (q * q)
-    if not spread > 0:
+    even = even_directions(gram, independent)
+    if math.isinf(even):
         return 0.0
-    even = max(1.0, squared / spread)
     if even < CLEARLY_MORE * rank and ENOUGH * rank <= independent:
         return _drawn_error(gram, rank)
     apart = max(even - rank, 1.0)
     return math.sqrt(2 * max((even - 1) / apart, 1.0) / (rank * max(apart - 3, 1.0)))
+
+
+def even_directions(gram: Float64[Tensor, "m m"], independent: int) -> float:
+    """(Tr Σ)²/Tr Σ² from rows of noise, without bias; infinite where they do not tell."""
+    # E (Tr W)² = q² (Tr Σ)² + 2q Tr Σ² and E Tr W² = q (Tr Σ)² + q(q + 1) Tr Σ²
+    q, first, second = independent, float(gram.trace()), float(gram.square().sum())
+    spread = (second - first * first / q) / (q * (q + 1) - 2) if q > 1 else 0.0
+    squared = (first * first - 2 * q * spread) / (q * q)
+    return max(1.0, squared / spread) if spread > 0 else math.inf
 
 
 def _drawn_error(gram: Float64[Tensor, "m m"], rank: int) -> float:
