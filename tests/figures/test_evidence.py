@@ -92,6 +92,10 @@ def test_short_runs_alone_are_never_taken_for_the_whole_training(choose: Choice)
     ]
     found = gather(made, short, scale="paper").series["a"]
     assert found.rate is None and not found.chosen and len(found.entries) == 2
+    # a run that was asked for so many epochs is whole, as at another scale
+    asked = [(each.series, each.cell) for each in short]
+    assert gather(made, short, scale="paper", plan=asked).series["a"].rate == 3e-3
+    assert gather(made, short, scale="smoke").series["a"].rate == 3e-3
     whole = Entry("a", short[1].cell.with_(epochs=600), outcome(law_curve(r=-0.98)))
     found = gather(made, [*short, whole], scale="paper").series["a"]
     assert found.rate == 3e-3 and found.values("r") == pytest.approx({0: -0.98})

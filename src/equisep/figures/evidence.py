@@ -166,25 +166,26 @@ def gather(figure: Figure, entries: Iterable[Entry], *, scale: str, plan: Iterab
     series_found = {}
     for series in figure.series:
         own = [entry for entry in held if entry.series == series.name]
-        cells = (*(cell for name, cell in asked if name == series.name), *(entry.cell for entry in own))
-        made = series_evidence(figure, series, own)
+        planned = [cell for name, cell in asked if name == series.name]
+        cells = (*planned, *(entry.cell for entry in own))
+        made = series_evidence(figure, series, own, planned or ([figure.cell(series)] if scale == "paper" else []))
         series_found[series.name] = replace(
             made, planned=tuple(dict.fromkeys(cells)), fit=figure.fit, by_fit=figure.choose == BY_FIT
         )
     return Evidence(figure, scale, series_found)
 
 
-def series_evidence(figure: Figure, series: Series, entries: list[Entry]) -> SeriesEvidence:
+def series_evidence(figure: Figure, series: Series, entries: list[Entry], planned: Sequence[Cell]) -> SeriesEvidence:
     """One series: the rate is chosen once, by the mean r over seeds, among the rates that most seeds were run at.
 
-    Runs that were shortened to choose the rate (`short runs`) are entries too, but never chosen.
+    Runs that were shortened to choose the rate (`short runs`) are entries too, but never chosen; what was `planned` tells them.
     """
     if not entries:
         return SeriesEvidence(series, None)
     if isinstance(solved := entries[-1].cell, Solve):
         return SeriesEvidence(series, None, tuple(entries), {solved.seed: entries[-1]}, {solved.seed: entries[-1]})
     by_rate = _by_rate(entries)
-    if len(by_rate) > 1 and _short_alone(entries, figure, series):
+    if len(by_rate) > 1 and figure.choose in BY_FIRST_RUNS and _short_alone(entries, planned):
         return SeriesEvidence(series, None, tuple(entries))
     rank: Rank
     if figure.choose == BY_FIT:
@@ -200,16 +201,10 @@ def series_evidence(figure: Figure, series: Series, entries: list[Entry]) -> Ser
     return SeriesEvidence(series, rate, tuple(entries), by_rate[rate], best)
 
 
-def _short_alone(entries: Sequence[Entry], figure: Figure, series: Series) -> bool:
-    """Whether short runs that choose a rate are all there is: of one length, below that of the figure's own.
-
-    Of `best two`, whose first runs are whole ones at every scale, a record may hold those of an older plan, of its length.
-    """
-    whole, lengths = figure.cell(series), {entry.training.epochs for entry in entries}
-    if figure.choose not in BY_FIRST_RUNS or not isinstance(whole, Training) or len(lengths) > 1:
-        return False
-    length = max(lengths)
-    return length < whole.epochs and (figure.choose == "short runs" or length == figure.short_epochs(whole))
+def _short_alone(entries: Sequence[Entry], planned: Sequence[Cell]) -> bool:
+    """Whether trainings of one length, below that of the longest planned, are all there is."""
+    lengths = {entry.training.epochs for entry in entries}
+    return len(lengths) == 1 and max(lengths) < max((cell.epochs for cell in trainings(planned)), default=0)
 
 
 def chosen_rate(by_rate: Mapping[float, Mapping[int, Entry]], *, fit: float | None = None, text: str = "r") -> float:

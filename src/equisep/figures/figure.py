@@ -247,10 +247,6 @@ class Figure:
         """The cell of a series before rates and seeds."""
         return self.base.with_(**series.changes)
 
-    def short_epochs(self, whole: Training) -> int:
-        """Epochs of a short run that chooses a rate."""
-        return max(1, round(whole.epochs * self.short))
-
     def rates_of(self, series: Series) -> tuple[float, ...]:
         """The rates tried for a series; none for what is solved."""
         cell = self.cell(series)

@@ -109,7 +109,7 @@ def short_cells(figure: Figure, asked: RunOptions) -> tuple[Planned, ...]:
 
 def _short(cell: Cell, figure: Figure) -> Cell:
     assert isinstance(cell, Training)  # what is solved has no rate to choose
-    return cell.with_(epochs=figure.short_epochs(cell), read_epochs=(), test_sites=False)
+    return cell.with_(epochs=max(1, round(cell.epochs * figure.short)), read_epochs=(), test_sites=False)
 
 
 def first_cells(figure: Figure, asked: RunOptions) -> tuple[Planned, ...]:

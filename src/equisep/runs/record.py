@@ -109,7 +109,8 @@ def recorded_evidence(figure: Figure, path: str | Path) -> Evidence:
         run = {(entry.series, _of_paper(entry.cell)) for entry in record.entries}
         asked = [(each.series, each.cell) for each in cells_to_run(figure, RunOptions(record.scale))]
         missing += [(series, cell) for series, cell in asked if (series, _of_paper(cell)) not in run][:lacking]
-    return gather(figure, record.entries, scale=record.scale, plan=missing)
+    planned = [*((entry.series, entry.cell) for entry in record.entries), *missing]
+    return gather(figure, record.entries, scale=record.scale, plan=planned)
 
 
 def _of_paper(cell: Cell) -> Cell:
