@@ -206,7 +206,7 @@ def opened(request: Request, *, shard: Shard | None = None, together: Together =
     plan = plan_for(
         request.model, feed, feed_test, request.sites, request.reduction, request.options, notes, together=together
     )
-    together.agree(plan, dtype)
+    together.agree(plan, dtype, taken)
     known = known_class_names(request.class_names, feed, plan.probe.classes)
     return Opening(request, plan, feeds, taken, known, notes)
 

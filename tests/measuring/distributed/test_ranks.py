@@ -161,6 +161,9 @@ def _wrong(rank: int, what: str) -> Profile:
         options["seed"] = rank
     elif what == "test" and rank:
         test = parts(TEST, (0, 101))[0]
+    elif what == "kinds of data":  # `drawn` is `mixed` of batches that are read as they come
+        test = parts(TEST, (0, 50, 101))[rank] if rank else (TEST[0][:50], TEST[1][:50])
+        return equisep.measure(model, ours, test, readings=("mixed", "drawn"), **options)
     elif what == "same data":
         return equisep.measure(model, TRAIN, **options)
     elif what == "same small data":  # noticed once they are read
@@ -190,6 +193,7 @@ REFUSED = {
     "sites": "disagree on the sites",
     "options": "disagree on the options",
     "test": 'disagree on the test data: "none" and "given"',
+    "kinds of data": "disagree on the readings, which batches and samples tell apart",
     "same data": "Ranks 0 and 1 read the same training data. In a process group every rank passes its own part",
     "same small data": "Ranks 0 and 1 read the same training data",
     "no data": "hold no batch",

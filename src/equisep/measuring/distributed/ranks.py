@@ -25,7 +25,7 @@ from equisep.measuring.distributed.lockstep import batches_in_step
 from equisep.measuring.distributed.marks import layout_mark, model_mark, refuse_whole_features
 from equisep.measuring.distributed.together import ALONE, Batches, Check
 from equisep.measuring.fingerprint import Fingerprint
-from equisep.results import Profile
+from equisep.results import Profile, Reading
 from equisep.separation import Projections, TestSite, TrainSite
 from equisep.separation.group_sums import GroupSums, SumFrame
 from equisep.separation.pairs.confusion import Confusion
@@ -130,7 +130,7 @@ class Ranks:
         else:  # not known before they are read: in turns
             feed.numbering = Numbering(part, parts)
 
-    def agree(self, plan: Any, dtype: Any) -> None:
+    def agree(self, plan: Any, dtype: Any, taken: Mapping[Reading, Reading] | None = None) -> None:
         """Raise where processes differ in what must be one: the model, its sites, classes, types or the options."""
         refuse_whole_features(plan.reduction, plan.options, asked="A process group")
         facts = {
@@ -140,6 +140,7 @@ class Ranks:
             "type of the parameters": str(dtype),
             "model": model_mark(plan.model),
             "options": {**asdict(plan.options), "memory": None},
+            "readings, which batches and samples tell apart": dict(taken or {}),
         }
         self.control.same(facts)
         slack = ROUNDING * torch.finfo(dtype or torch.float64).eps ** 0.5

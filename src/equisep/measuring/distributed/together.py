@@ -9,6 +9,7 @@ from torch import Tensor
 
 from equisep.data.feed import Feed
 from equisep.data.inputs import Inputs
+from equisep.results import Reading
 from equisep.shapes import Int
 
 R = TypeVar("R")  # a Read, which knows of plans, which know of this
@@ -30,8 +31,11 @@ class Together(Protocol):
     def sample(self, feed: Feed) -> tuple[Inputs, Int[Tensor, " b"]]:
         """The first samples, to plan by."""
 
-    def agree(self, plan: Any, dtype: Any) -> None:
-        """Raise where processes do not plan one measurement; `dtype` is that of the model's parameters."""
+    def agree(self, plan: Any, dtype: Any, taken: Mapping[Reading, Reading] | None = None) -> None:
+        """Raise where processes do not plan one measurement; `dtype` is that of the model's parameters.
+
+        `taken` has for each reading the one whose numbers it has, by how the data come.
+        """
 
     def gather(self, value: Any) -> list[Any]:
         """What every process has, in their order."""
@@ -70,7 +74,7 @@ class Alone:
         """The first batch."""
         return feed.first()
 
-    def agree(self, plan: Any, dtype: Any) -> None:
+    def agree(self, plan: Any, dtype: Any, taken: Mapping[Reading, Reading] | None = None) -> None:
         """One process agrees with itself."""
 
     def gather(self, value: Any) -> list[Any]:
