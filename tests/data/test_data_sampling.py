@@ -98,6 +98,8 @@ def test_too_few_samples_of_a_class() -> None:
         ({"seed": True}, "`seed` was True"),
         ({"classes": [0, 0]}, "different class numbers"),
         ({"classes": [0.5, 1]}, r"`classes` was \[0\.5, 1\]; give different class numbers"),
+        ({"classes": -1}, r"`classes` was -1; give different class numbers"),
+        ({"classes": True}, r"`classes` was True; give different class numbers"),
         ({"classes": 1.5}, r"`classes` was 1\.5; give"),
         ({"classes": "01"}, "`classes` was '01'; give"),
         ({"per_class": 1.5}, r"`draw` was asked for 1\.5 samples of class 0\. Ask for a whole number, 0 or more\."),

@@ -48,8 +48,11 @@ def test_parts_are_read_in_the_batches_and_the_order_drawn_of_the_whole(order: s
         assert every.curve() == measure(network(), data, whole=False, **options).curve()
         assert few.settings["batch_sizes"] == [40]
     by_class = Batches(X, Y, drawn=Y.argsort())
-    (found,) = subsamples(network(), by_class, per_class=(40,), reading="drawn")
-    assert found.notes[0].code == "unmixed-batches"  # as in the order of the whole
+    for held in (by_class, by_class.in_drawn_order()):
+        (found,) = subsamples(network(), held, per_class=(40,), reading="drawn")
+        assert found.notes[0].code == "unmixed-batches"  # as in the order of the whole
+    ((_, labels),) = Batches(X, Y).in_drawn_order().subset(torch.arange(40))
+    assert torch.equal(labels, Y[:40])
 
 
 def test_the_table_and_the_record_say_the_same() -> None:
@@ -73,10 +76,10 @@ def test_the_table_and_the_record_say_the_same() -> None:
         ((60,), r"A subsample of 60 per class is larger than the data: class 0 has 50 samples\. Ask for 50 or fewer\."),
         ((1,), r"2 samples per class or more; found 1"),
         ((), r"found none"),
-        ((10.5, 20), r"`per_class` lists whole numbers such as \(50, 100\): .* or more; found 10\.5, 20\.$"),
+        ((10.5, 20), r"Subsamples are listed as whole numbers such as \(50, 100\), .* or more; found 10\.5, 20\.$"),
         ((True,), r"found True\.$"),
-        (10, r"`per_class` lists whole numbers .* found 10\.$"),
-        ("10,20", r"`per_class` lists whole numbers .* found '10,20'\.$"),
+        (10, r"Subsamples are listed as whole numbers .* found 10\.$"),
+        ("10,20", r"Subsamples are listed as whole numbers .* found '10,20'\.$"),
         (("10", "20"), r"found '10', '20'\.$"),
     ],
 )

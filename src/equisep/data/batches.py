@@ -89,9 +89,10 @@ class Batches:
             kept = place[self._drawn]
             drawn = kept[kept >= 0]
         there = positions.to(self.x.device)
-        other = Batches(self.x[there], self.y[there], self.batch_size, self.seed, self.order, self.class_names, drawn)
+        order = "given" if self.order == "drawn" else self.order
+        other = Batches(self.x[there], self.y[there], self.batch_size, self.seed, order, self.class_names, drawn)
         other.notes = self.notes
-        return other
+        return other.in_drawn_order() if self.order == "drawn" else other
 
     @property
     def samples(self) -> int:

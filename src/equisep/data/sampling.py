@@ -161,7 +161,10 @@ def _pool_sizes(pool: Any, sizes: Sequence[int]) -> list[int]:
 def _classes(vector: Labels, classes: int | Sequence[int] | None) -> list[int]:
     if classes is None:
         return list(range(int(vector.max()) + 1)) if vector.size else []
-    chosen = list(range(int(classes))) if isinstance(classes, int | np.integer) else _listed(classes)
+    if isinstance(classes, int | np.integer):
+        chosen = list(range(int(classes))) if _is_whole(classes) and classes >= 0 else None
+    else:
+        chosen = _listed(classes)
     if chosen is None or not all(_is_whole(k) and k >= 0 for k in chosen) or len(set(chosen)) != len(chosen):
         raise InputError(f"`classes` was {classes!r}; give different class numbers from 0 on.")
     return [int(k) for k in chosen]

@@ -146,13 +146,14 @@ def subsamples(
 
 def _asked_sizes(per_class: Any) -> list[int]:
     """How many samples per class each part has, the smallest first."""
-    listed = isinstance(per_class, Iterable) and not isinstance(per_class, str | Mapping)
-    sizes = [plain_number(size) for size in per_class] if listed else [per_class]
+    own = per_class.tolist() if hasattr(per_class, "tolist") else per_class
+    listed = isinstance(own, Iterable) and not isinstance(own, str | Mapping)
+    sizes = [plain_number(size) for size in own] if listed else [own]
     whole = all(isinstance(size, int) and not isinstance(size, bool) and size > 1 for size in sizes)
     if not (listed and sizes and whole):
         found = ", ".join(map(repr, sizes)) or "none"
         raise InputError(
-            f"`per_class` lists whole numbers such as (50, 100): subsamples have 2 samples per class or more; found {found}."
+            f"Subsamples are listed as whole numbers such as (50, 100), of 2 samples per class or more; found {found}."
         )
     return sorted(set(sizes))
 
