@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
@@ -19,7 +20,7 @@ from matplotlib.text import Text
 
 from equisep.data.official.sources import SOURCES
 from equisep.errors import InputError
-from equisep.figures.catalogue import all_figures
+from equisep.figures.catalogue import all_figures, figure_of
 from equisep.figures.cell import Cell
 from equisep.figures.evidence import Entry, Evidence, gather
 from equisep.figures.figure import Claim, Figure, Panel, Printed, Rule, Series
@@ -36,6 +37,7 @@ from equisep.report.figures.readings import reading_notes, reading_words
 from equisep.report.plots import LAW_STYLES
 from equisep.results import law_verdict
 from equisep.results.records import FUZZY_R, NO_LAW_R
+from equisep.runs.record import recorded_evidence
 from figures.synthetic_figures import asked_for, shown_evidence
 
 Maker = Callable[[str, int], Outcome | None]
@@ -1078,3 +1080,23 @@ def test_drawing_needs_no_torch_and_no_pyplot() -> None:
         "bad = {'torch', 'pandas', 'scipy', 'matplotlib.pyplot'} & set(sys.modules); assert not bad, bad"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("figure", "all_seeds", "first_seed"),
+    [("equisep2026/rare", "cifar10-R10-", "fm-tail-"), ("galanti2022/bound-shallow", "joined1-10", "none")],
+)
+def test_what_was_run_in_part_is_drawn(figure: str, all_seeds: str, first_seed: str) -> None:
+    """Panels of which nothing was run have no seeds to count, and no line in the legend of the others."""
+    made = figure_of(figure)
+    held = recorded_evidence(made, Path(__file__).parents[2] / "results" / f"{figure}.json")
+    entries = [entry for found in held.series.values() for entry in found.entries]
+    part = [
+        entry
+        for entry in entries
+        if entry.series.startswith(all_seeds)
+        or (entry.series.startswith(first_seed) and not getattr(entry.cell, "seed", 0))
+    ]
+    assert 0 < len(part) < len(entries)
+    planned = [(entry.series, entry.cell) for entry in entries]
+    assert draw_figure(gather(made, part, scale="paper", plan=planned)).axes

@@ -128,8 +128,13 @@ def _block(evidence: Evidence, rows: Sequence[Sequence[tuple[Panel, tuple[Line, 
     panels, lines = tuple(panel for panel, _ in held), tuple(own for _, own in held)
     clouds = clouds_of(evidence, panels[0]) if panels[0].kind == "points" else ()
     if keys := _shared_keys([own for own in lines if any(line.drawn for line in own)]):
-        lines = tuple(tuple(replace(line, index=keys.index(line.label)) for line in own) for own in lines)
+        lines = tuple(tuple(_placed(line, keys) for line in own) for own in lines)
     return Block(panels, lines, columns, clouds, _scale(panels, lines))
+
+
+def _placed(line: Line, keys: Sequence[str]) -> Line:
+    """A line as the legend numbers it; what was not run may not be in it."""
+    return replace(line, index=keys.index(line.label)) if line.label in keys else line
 
 
 def _scale(panels: Sequence[Panel], lines: Sequence[Sequence[Line]]) -> Scale | None:

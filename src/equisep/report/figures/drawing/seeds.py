@@ -45,7 +45,7 @@ def _titled(panel: Panel, lines: Sequence[Line]) -> Panel:
 
 def _named(line: Line, counts: set[int]) -> Line:
     """A line whose legend, or below which each category, has its number; not one of which panels differ that share a legend."""
-    if line.names:
+    if line.names and line.seeds:
         names = (f"{name}, n = {count}" if count else name for name, count in zip(line.names, line.seeds, strict=True))
         return replace(line, names=tuple(names))
     return replace(line, label=f"{line.label}, {count_words(*counts)}") if line.named and len(counts) == 1 else line
