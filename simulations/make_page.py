@@ -38,7 +38,7 @@ def false_alarms() -> str:
     for row in rows_of("law_shape", "laws"):
         _, falls, kind = row["curve"].partition("random falls, ")
         if falls and row["sites"] >= 5:
-            cases.append((f"independent loads, {kind}", row))
+            cases.append((f"{'' if 'correlation' in kind else 'independent '}loads, {kind}", row))
     former = "the former rule (BIC gain above 6), wiggle alone"
     cases += [(former, {**row, "two_slopes": row["bic_above_6"]}) for row in rows if row["sampling"] is None]
     return by_sites(cases, "two_slopes")
@@ -177,8 +177,9 @@ def former_runs() -> str:
 FOLDED = {
     "population values": "One population by one: D of the population where d ≥ 5 K",
     "population beyond": "One population by one: fewer features, few samples, heavy tails, steep spectra, many classes",
+    "population limits": "One population by one: few directions, and rare classes that spread more",
+    "losers": "Medians of other forms over the truth",
     "population laws": "ρ and half-life over eight sites",
-    "published": "ResNet-20 and ResNet-56, fifth by fifth",
     "population bootstrap": "Intervals of plain D by bootstrap",
     "paired": "Coverage of paired intervals",
     "apart": "Coverage for samples drawn apart",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import runpy
 import sys
 from pathlib import Path
@@ -14,11 +15,14 @@ import pytest
 FOLDER = Path(__file__).resolve().parents[1] / "simulations"
 # populations told in a few percent of draws, beyond the chance level: the share of these whose intervals hold
 SELDOM_HELD = {
-    (2, 100, "flat", 10.0): 0.85,
-    (10, 50, "flat", 10.0): 0.85,
-    (2, 10, "flat", 2.0): 0.85,
-    (2, 10, "flat", 3.0): 0.7,
-    (10, 100, "decaying", 10.0): 0.65,  # of classes unlike each other 17 of 3,000
+    (2, 100, "flat", "", 10.0): 0.85,
+    (10, 50, "flat", "", 10.0): 0.85,
+    (2, 10, "flat", "", 1.0): 0.87,
+    (2, 10, "flat", "", 2.0): 0.85,
+    (2, 10, "flat", "", 3.0): 0.7,
+    (10, 100, "decaying", "unlike", 10.0): 0.65,  # 17 of 3,000
+    (5, 40, "flat", "rare wide, even means", 0.1): 0.8,  # 43 of 1,000
+    (5, 40, "flat", "rare wide, even means", 0.3): 0.8,  # 17 of 1,000
 }
 # two classes of which half of the draws are refused, so that the median of all of them is an upper quantile of what is told
 OFTEN_REFUSED = {(2, 1000, "flat", 3.0): 0.35, (2, 1000, "decaying", 2.0): 1.1}
@@ -30,7 +34,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The names of one simulation."""
     monkeypatch.syspath_prepend(str(FOLDER))
     yield lambda name: runpy.run_path(str(FOLDER / f"{name}.py"))
-    for name in ("_table", "_truth", "_findings_page", "_population_page", "_page"):
+    for name in ("_table", "_truth", "_findings_page", "_population_page", "_networks_page", "_page", "population"):
         sys.modules.pop(name, None)
 
 
@@ -52,7 +56,10 @@ def test_two_slopes_are_called_of_one_slope_in_at_most_5_percent() -> None:
     normal = [row for row in content["tables"]["laws"] if row["curve"] == "random falls, normal"]
     assert max(row["two_slopes"] for row in normal) <= 0.05 + 0.014  # two deviations of 1,000 curves
     worst = [row for row in content["tables"]["laws"] if row["curve"].startswith("random falls")]
-    assert max(row["two_slopes"] for row in worst) < 0.13  # skewed loads, as the docs say
+    skewed = [row for row in worst if "correlation" not in row["curve"]]
+    assert max(row["two_slopes"] for row in skewed) < 0.13  # as the docs say, and of correlated loads:
+    alike = {row["sites"]: row["two_slopes"] for row in worst if row["curve"].endswith("correlation 0.5")}
+    assert 0.05 < alike[5] < alike[8] < alike[20] < 0.45
 
 
 def test_a_small_run_of_the_shape_of_the_law(made: Any) -> None:
@@ -131,15 +138,18 @@ def test_d_of_the_population_is_told_and_covered_as_the_page_says() -> None:
         assert 0.92 <= row["plain_covers_this_size"] <= 0.995
     for row in tables["beyond"]:  # elsewhere: cover or refuse
         assert row["share"] < 10 or row["no_value"] >= 0.9
-    for row in [*rows, *tables["beyond"]]:
+    for row in [*rows, *tables["beyond"], *tables["limits"]]:
         told = (1 - row["no_value"]) * row["draws"]
         if row["no_value"] <= 0.8:
-            assert row["covers"] >= 0.92
+            assert row["covers"] >= (0.915 if row["kind"].startswith("rare wide") else 0.92)
         elif told >= 10:  # what is told seldom is covered too, as far as so few draws can show; the page says where not
-            held = SELDOM_HELD.get((row["classes"], row["dim"], row["spectrum"], row["share"]), 0.92)
+            held = SELDOM_HELD.get((row["classes"], row["dim"], row["spectrum"], row["kind"], row["share"]), 0.92)
             assert row["covers"] >= held - 2 * (held * (1 - held) / told) ** 0.5, row
-    for row in tables["laws"]:
-        assert 0.92 <= row["rho_covers"] <= 0.99 and row["draws"] >= 1000
+    hard = {(row["kind"], row["share"]): row["no_value"] for row in tables["limits"] if row["kind"]}
+    assert hard["rare wide", 0.03] < 0.05 and min(hard[kind, 1.0] for kind, _ in hard) > 0.95
+    for name, draws in (("laws", 1000), ("more laws", 300)):
+        for row in tables[name]:
+            assert 0.92 <= row["rho_covers"] <= 0.99 and row["draws"] >= draws
     for row in tables["bootstrap"]:
         assert 0.91 <= row["covers_this_size"] <= 0.98
 
@@ -148,14 +158,34 @@ def test_trained_networks_are_told_as_the_page_says() -> None:
     """A fifth of the images against all: a third refused at most, all others within 25 %; nearly so by fifths not chosen by."""
     tables = committed("published")["tables"]
     whole = {(row["network"], row["site"]): row for row in tables["sites"] if row["part"] is None}
-    for table, refused, off in (("sites", 1 / 3, 0), ("others", 0.34, 0.02)):
+    for table, off in (("sites", 0), ("others", 0.02)):
         parts = [(row, whole[row["network"], row["site"]]) for row in tables[table] if row["part"] is not None]
         assert len(parts) >= 190
-        assert sum(row["value"] is None for row, _ in parts) <= refused * len(parts), table
+        assert sum(row["value"] is None for row, _ in parts) <= len(parts) / 3, table
         told = [(row, other) for row, other in parts if row["value"] is not None and other["value"] is not None]
         assert sum(abs(row["value"] / other["value"] - 1) > 0.25 for row, other in told) <= off * len(told), table
-        meet = [row["low"] <= other["high"] and other["low"] <= row["high"] for row, other in told]
-        assert sum(meet) >= 0.98 * len(meet), table
+        assert all(row["low"] <= other["high"] and other["low"] <= row["high"] for row, other in told), table
+
+
+def test_other_forms_lose_as_the_page_says(made: Any) -> None:
+    """Medians of every form over the truth: the one in use is nearest in the worst case; and a small run agrees."""
+    content = committed("losers")
+    rows = content["tables"]["forms"]
+    assert content["draws"] >= 300
+    names = ("plain", "chance", "halves", "cross_fit", "shrinkage")
+    worst = {name: max(9 if row[name][1] is None else abs(math.log(row[name][1])) for row in rows) for name in names}
+    values = committed("population")["tables"]["values"]
+    where = {(row["classes"], row["dim"], row["n"], row["spectrum"], row["share"]) for row in rows}
+    ours = [
+        abs(math.log(row["median_of_all"]))
+        for row in values
+        if row["odds"] == 1 and (row["classes"], row["dim"], row["n"], row["spectrum"], row["share"]) in where
+    ]
+    assert len(ours) == len(rows) and max(ours) < 0.03 < 0.1 < min(worst.values())
+    losers = made("losers")
+    (row,) = losers["one_case"](losers["Case"](4, 40, 200), 0.3, 20, 1)
+    assert row["plain"][1] < row["chance"][1] < 1.3 and abs(row["halves"][1] - 1) < 0.3
+    assert row["cross_fit"][1] < row["chance"][1] and row["shrinkage"][1] > 1.1
 
 
 @pytest.mark.usefixtures("made")
