@@ -286,7 +286,9 @@ def _rows_error(rows: NoiseRows) -> Values:
     """
     m, gram = rows.independent, torch.from_numpy(rows.gram)
     squares = gram @ gram  # by torch, whose threads are counted
-    narrow = (squares.square().sum(dim=(1, 2)) / squares.diagonal(dim1=1, dim2=2).sum(dim=1).clamp(min=TINY).square()).numpy()
+    narrow = (
+        squares.square().sum(dim=(1, 2)) / squares.diagonal(dim1=1, dim2=2).sum(dim=1).clamp(min=TINY).square()
+    ).numpy()
     narrow = (narrow - 1 / m) / (1 - 1 / m)  # of rows of endlessly many even directions this would be 1/m
     errors: Values = np.sqrt(8 * narrow / m * np.clip((narrow - FEW) / (FEWER - FEW), 0, 1))
     return errors
