@@ -338,7 +338,7 @@ def test_bad_settings_are_one_sentence(text: str, words: str) -> None:
         ),
         (("run", "he2023/fig1", "--draw", "fig.docx"), "one whose name ends in .docx has to be there already."),
         (("run", "he2023/fig9", "--data", "cifar10=nope.npz", "--plan"), "There is no file `nope.npz`."),
-        (("run", "he2023/fig9", "--data", "cifar10=nope", "--plan"), "There is no data set `nope`."),
+        (("run", "he2023/fig9", "--data", "cifar10=nope", "--plan"), "There is no data set `nope`"),
         (
             ("run", "fang2021/minority", "--set", "dtype=float64", "--plan"),
             "`fang2021/minority` solves problems, which have no field `dtype`. Leave it out.",
