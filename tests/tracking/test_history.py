@@ -251,8 +251,12 @@ def test_plots(tmp_path: Path) -> None:
     history = History(HEADER, [entry(n, 1 / n) for n in range(1, 6)])
     figure = history.plot(tmp_path / "h.png")
     assert (tmp_path / "h.png").stat().st_size > 10_000
-    curves, ratio, _, _, *_ = figure.axes
+    curves, ratio, work, depth, *_ = figure.axes
     assert len(curves.lines) == 5
+    (mesh,) = work.collections
+    reached = mesh.get_coordinates()[0, :, 0]
+    assert (reached.min(), reached.max()) == (1, 5)  # no cell stands where nothing was read
+    assert ratio.get_xlim() == work.get_xlim() == depth.get_xlim()
     assert "law from epoch 1" in [text.get_text() for text in ratio.get_legend().get_texts()]
     rising = replace(profile(), law=fit_law([1.0, 2.0, 4.0]), effective_depth=None)
     alone = History(HEADER, [Entry(number=7, unit="step", profile=rising)]).plot(title="one")

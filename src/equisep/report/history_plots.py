@@ -45,6 +45,10 @@ def plot_history(history: History, path: str | Path | None = None, *, title: str
     _draw_work(work, profiles, unit)
     _draw_depth(depth, profiles, unit)
     _mark_emergence(ratio, history)
+    first_read, last_read = min(profiles), max(profiles)
+    beyond = max(0.5, 0.02 * (last_read - first_read))
+    for axes in (ratio, work, depth):
+        axes.set_xlim(first_read - beyond, last_read + beyond)
     for axes in (ratio, depth):
         if axes.get_legend_handles_labels()[0]:
             add_legend(axes, fontsize="small", framealpha=0.8, edgecolor="none")
@@ -135,14 +139,15 @@ def _draw_depth(axes: Axes, profiles: dict[int, Profile], unit: str) -> None:
         values = [getattr(profile, name) for profile in profiles.values()]
         drawn = [np.nan if value is None else value for value in values]
         if any(value is not None for value in values):
-            style: dict[str, Any] = {"marker": marker, "markersize": 4, "linewidth": 1.0, "drawstyle": "steps-mid"}
+            # the first is seen below the second where both are one
+            style: dict[str, Any] = {"marker": marker, "markersize": 8 - 5 * place, "linewidth": 3 - 2 * place}
+            style["drawstyle"] = "steps-mid"
             axes.plot(list(profiles), drawn, color=LINE_COLORS[place], label=label, **style)
     if not axes.lines:
         words = "No layer separates the classes\nto 99 % by nearest means"
         axes.text(0.5, 0.5, words, ha="center", transform=axes.transAxes)
     axes.set_ylim(0, last + 1)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
-    axes.set_xlim(min(profiles) - 0.5, max(profiles) + 0.5)
     axes.yaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     axes.set_xlabel(unit)
     axes.set_ylabel("layer")
@@ -168,8 +173,7 @@ def _spread(numbers: Sequence[int], most: int) -> list[int]:
 
 
 def _edges(numbers: Sequence[int]) -> Any:
-    """Where the cells of readings begin and end: half way between them."""
+    """Where the cells of readings begin and end: half way between them, the first and the last at what was read."""
     at = np.asarray(numbers, dtype=np.float64)
-    middles = (at[1:] + at[:-1]) / 2
-    reach = (at[1] - at[0]) / 2 if len(at) > 1 else 0.5
-    return np.concatenate([[at[0] - reach], middles, [at[-1] + (at[-1] - middles[-1] if len(at) > 1 else 0.5)]])
+    reach = 0.5 * (len(at) == 1)
+    return np.concatenate([[at[0] - reach], (at[1:] + at[:-1]) / 2, [at[-1] + reach]])
