@@ -24,7 +24,9 @@ def trust() -> str:
     worst_median, worst_covers = _medians_and_covers(elsewhere)
     few = [row for row in rows_of("population", "limits") if row["spectrum"] == "flat" and not row["kind"]]
     refused = [row["no_value"] for row in few if row["share"] == 1]
-    correlated = max(row["two_slopes"] for row in rows_of("law_shape", "laws") if "correlation 0.5" in row["curve"])
+    falls = [row for row in rows_of("law_shape", "laws") if row["curve"].startswith("random falls")]
+    correlated = max(row["two_slopes"] for row in falls if "correlation 0.5" in row["curve"])
+    skewed = max(row["two_slopes"] for row in falls if "correlation" not in row["curve"])
     points = (
         "**D of the samples you read is exact.** Where they are all there are (`whole=True`), nothing below is needed.",
         "**Of a sample, believe corrected D where there is one**, if features are 50 or more, five times as many as classes or "
@@ -44,8 +46,9 @@ def trust() -> str:
         f"**Of a sample, believe the corrected ρ**: its interval holds in {_span(row['rho_covers'] for row in laws)}, that of "
         f"the plain one in {_span(row['plain_rho_covers_truth'] for row in laws)}.",
         "**The word *law* is a convention** that many a falling curve passes. A kink is called at a level of 5 % where layers "
-        f"take their shares of the work independently of each other; in up to {100 * correlated:.0f} % of curves without one "
-        "where the shares of neighboring layers have a correlation of 0.5.",
+        "take shares of the work that vary normally, each by itself; of curves without one in up to "
+        f"{100 * skewed:.0f} % where the shares are skewed, and in up to {100 * correlated:.0f} % where those of neighboring "
+        "layers have a correlation of 0.5.",
     )
     return "\n".join(textwrap.fill(each, 138, initial_indent="- ", subsequent_indent="  ") for each in points)
 
