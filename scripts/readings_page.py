@@ -16,10 +16,8 @@ PAGE, DRAWING = REPO / "docs" / "readings.md", REPO / "results" / "readings" / "
 MARKS = "<!-- {}, by scripts/readings.py -->", "<!-- end of {} -->"
 READINGS = ("eval", "mixed", "drawn")
 COLORS = {"eval": "#0072B2", "mixed": "#009E73", "drawn": "#D55E00"}
-STYLES: dict[int, tuple[str, Literal["-", "--"]]] = {
-    8: ("s", "--"),
-    20: ("o", "-"),
-}  # of the number of layers: marker and line
+# of the number of layers: marker and line
+STYLES: dict[int, tuple[str, Literal["-", "--"]]] = {8: ("s", "--"), 20: ("o", "-")}
 NAMES = {"adam": "Adam", "momentum": "momentum", "sgd": "SGD"}
 SETS = {
     "mnist": ("MNIST", 6),

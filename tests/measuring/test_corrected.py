@@ -16,7 +16,7 @@ from equisep.errors import InputError
 from equisep.law.population import corrected, corrected_law
 from equisep.measuring.notes import Notes, note_sample_size
 from equisep.results import Corrected, Interval, LawFit, PopulationEstimate
-from equisep.separation.noise.population import null_error
+from equisep.separation.noise.population import even_directions, null_error
 
 
 def population(
@@ -123,11 +123,14 @@ def test_how_far_random_labels_change_d_is_drawn_where_few_directions_vary_most(
     noise = torch.randn(640, 100, generator=make, dtype=torch.float64) * spread.sqrt()
     logs = [math.log(equisep.fuzziness(noise, y[torch.randperm(640, generator=make)])) for _ in range(60)]
     gram = noise[:80] @ noise[:80].T
-    drawn = null_error(gram, independent=80, rank=7)
+    drawn = null_error(gram, even_directions(gram, 80), independent=80, rank=7)
     assert drawn == pytest.approx(np.std(logs), rel=0.35)
     even = float(spread.sum() ** 2 / spread.square().sum())
     assert math.sqrt(2 * (even - 1) / (7 * (even - 7) * (even - 10))) > 2 * drawn
-    assert null_error(gram[:24, :24], independent=24, rank=7) > 2 * drawn  # of so few rows none are drawn
+    few = gram[:24, :24]
+    assert (
+        null_error(few, even_directions(few, 24), independent=24, rank=7) > 2 * drawn
+    )  # of so few rows none are drawn
 
 
 def test_as_many_features_as_directions_leave_no_noise_off_them() -> None:

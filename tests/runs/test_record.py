@@ -334,6 +334,19 @@ def test_every_metric_of_a_reading_is_a_column() -> None:
 # bad input
 
 
+def test_what_was_asked_for_in_fewer_epochs_is_whole_and_keeps_what_was_chosen() -> None:
+    """Of a figure whose first runs choose: trainings shorter than the figure's own are short runs only if longer were planned."""
+    one = replace(figure(series=1), choose="best two")
+    entries = [replace(entry, cell=entry.cell.with_(epochs=60)) for entry in run(one, epochs=(60,), points=5)]
+    planned = [(entry.series, entry.cell) for entry in entries]
+    found = unpack(pack(entries, one, "paper", plan=planned))
+    assert sum(bool(entry.outcome.points) for entry in found) == 1
+    (series,) = gather(one, found, scale="paper", plan=planned).series.values()
+    assert series.chosen
+    longer = [*planned, (planned[0][0], planned[0][1].with_(epochs=600))]
+    assert not any(entry.outcome.points for entry in unpack(pack(entries, one, "paper", plan=longer)))
+
+
 def test_keep_what() -> None:
     with pytest.raises(InputError, match=r"keeps `chosen` entries or `all` of them; found `best`"):
         pack([], figure(), "paper", keep="best")

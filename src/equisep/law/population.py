@@ -28,14 +28,12 @@ ROOM = 1.25  # samples are asked for until D is the chance level, and some more
 BISECTIONS = 32  # ends to 2e-9 of themselves
 ELONGATED = 100.0  # class means a decade longer along some directions than along others, which then are hardly seen …
 NOT_WIDE = 1.75  # … and the upper end over the value up to which D is known all the same, …
-THREE = 3  # … if most classes have so many samples: of two a fold leaves one, and the width is not known
+MOST_HAVE = 3  # … if most classes have so many samples: of two a fold leaves one, and the width is not known
 SHORTEST = (
     "class means seem to differ along some directions less than a tenth as much as along others, too little to tell D"
 )
-UNLIKE = (
-    8.0  # times as much spread along one direction of the class means as along another, by classes of unlike spread, …
-)
-CLEAR = 4.0  # … is too much for a D of the population unless class means are so long, over their noise
+UNLIKE = 8.0  # times as much spread of the classes along one direction of their means as along another is too much, …
+CLEAR = 4.0  # … unless class means are so long, over their noise
 WIDEST = "some classes spread so much more than others that their means are lost in noise, too much to tell D"
 NO_LIMIT = "D has no upper limit by these samples"
 
@@ -169,7 +167,7 @@ class _Known:
         """Why D cannot be told with this upper end, if it cannot."""
         if high > self.farthest:
             return NO_LIMIT
-        wide = high > NOT_WIDE * self.value or median(self.present) < THREE
+        wide = high > NOT_WIDE * self.value or median(self.present) < MOST_HAVE
         return SHORTEST if self.estimate.elongation > ELONGATED and wide else None
 
 

@@ -27,7 +27,7 @@ from typing import Any, Literal, get_args
 
 from equisep.errors import InputError
 from equisep.figures.cell import Cell, field_defaults
-from equisep.figures.evidence import Entry, gather
+from equisep.figures.evidence import Entry, Evidence, gather
 from equisep.figures.figure import Figure
 from equisep.figures.outcome import Curves, Outcome
 from equisep.files import json_text, plain
@@ -61,9 +61,10 @@ def pack(
     """
     if keep not in get_args(Keep):
         raise InputError(f"A record keeps `chosen` entries or `all` of them; found `{keep}`.")
+    plan = list(plan)
     held = [replace(entry, outcome=rounded(entry.outcome)) for entry in entries]
     if keep == "chosen":
-        held = _slimmed(held, figure, scale)
+        held = _slimmed(held, gather(figure, held, scale=scale, plan=plan))
     named = [elsewhere.get(_content_of(entry)) for entry in held] if elsewhere else [None] * len(held)
     own = [entry for entry, place in zip(held, named, strict=True) if place is None]
     base = _most_common([entry.cell.own_fields() for entry in own])
@@ -177,9 +178,9 @@ def _short(value: Any, digits: int | None) -> Any:
     return value
 
 
-def _slimmed(entries: Sequence[Entry], figure: Figure, scale: str) -> list[Entry]:
+def _slimmed(entries: Sequence[Entry], evidence: Evidence) -> list[Entry]:
     """Entries that were not chosen without what only chosen ones are asked for."""
-    gathered = gather(figure, entries, scale=scale).series.values()
+    gathered = evidence.series.values()
     chosen = {id(entry) for one in gathered for entry in one.chosen.values()}
     best = {id(entry) for one in gathered for entry in one.best.values()}
     drawn = {id(one.chosen[min(one.chosen)]) for one in gathered if one.chosen}

@@ -125,15 +125,15 @@ class MeanNoise:
         own, told = self._own(spreads), self.told
         scale = (float(own.totals[0]) / spreads[told.owners]).sqrt().unsqueeze(1)
         gram, along = scale * self.products * scale.T, scale * self.along
-        varies = null_error(gram, independent=told.independent, rank=present - 1)
+        even = even_directions(gram, told.independent)
+        varies = null_error(gram, even, independent=told.independent, rank=present - 1)
         # of every class: what it puts into the noise of the means, and into the scatter along them
         parts = spreads * torch.stack([self.weights.between / counts.clamp(min=1), self.weights.within])
         shares = parts[:, told.classes]
         shares = shares / shares.sum(dim=1, keepdim=True)
         owners, free = told.numbers
         rows = NoiseRows(*(each.cpu().numpy() for each in (gram[None], along[None], owners, free, shares[None])))
-        unlike = self._unlike(spreads, even_directions(gram, told.independent))
-        return FoldNoise(own.beside(left), rows, varies, present, self.convention, unlike)
+        return FoldNoise(own.beside(left), rows, varies, present, self.convention, self._unlike(spreads, even))
 
     def _unlike(self, spreads: Float64[Tensor, " k"], even: float) -> float:
         """Largest over smallest spread along the directions of the means, of classes drawn together by what n_k samples tell.
@@ -149,7 +149,7 @@ class MeanNoise:
         believed = max(0.0, 1 - most / seen) if seen > 0 else 0.0
         drawn = np.exp(believed * (logs - logs.mean()))
         along = np.linalg.eigvalsh(left[here].T @ (drawn[:, None] * left[here]))
-        return float(along[-1] / along[0])
+        return float(along[-1] / max(along[0], np.finfo(np.float64).eps * along[-1]))
 
     def _left(self) -> Float64[Tensor, "k r"]:
         """U of B = U S Vᵀ."""

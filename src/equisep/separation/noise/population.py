@@ -176,15 +176,14 @@ def _second_moments(
     return moments
 
 
-def null_error(gram: Float64[Tensor, "m m"], *, independent: int, rank: int) -> float:
+def null_error(gram: Float64[Tensor, "m m"], even: float, *, independent: int, rank: int) -> float:
     """By how much ln D varies under random labels by noise of the means, as a standard deviation, of `rank` rows of noise.
 
     Of rows that are normal and alike in e directions Tr(W⁻¹), W Wishart, has the relative variance
-    2(e − 1)/(r (e − r)(e − r − 3)); e = (Tr Σ)²/Tr Σ², without bias from the Gram matrix of rows of noise, so many of them
-    independent. Where e is less than three times r that is far too much if further directions vary little, as those of images do,
-    and does not exist where e is hardly above r: there rows of noise are drawn with the covariance of those at hand.
+    2(e − 1)/(r (e − r)(e − r − 3)); e = (Tr Σ)²/Tr Σ² are the `even` directions of rows of which so many are independent. Where
+    e is less than three times r that is far too much if further directions vary little, as those of images do, and does not
+    exist where e is hardly above r: there rows of noise are drawn with the covariance of those at hand.
     """
-    even = even_directions(gram, independent)
     if math.isinf(even):
         return 0.0
     if even < CLEARLY_MORE * rank and ENOUGH * rank <= independent:
