@@ -34,6 +34,7 @@ from equisep.results import SiteReading
 from equisep.results.finding import Finding
 from equisep.results.wording import percent, sentence
 
+CUT = "from equisep.advice.cut import cut_model; cut_model(model, train, test)"  # where there is no command
 WITHIN = 0.01
 SEPARATED = 0.99
 SPARE = 2
@@ -107,7 +108,7 @@ def depth(facts: Facts) -> Iterator[Finding]:
             "accuracy_test": facts.accuracy_test, "work_behind": work if facts.shares else None,
             "lost_network": rare, "lost_cut": kept,
         },
-        next=facts.command("cut", without=("--split", "--length")) or "equisep.advice.cut.cut_model(model, train, test)",
+        next=facts.command("cut", without=("--split", "--length")) or CUT,
         site=cut.name,
     )  # fmt: skip
 
