@@ -95,6 +95,7 @@ LATER = {
     "he2023/fig9": "he-*",
     "he2023/figS10": "he-*",
     "he2023/figS11": "deep",
+    "he2023/figS9": "minilm mpnet",
     "he2023/linear": "relu",
     "he2023/prop1": "he",
     "he2023/transfer": "wide-*",

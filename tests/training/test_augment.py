@@ -10,7 +10,7 @@ from torch import Tensor
 
 from closeness import close
 from equisep.errors import InputError
-from equisep.training.augment import PADDING, TURNS, Moves, apply, augment, draw_moves
+from equisep.training.augment import CROP_FLIP_ROTATE, PADDING, TURNS, Moves, apply, draw_moves
 
 
 def images(
@@ -85,10 +85,10 @@ def test_each_image_has_moves_of_its_own_and_order_is_crop_flip_turn() -> None:
 
 def test_the_generator_alone_decides() -> None:
     x = images(40)
-    first, second, other = (augment(x, torch.Generator().manual_seed(seed)) for seed in (0, 0, 1))
+    first, second, other = (CROP_FLIP_ROTATE(x, torch.Generator().manual_seed(seed)) for seed in (0, 0, 1))
     assert torch.equal(first, second) and not torch.equal(first, other)
     assert first.shape == x.shape and first.dtype == x.dtype
-    double = augment(x.double(), torch.Generator().manual_seed(0))
+    double = CROP_FLIP_ROTATE(x.double(), torch.Generator().manual_seed(0))
     assert double.dtype == torch.float64 and (double - first).abs().max() < 1e-4
     assert torch.equal(x, images(40)), "the images themselves stay"
 
@@ -109,14 +109,14 @@ def test_every_move_is_drawn_about_as_often() -> None:
 
 
 def test_no_images() -> None:
-    assert augment(images(0), torch.Generator()).shape == (0, 3, 32, 32)
+    assert CROP_FLIP_ROTATE(images(0), torch.Generator()).shape == (0, 3, 32, 32)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_the_same_on_a_gpu() -> None:
     x = images(64)
-    here = augment(x, torch.Generator().manual_seed(5))
-    there = augment(x.cuda(), torch.Generator().manual_seed(5))
+    here = CROP_FLIP_ROTATE(x, torch.Generator().manual_seed(5))
+    there = CROP_FLIP_ROTATE(x.cuda(), torch.Generator().manual_seed(5))
     assert there.is_cuda and (there.cpu() - here).abs().max() < 1e-4
     with pytest.raises(InputError, match="generator on the CPU"):
-        augment(x, torch.Generator("cuda"))
+        CROP_FLIP_ROTATE(x, torch.Generator("cuda"))

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from equisep.errors import InputError
-from equisep.training import Recipe, captured, loop, train
+from equisep.training import Augmentation, Recipe, captured, loop, train
 from equisep.training.captured import CapturedSteps, hooked, watched
 from training.small_loop import data, equal, fresh
 
@@ -208,6 +208,20 @@ def test_augmented_batches_are_eager(graphs: dict[str, list[int]]) -> None:
     assert not graphs["captured"]
     with pytest.raises(InputError, match="but batches are augmented on the host"):
         train(fresh(), *data(), recipe=RECIPE, augment=lambda x, _: x, engine="graphs")
+
+
+def test_an_augmentation_in_two_halves_is_replayed_with_what_it_drew(graphs: dict[str, list[int]]) -> None:
+    """The same numbers as a function that does both at once, which is eager; its generator ends where that one's does."""
+
+    def draw(count: int, generator: torch.Generator) -> Tensor:
+        return torch.rand(count, 1, generator=generator)
+
+    parts = Augmentation(draw, lambda x, drawn: x + drawn)
+    together, apart = fresh(), fresh()
+    plain = train(together, *data(), recipe=RECIPE, augment=lambda x, chance: x + draw(len(x), chance))
+    assert not graphs["replayed"]
+    assert train(apart, *data(), recipe=RECIPE, augment=parts) == plain and equal(together, apart)
+    assert graphs["replayed"] == [32, 6] + [32, 32, 6] * 4
 
 
 def test_an_ordinary_step_is_nothing_to_speak_of() -> None:

@@ -13,7 +13,7 @@ from trained_alone import same, worst
 
 from equisep.errors import DivergenceError, InputError
 from equisep.models import Fnn, build
-from equisep.training import Recipe, train
+from equisep.training import CROP_FLIP_ROTATE, Recipe, train
 from equisep.training.captured import CapturedSteps
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -160,6 +160,20 @@ def test_chance_on_the_device_is_the_eager_one(replayed: list[int]) -> None:
         train(model, *pictures("fnn"), recipe=OPTIMIZERS["sgd"], engine=engine)  # type: ignore[arg-type]
         states.append(state(model))
     assert replayed and worst(states[0], states[1]) <= 1e-12
+
+
+def test_moved_images_are_replayed_as_they_are_trained_on_eagerly(replayed: list[int]) -> None:
+    """Crops, flips and rotations are a part of the graph; what is drawn on the host goes in with the batch."""
+    states = []
+    for engine in ("eager", "graphs"):
+        model = fresh()
+        recipe = OPTIMIZERS["momentum"]
+        train(model, *pictures(), recipe=recipe, engine=engine, augment=CROP_FLIP_ROTATE)  # type: ignore[arg-type]
+        states.append(state(model))
+    assert len(replayed) == 14 and worst(states[0], states[1]) <= 1e-10
+    still = fresh()
+    train(still, *pictures(), recipe=OPTIMIZERS["momentum"])
+    assert not same(state(still), states[0])
 
 
 class Through(nn.Module):

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from equisep.models import Fnn, build
 from equisep.training import Member, Recipe, Shape, train, train_ensemble
-from equisep.training.augment import augment as moved
+from equisep.training.augment import CROP_FLIP_ROTATE
 from training.small_loop import data, equal, fresh
 
 RECIPE = Recipe(rate=3e-3, epochs=3, batch_size=32, seed=5)
@@ -139,7 +139,7 @@ def test_moved_images_train_another_network_the_same_every_time() -> None:
     generator = torch.Generator().manual_seed(0)
     images, y = torch.randn(30, 1, 10, 10, generator=generator), torch.arange(30) % 3
     models = [build("fnn", seed=0, depth=3, width=8, inputs=100, classes=3) for _ in range(3)]
-    for model, way in zip(models, (moved, moved, None), strict=True):
+    for model, way in zip(models, (CROP_FLIP_ROTATE, CROP_FLIP_ROTATE, None), strict=True):
         train(model, images, y, recipe=RECIPE, augment=way)
     assert equal(models[0], models[1]) and not equal(models[0], models[2])
 

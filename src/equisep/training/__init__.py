@@ -1,5 +1,6 @@
 """Training networks the way the papers do: one alone, or many of one shape side by side."""
 
+from equisep.training.augment import CROP_FLIP_ROTATE, Augmentation
 from equisep.training.captured import Engine
 from equisep.training.ensemble.member import FrozenNorm, Member, Shape, Stage
 from equisep.training.ensemble.memory import bytes_per_member
@@ -10,6 +11,8 @@ from equisep.training.loop import History, train
 from equisep.training.recipe import OptimizerName, Recipe
 
 __all__ = [
+    "CROP_FLIP_ROTATE",
+    "Augmentation",
     "Engine",
     "Ensemble",
     "EnsembleReading",

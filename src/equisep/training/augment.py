@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn.functional import affine_grid, grid_sample
+from torch.nn.functional import grid_sample
 
 from equisep.errors import InputError
 from equisep.shapes import Bool, Float, Int
@@ -15,6 +16,22 @@ from equisep.shapes import Bool, Float, Int
 PADDING = 4  # zeros on every side before the crop: shifts of up to four pixels either way
 STEP = 15  # degrees
 TURNS = 24  # rotations by STEP · k degrees, k = 0 … 23
+
+
+@dataclass(frozen=True, slots=True)
+class Augmentation:
+    """A change of batches in two halves, so that its second can be a part of a CUDA graph.
+
+    draw        chance for so many samples, from a generator on the CPU: a tensor whose first axis is the batch.
+    apply       the samples changed by it, on their device, without waiting for it.
+    """
+
+    draw: Callable[[int, torch.Generator], Tensor]
+    apply: Callable[[Tensor, Tensor], Tensor]
+
+    def __call__(self, samples: Tensor, generator: torch.Generator) -> Tensor:
+        """Both halves."""
+        return self.apply(samples, self.draw(len(samples), generator).to(samples.device))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,15 +47,6 @@ class Moves:
     right: Int[Tensor, " b"]
     flip: Bool[Tensor, " b"]
     turns: Int[Tensor, " b"]
-
-
-def augment(images: Float[Tensor, "b c h w"], generator: torch.Generator) -> Float[Tensor, "b c h w"]:
-    """Each image cropped at random after padding by 4, flipped half the time, and rotated by 15k degrees, k in 0 … 23.
-
-    What is drawn depends on the state of `generator`, a CPU one, and the number of images alone, whatever their device.
-    Zeros come in from outside: the mean color, where images are standardized.
-    """
-    return apply(images, draw_moves(len(images), generator))
 
 
 def draw_moves(count: int, generator: torch.Generator) -> Moves:
@@ -58,14 +66,16 @@ def draw_moves(count: int, generator: torch.Generator) -> Moves:
 
 
 def apply(images: Float[Tensor, "b c h w"], moves: Moves) -> Float[Tensor, "b c h w"]:
-    """The images after the moves; those that are not rotated are moved by whole pixels, exactly."""
+    """The images after the moves; those that are not rotated are moved by whole pixels, exactly.
+
+    All are rotated, and what was not to be is put back: a choice by their number would wait for the device.
+    """
     moved = _shift_and_flip(images, moves)
-    turned = moves.turns % TURNS != 0
-    if not bool(turned.any()):
+    if not len(images):
         return moved
-    chosen = turned.nonzero().flatten()
-    rows = chosen.to(images.device)
-    return moved.index_copy(0, rows, _rotate(moved[rows], moves.turns[chosen]))
+    turns = moves.turns.to(images.device)
+    turned = (turns % TURNS != 0)[:, None, None, None]
+    return torch.where(turned, _rotate(moved, turns), moved)
 
 
 def _shift_and_flip(images: Float[Tensor, "b c h w"], moves: Moves) -> Float[Tensor, "b c h w"]:
@@ -85,18 +95,34 @@ def _shift_and_flip(images: Float[Tensor, "b c h w"], moves: Moves) -> Float[Ten
 def _rotate(images: Float[Tensor, "b c h w"], turns: Int[Tensor, " b"]) -> Float[Tensor, "b c h w"]:
     """Rotated by 15k degrees about the center, counterclockwise, bilinear; corners that come from outside are zero.
 
-    A pixel at (x, y) from the center, x to the right and y down, comes from (x cos − y sin, x sin + y cos). `affine_grid`
-    counts in halves of width and height, so that the mixed terms carry their ratio.
+    A pixel at (x, y) from the center, x to the right and y down, comes from (x cos − y sin, x sin + y cos). `grid_sample`
+    counts in halves of width and height, so that the mixed terms carry their ratio. The grid is summed term by term: of a
+    product of matrices, as `affine_grid` takes it, TF32 would keep three digits.
     """
     _, _, height, width = images.shape
     angle = turns.double() * (math.pi * STEP / 180)
-    cos, sin, none = angle.cos(), angle.sin(), torch.zeros_like(angle)
-    matrix = torch.stack(
-        [
-            torch.stack([cos, -sin * (height / width), none], dim=1),
-            torch.stack([sin * (width / height), cos, none], dim=1),
-        ],
-        dim=1,
+    cos, sin = (each.to(images.dtype)[:, None, None] for each in (angle.cos(), angle.sin()))  # (b, 1, 1)
+    y, x = (
+        (2 * torch.arange(many, dtype=images.dtype, device=images.device) + 1) / many - 1 for many in (height, width)
     )
-    grid = affine_grid(matrix.to(images), list(images.shape), align_corners=False)
+    y = y[:, None]
+    grid = torch.stack([x * cos - y * sin * (height / width), x * sin * (width / height) + y * cos], dim=3)
     return grid_sample(images, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
+
+
+def _drawn(count: int, generator: torch.Generator) -> Int[Tensor, "b 4"]:
+    moves = draw_moves(count, generator)
+    return torch.stack([moves.down, moves.right, moves.flip.long(), moves.turns], dim=1)
+
+
+def _applied(images: Float[Tensor, "b c h w"], drawn: Int[Tensor, "b 4"]) -> Float[Tensor, "b c h w"]:
+    down, right, flip, turns = drawn.unbind(dim=1)
+    return apply(images, Moves(down, right, flip.bool(), turns))
+
+
+CROP_FLIP_ROTATE = Augmentation(_drawn, _applied)
+"""Each image cropped at random after padding by 4, flipped half the time, and rotated by 15k degrees, k in 0 … 23.
+
+What is drawn depends on the state of the generator and the number of images alone, whatever their device. Zeros come in
+from outside: the mean color, where images are standardized.
+"""

@@ -89,34 +89,34 @@ class ModelSteps:
         self._taken: tuple[Any, ...] = ()
         self._state: Literal["first epoch", "watched", "graphs", "eager"] = "first epoch"
 
-    def epoch(self, batches: Iterable[Tensor], *, rate: float) -> None:
+    def epoch(self, batches: Iterable[tuple[Tensor, ...]], *, rate: float) -> None:
         """All batches of an epoch at one rate; what a reader has changed of the network since the last one counts."""
         taken = (rate, _plain_attributes(self._model), _memory(self._model))
         if self._graphs is not None and taken != self._taken:
             self._graphs.forget()
         self._taken = taken
         with self._own_stream():
-            for rows in batches:
-                self._one(rows)
+            for batch in batches:
+                self._one(*batch)
         if self._state == "first epoch":
             self._state = "watched"
 
-    def _one(self, rows: Tensor) -> None:
+    def _one(self, *batch: Tensor) -> None:
         if self._state == "watched":
             with watched(self._model) as seen:
-                self._step(rows)
+                self._step(*batch)
             self._decide(seen[0] if seen else None)
             return
         if self._graphs is None:
-            self._step(rows)
+            self._step(*batch)
             return
         try:
-            self._graphs.capture(rows)
+            self._graphs.capture(*batch)
         except RuntimeError as error:
             self._decide(f"a step of it cannot be captured ({str(error).splitlines()[0]})")
-            self._step(rows)
+            self._step(*batch)
             return
-        self._graphs(rows)
+        self._graphs(*batch)
 
     def _decide(self, obstacle: str | None) -> None:
         if obstacle is not None and self._required:

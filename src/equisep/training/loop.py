@@ -17,12 +17,13 @@ from equisep.labels import check_range
 from equisep.progress import Watched, callback, watched
 from equisep.shapes import Float, Int, Shaped
 from equisep.taps import eager
+from equisep.training.augment import Augmentation
 from equisep.training.captured import Engine, ModelSteps, hooked, replays
 from equisep.training.checkpoint import Checkpoint, Lists
 from equisep.training.recipe import Recipe
 from equisep.training.threads import Operations, StepThreads
 
-Augment = Callable[[Tensor, torch.Generator], Tensor]
+Augment = Augmentation | Callable[[Tensor, torch.Generator], Tensor]
 
 
 @brief
@@ -57,11 +58,13 @@ def train(
     steps too small to be shared run on one of torch's threads.
 
     engine           `graphs`: steps are replayed from captured CUDA graphs; `eager`; or `auto`: graphs on a GPU wherever
-                     they give the same numbers, which hooks, augmentation and a forward pass that needs the host forbid.
+                     they give the same numbers, which hooks, augmentation by a function and a forward pass that needs the
+                     host forbid.
     class_weights    factors of the loss by class; the sum over a batch is still divided by its size, or, with
                      `weighted_mean`, by the sum of its weights, as torch's `CrossEntropyLoss(weight=…)` does.
     logit_adjustment added to the scores in the loss alone, one number per class (Menon et al. 2021).
-    augment          changes each batch of samples before it is seen, by a generator of its own.
+    augment          changes each batch of samples before it is seen, by a generator of its own: a function of both, or an
+                     `Augmentation`, which graphs can hold.
     after_epoch      called with the number of epochs done, 0 before the first; the model may be read there, and is set
                      back to training.
     checkpoint       where the training is kept from time to time, and goes on from where it was kept before.
@@ -80,7 +83,8 @@ def train(
     progress = callback(progress)
     recipe = _recipe(recipe)
     _check(model, x, y, recipe)
-    obstacle = "batches are augmented on the host" if augment is not None else hooked(model)
+    on_host = augment is not None and not isinstance(augment, Augmentation)
+    obstacle = "batches are augmented on the host" if on_host else hooked(model)
     if not recipe.of_papers:
         obstacle = f"`{recipe.optimizer}` counts its steps on the host"
     replayed = replays(engine, x.device, obstacle=obstacle)
@@ -96,13 +100,14 @@ def train(
     model.train()
     for epoch in range(done, recipe.epochs):
         step.begin_epoch(rate=recipe.rate_at(epoch))
-        batches = torch.randperm(len(y), generator=order, device="cpu").to(x.device).split(recipe.batch_size)
+        rows = torch.randperm(len(y), generator=order, device="cpu").to(x.device).split(recipe.batch_size)
+        batches = step.with_chance(rows)
         with _troubles_told(model, x, recipe), step.threads:
             if graphs is not None:
                 graphs.epoch(batches, rate=recipe.rate_at(epoch))
             else:
-                for rows in batches:
-                    step(rows)
+                for batch in batches:
+                    step(*batch)
         losses.append(float(step.loss) / len(y))
         accuracies.append(int(step.hits) / len(y))
         _check_finite(model, losses, recipe)
@@ -179,11 +184,21 @@ class _Step:
         self.loss.zero_()
         self.hits.zero_()
 
+    def with_chance(self, batches: Sequence[Int[Tensor, " _"]]) -> list[tuple[Tensor, ...]]:
+        """Each batch of an epoch with what an `Augmentation` draws for it, brought to the device at once."""
+        if not isinstance(self._augment, Augmentation):
+            return [(rows,) for rows in batches]
+        drawn = torch.cat([self._augment.draw(len(rows), self.chance) for rows in batches]).to(self.x.device)
+        return list(zip(batches, drawn.split([len(rows) for rows in batches]), strict=True))
+
     @torch.enable_grad()
-    def __call__(self, rows: Int[Tensor, " b"]) -> None:
+    def __call__(self, rows: Int[Tensor, " b"], *drawn: Tensor) -> None:
         """Scores, loss, gradients, optimizer."""
         x, y = self.x[rows], self.y[rows]
-        x = x if self._augment is None else self._augment(x, self.chance)
+        if isinstance(self._augment, Augmentation):
+            x = self._augment.apply(x, *drawn)
+        elif self._augment is not None:
+            x = self._augment(x, self.chance)
         logits = self.model(x) if self._begun else self._first_scores(x)
         loss = self._mean_loss(logits, y)
         self.optimizer.zero_grad()

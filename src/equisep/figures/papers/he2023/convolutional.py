@@ -60,7 +60,7 @@ FIGS2 = Figure(
               source="SI, Fig. S2"),
     ),
     columns=4,
-    **SHORT,
+    **TWO,
 )  # fmt: skip
 
 FIGS3 = Figure(
@@ -125,7 +125,7 @@ FACTORS = Figure(
         )
     ),
     columns=4,
-    **SHORT,
+    **TWO,
 )  # fmt: skip
 
 BLOCKS = IMAGES.with_(grains=("blocks", "layers"), reductions=("pca=100", "flatten"))
@@ -193,25 +193,38 @@ FIG10 = Figure(
     **TWO,
 )  # fmt: skip
 
+BERT = "hf:google-bert/bert-base-cased"
+# encoders that stand in for it where it cannot be had: series → title and name
+ENCODERS = {
+    "minilm": ("all-MiniLM-L6-v2", "hf:sentence-transformers/all-MiniLM-L6-v2"),
+    "mpnet": ("all-mpnet-base-v2", "hf:sentence-transformers/all-mpnet-base-v2"),
+}
+TOKENS = {
+    "first": ("the first token", "first token", "encoder layer (0 = the first)"),
+    "mean": ("the mean of the tokens", "mean of the tokens", "encoder layer (0 = embeddings)"),
+}
+
 FIGS9 = Figure(
     id="he2023/figS9",
     title="BERT fine-tuned on SST-2",
     source=f"{SOURCE}, SI, Fig. S9",
     base=Training(
-        data="sst2", network="hf:google-bert/bert-base-cased", depth=None, width=None, per_class=500, optimizer="adamw",
+        data="sst2", network=BERT, depth=None, width=None, per_class=500, optimizer="adamw",
         epochs=20, batch_size=32, weight_decay=0.01, rate=5e-5, milestones=(), readings=("eval",), reductions=("first", "mean"),
     ),
-    series=(Series("bert"),),
-    panels=(
-        Panel("first", "first token", y="fuzziness@reduction=first", series=("bert",), x_label="encoder layer (0 = the first)"),
-        Panel("mean", "mean of the tokens", y="fuzziness@reduction=mean", series=("bert",),
-              x_label="encoder layer (0 = embeddings)"),
+    series=(
+        Series("bert"),
+        *(Series(name, {"network": other, "network_for": BERT}) for name, (_, other) in ENCODERS.items()),
     ),
-    claims=(
-        *(
-            Claim(f"No law at {words}", "no law", ("bert",), f"r@reduction={name}", source=f"{IN_OUR_WORDS} the SI on Fig. S9")
-            for name, words in (("first", "the first token"), ("mean", "the mean of the tokens"))
-        ),
+    panels=tuple(
+        Panel(f"{series}-{name}", f"{title}, {token}", y=f"fuzziness@reduction={name}", series=(series,), x_label=axis)
+        for series, title in {"bert": "BERT", **{name: title for name, (title, _) in ENCODERS.items()}}.items()
+        for name, (_, token, axis) in TOKENS.items()
+    ),
+    claims=tuple(
+        Claim(f"No law at {words}{of}", "no law", (series,), f"r@reduction={name}", source=f"{IN_OUR_WORDS} the SI on Fig. S9")
+        for series, of in {"bert": "", **{name: f" ({title})" for name, (title, _) in ENCODERS.items()}}.items()
+        for name, (words, _, _) in TOKENS.items()
     ),
     columns=2,
     cite=CITE,
