@@ -11,7 +11,7 @@ from equisep.figures.changes import Change
 from equisep.figures.figure import Figure
 from equisep.figures.judge import FEW, STANDINGS, ClaimVerdicts
 from equisep.figures.papers import FIT_OR_NOT, PAPERS
-from equisep.figures.rules import ALIKE, series_of
+from equisep.figures.rules import ALIKE, NO_LESS, series_of
 from equisep.report.figures.cells import version_words
 from equisep.report.figures.markdown import escaped, markdown_table
 from equisep.report.figures.summary import LIBRARIES, Summary
@@ -19,7 +19,7 @@ from equisep.report.formatting import duration, size
 from equisep.results.records import FUZZY_R, LAW_R, NO_LAW_R
 from equisep.results.wording import plural
 from figure_pages.recorded import STANDING_WORDS, Recorded, by_paper, standing_counts, summary_table
-from figure_pages.words import joined, law_statement, marked, merged, reading_statement
+from figure_pages.words import behind_words, joined, law_statement, marked, merged, reading_statement
 
 ACROSS = 3  # thumbnails in a row
 _HEADS = {
@@ -30,8 +30,8 @@ _HEADS = {
     "the rule",
 }
 _LEADS = {
-    "confirmed": "Held in the paper's own reading (He & Su: *drawn*; of convolutional networks, of which that was not recorded, "
-    "*mixed*), and contradicted in no other."
+    "confirmed": "Held in the reading that the paper is compared in (He & Su: *drawn*; of convolutional networks, of which that "
+    "was not recorded, *mixed*), and contradicted in no other."
 }
 _OPEN = ("confirmed", "contradicted", "reading")  # lists that are not folded
 
@@ -66,7 +66,7 @@ def index_page(found: Sequence[Recorded], *, thumbnails: Path, predict: Predict)
     theirs = [(each, claim) for each in found for claim in each.theirs]
     parts = [
         "# Do the papers' figures reproduce?",
-        reading_statement(claim for _, claim in theirs),
+        reading_statement(theirs),
         law_statement(theirs),
         _counted_words([claim for _, claim in theirs]),
         summary_table(found),
@@ -91,10 +91,12 @@ def _lists(theirs: Sequence[tuple[Recorded, ClaimVerdicts]]) -> Iterator[str]:
         if not own:
             continue
         parts = [_LEADS[standing]] if standing in _LEADS else []
-        by_authors: dict[str, dict[str, list[ClaimVerdicts]]] = {}
+        by_authors: dict[str, dict[str, list[tuple[ClaimVerdicts, str]]]] = {}
         for each, claim in own:
             authors, place = _short(each)
-            by_authors.setdefault(authors, {}).setdefault(f"[{place}]({each.page})", []).append(claim)
+            by_authors.setdefault(authors, {}).setdefault(f"[{place}]({each.page})", []).append(
+                (claim, behind_words(each.figure, claim))
+            )
         for authors, by_figure in by_authors.items():
             parts.append(f"**{authors}**")
             parts.append("\n".join(f"- {name}: {'; '.join(merged(claims))}." for name, claims in by_figure.items()))
@@ -200,10 +202,12 @@ def _how_judged(found: Sequence[Recorded]) -> Iterator[str]:
         f"By He & Su's own numbers a *law* has r ≤ {LAW_R:g}, *no law* is r > {NO_LAW_R:g} or ρ ≥ 1, and between the two "
         f"nothing is decided (their own panel without a law prints {NO_LAW_R:g}, which to its rounding lies on that bound); a "
         f"*fuzzy law* (ours) has r ≤ {FUZZY_R:g}. *Alike* and *near*: within a factor of {ALIKE:g}, by two one-sided tests. "
+        f"*About the same or better* and *at least {NO_LESS:g} times* (the bound is ours): the whole interval of the ratio is "
+        f"{NO_LESS:g} or more, and it may lie below 1. "
         "One learning rate is chosen for all seeds, by the mean r at the last epoch among rates at which networks fit. Claims of "
-        f"the papers are those whose sentence or number is quoted; *in our words* are {own_words} claims after a paper of which "
-        "none is at hand, and they count with ours. Counts under pictures are of all claims, ours among them. Claims that were "
-        "restated, and why: [changes](changes.md)."
+        "the papers, slides of their authors among them, are those whose sentence or number is quoted; *in our words* are "
+        f"{own_words} claims after a paper of which none is at hand, and they count with ours. Counts under pictures are of all "
+        "claims, ours among them. Claims that were restated, and why: [changes](changes.md)."
     ).replace(" -", " −")
     yield _fit_words(found)
     yield _made_words([each.summary for each in found if each.summary is not None])

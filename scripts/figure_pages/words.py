@@ -8,8 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from equisep.figures.cell import Training
 from equisep.figures.figure import IN_OUR_WORDS, Claim, Figure
 from equisep.figures.judge import WORDS, ClaimVerdicts, Part
+from equisep.figures.papers import FIT_OR_NOT
+from equisep.figures.rules import series_of
 from equisep.report.figures.cells import is_ours
 from equisep.report.figures.markdown import escaped
+from equisep.report.figures.readings import has_norm
 from equisep.report.figures.summary import Summary
 from equisep.results.records import LAW_R, NO_LAW_R
 from equisep.results.wording import plural
@@ -25,7 +28,8 @@ MARKS = {
     "not run": "–",
 }
 READING_WORDS = {
-    "drawn": "*drawn* (BatchNorm by batches of 100 in the order in which the samples were drawn: He & Su's own)",
+    "drawn": "*drawn* (BatchNorm by batches of 100 in the order in which the samples were drawn, as He & Su's public code reads; "
+    "that their figures were made so is our inference)",
     "mixed": "*mixed* (BatchNorm by batches of 100 that mix the classes)",
     "eval": "*eval* (running statistics, as a network is used)",
 }
@@ -117,9 +121,11 @@ def _fared(each: Recorded) -> str:
         return f"Of {len(each.claims)} claims, {counted(each.counts)}"
     count = len(each.claims)
     many = {1: "The claim", 2: "Both claims"}.get(count, f"All {count} claims")
-    if words[0] in ("against", "not run"):
-        what = "The evidence is against" if words[0] == "against" else "Nothing was run that would test"
-        return f"{what} {many[:1].lower()}{many[1:]}"
+    if words[0] == "not run":
+        any_of = {1: "the claim", 2: "either claim"}.get(count, f"any of the {count} claims")
+        return f"Nothing was run that would test {any_of}"
+    if words[0] == "against":
+        return f"The evidence is against {many[:1].lower()}{many[1:]}"
     return f"{many}{'' if words[0] == 'held' else ' is' if count == 1 else ' are'} {words[0]}"
 
 
@@ -127,33 +133,40 @@ def _decided_words(each: Recorded) -> str:
     """Which claims are held and which contradicted, where there are others beside; the first ones of many."""
     words = []
     for word in ("held", "contradicted"):
-        said = merged([one for one in each.claims if one.main.verdict == word], turned=False)
+        said = merged([(one, "") for one in each.claims if one.main.verdict == word])
         if said and each.counts[word] < len(each.claims):
             more = [f"{len(said) - _NAMED} more in the table"] if len(said) > _NAMED else []
             words.append(f" {word.capitalize()}: {'; '.join(said[:_NAMED] + more)}.")
     return "".join(words)
 
 
-def merged(claims: Iterable[ClaimVerdicts], *, turned: bool = True) -> list[str]:
-    """Claims in words; those that differ in their last bracket alone are told once: `ρ rises (MNIST; CIFAR-10)`.
+def merged(claims: Iterable[tuple[ClaimVerdicts, str]]) -> list[str]:
+    """Claims in words, each with what stands behind it.
 
-    Of a property of the reading the verdict in each stands behind, unless it is told elsewhere.
+    Those that differ in their last bracket alone are told once: `ρ rises (MNIST; CIFAR-10)`.
     """
     by_stem: dict[tuple[str, str], list[str]] = {}
-    for claim in claims:
+    for claim, behind in claims:
         found = _BRACKET.fullmatch(claim.claim.text)
         stem, own = found.groups() if found else (claim.claim.text, "")
-        by_stem.setdefault((stem, _turns(claim) if turned else ""), []).append(own)
+        by_stem.setdefault((stem, behind), []).append(own)
     return [
-        escaped(f"{stem} ({'; '.join(own)})" if any(own) else stem) + turns for (stem, turns), own in by_stem.items()
+        escaped(f"{stem} ({'; '.join(own)})" if any(own) else stem) + behind for (stem, behind), own in by_stem.items()
     ]
+
+
+def behind_words(figure: Figure, claim: ClaimVerdicts) -> str:
+    """What a list has to say of a claim: that it is from slides, of networks that need not fit, how readings judge it."""
+    slides = claim.claim.source if "slides" in claim.claim.source else ""
+    unfit = FIT_OR_NOT.get(figure.id, "") if figure.fit_of(claim.claim) is None else ""
+    return "".join(f" ({words})" for words in (escaped(slides), escaped(unfit), _turns(claim)) if words)
 
 
 def _turns(claim: ClaimVerdicts) -> str:
     """Of a property of the reading: the verdict in each."""
     if claim.standing != "reading":
         return ""
-    return f" ({', '.join(f'*{name}* {verdict.verdict}' for name, verdict in claim.by_reading.items())})"
+    return ", ".join(f"*{name}* {verdict.verdict}" for name, verdict in claim.by_reading.items())
 
 
 def _turned_words(each: Recorded) -> str:
@@ -171,12 +184,13 @@ def _drawn_readings(summary: Summary) -> list[str]:
     return list(dict.fromkeys(entry.outcome.readings[0].reading for entry in chosen if entry.outcome.readings))
 
 
-def reading_statement(claims: Iterable[ClaimVerdicts]) -> str:
+def reading_statement(claims: Iterable[tuple[Recorded, ClaimVerdicts]]) -> str:
     """What claim × reading shows: how many claims hold in which reading, and how many change with it.
 
-    Of the claims that were judged in the most readings; nothing where none was judged in two.
+    Of the claims that were judged in the most readings; nothing where none was judged in two. Claims on networks without
+    BatchNorm alone do not count: these read the same in every reading.
     """
-    known = list(claims)
+    known = [claim for each, claim in claims if _reads_apart(each.figure, claim.claim)]
     judged = {id(each): _run_in(each) for each in known}
     most = max((len(names) for names in judged.values()), default=0)
     whole = [each for each in known if len(judged[id(each)]) == most]
@@ -193,11 +207,17 @@ def reading_statement(claims: Iterable[ClaimVerdicts]) -> str:
     return (
         "**What D says depends on how samples are read.** (D: the spread within classes relative to the distance between them; "
         "by the *law* every layer lowers it by one factor.) "
-        f"{plural(len(whole), 'claim')} on feed-forward networks were judged in {_NUMBERS.get(most, most)} readings of the same "
-        f"trained weights: {joined(parts)}. {turned or 'None'} "
+        f"{plural(len(whole), 'claim')} on feed-forward networks with BatchNorm {'was' if len(whole) == 1 else 'were'} judged "
+        f"in {_NUMBERS.get(most, most)} readings of the same trained weights: {joined(parts)}. {turned or 'None'} "
         f"{'holds' if one else 'hold'} in one reading and {'is' if one else 'are'} contradicted in another: "
         f"{'a property' if one else 'properties'} of the reading, not of the trained networks ([readings](../readings.md))."
     )
+
+
+def _reads_apart(figure: Figure, claim: Claim) -> bool:
+    """Whether any network of a claim has BatchNorm, so that readings of it may differ."""
+    names = series_of(figure, claim)
+    return any(has_norm(figure.cell(series)) for series in figure.series if series.name in names)
 
 
 def law_statement(claims: Sequence[tuple[Recorded, ClaimVerdicts]]) -> str:

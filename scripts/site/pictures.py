@@ -18,7 +18,9 @@ from playwright.sync_api import sync_playwright
 import equisep
 from equisep import Profile, peeled
 from equisep.data import load_data, prepare_split
+from equisep.peeled.vectors import MOST_CLASSES, class_vectors
 from equisep.report.peeled.plots import plot_cosines, plot_long_tail, plot_phases
+from equisep.report.peeled.vector_plots import plot_vectors
 from equisep.report.plots import save_figure
 from equisep.report.site_plots import plot_sites
 from equisep.training import Recipe
@@ -84,6 +86,8 @@ def solved() -> None:
     save_figure(plot_phases(phases), IMAGES / "gallery-phases.png", dpi=DPI)
     tail = peeled.long_tail(classes=10, largest=5000, ratio=100, feature_energy=5, weight_energy=1)
     save_figure(plot_long_tail(tail), IMAGES / "gallery-tail.png", dpi=DPI)
+    vectors = [class_vectors(classes) for classes in range(2, MOST_CLASSES + 1)]
+    save_figure(plot_vectors(vectors), IMAGES / "class-vectors.png", dpi=DPI)
 
 
 if __name__ == "__main__":

@@ -52,20 +52,6 @@ def precision(*, tf32: bool) -> Iterator[None]:
             switch.fp32_precision = was
 
 
-@contextmanager
-def timed_convolutions() -> Iterator[None]:
-    """On a GPU cuDNN times its algorithms for each layer first and takes the fastest; then as it was.
-
-    Another algorithm adds in another order: last digits differ, as they do between two runs of most of its algorithms.
-    """
-    before = torch.backends.cudnn.benchmark
-    torch.backends.cudnn.benchmark = True
-    try:
-        yield
-    finally:
-        torch.backends.cudnn.benchmark = before
-
-
 def tf32_allowed(device: torch.device) -> list[str]:
     """What a GPU may shorten to TF32 (10 bits) here: `convolutions`, which torch allows by default, and `products`."""
     if device.type != "cuda":

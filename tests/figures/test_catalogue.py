@@ -17,7 +17,7 @@ from equisep.figures.figure import Figure
 from equisep.figures.judge import judge
 from equisep.figures.papers import PAPERS
 from equisep.figures.quantities import Query
-from equisep.figures.rules import check_claims
+from equisep.figures.rules import NO_LESS, check_claims
 from equisep.report.figures.cells import counts_as_ours
 
 # every experiment of the three papers, and ours; one that has no figure here would be forgotten
@@ -82,6 +82,19 @@ def test_every_claim_says_what_the_paper_says_and_where(figure: Figure) -> None:
         assert not (claim.quote and claim.in_our_words), claim.text
         if figure in OF_PAPERS and not claim.source.startswith("ours"):
             assert figure.fit is not None or figure.id.startswith("fang2021/") or figure.choose == "given", claim.text
+
+
+def test_claims_say_what_their_rule_asks_for() -> None:
+    """The rule `no less` holds of what may be less: its claims name the share, or quote a paper that asks for about the same."""
+    for figure in all_figures():
+        for claim in figure.claims:
+            assert "no less" not in claim.text, claim.text
+            if claim.rule == "no less":
+                assert f"at least {NO_LESS:g} times" in claim.text or "about the same or better" in claim.quote, (
+                    claim.text
+                )
+            if claim.rule == "no law":  # a law that is not clear, or somewhat fuzzy, is short of none
+                assert "not clear" not in claim.quote and "fuzzy" not in claim.quote, claim.text
 
 
 def test_changes_name_figures_and_claims_that_there_are() -> None:

@@ -74,6 +74,12 @@ def test_class_sizes_over_the_imbalance_ratio() -> None:
     assert [series.x for series in FNN.series] == sorted(series.x or 0 for series in FNN.series)
 
 
+def test_the_law_at_a_large_imbalance_is_asked_of_networks_that_fit() -> None:
+    (claim,) = (claim for claim in FNN.claims if claim.rule == "no law")
+    assert claim.ours and claim.of == ("fnn-R100",) and FNN.fit_of(claim) == 0.999
+    assert {FNN.fit_of(other) for other in FNN.claims if other is not claim} == {None}
+
+
 def test_oversampling_weights_the_smallest_minority_up_to_its_ratio() -> None:
     weights = [OVERSAMPLING.cell(series).class_weights for series in OVERSAMPLING.named("fnn-*")]
     assert weights[0] == (1.0,) * 10 and weights[-1] == (1.0,) * 5 + (500.0,) * 5

@@ -98,6 +98,14 @@ def test_printed_numbers() -> None:
     assert not FIG4.printed and not FIG5.printed and not FIG6.printed and not BOUND.printed
 
 
+def test_what_is_printed_of_augmented_networks_is_asked_of_plain_ones_by_us() -> None:
+    on_cdnv = {claim.text: claim for claim in FIG3.claims if claim.rule == "as printed" or "above 1" in claim.text}
+    assert len(on_cdnv) == 8
+    for text, claim in on_cdnv.items():
+        assert claim.ours == text.endswith("(plain)") and bool(claim.quote) != claim.ours
+    assert {row.place for row in FIG3.printed if "plain" in row.series} == {"Fig. 3 (the paper augments)"}
+
+
 def test_random_labels() -> None:
     assert sorted({cell.label_noise for cell in cells_of(FIG3).values()}) == [0, 0.25, 0.5, 0.75]
     assert {(cell.depth, cell.width) for cell in cells_of(FIG3).values()} == {(11, 500)}

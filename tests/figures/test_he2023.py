@@ -167,6 +167,15 @@ def test_stages_are_those_of_the_paper() -> None:
         assert (cell.first_classes, cell.classes) == (tuple(range(10)), (5, 6, 7, 8, 9))
 
 
+def test_a_sentence_on_a_law_that_is_not_clear_is_quoted_for_no_more() -> None:
+    """And one on a collection of networks for no single one of them."""
+    assert {claim.rule for claim in FIGS10.claims if claim.quote} == {"at least"}
+    assert {series for claim in FIGS10.claims if claim.quote for series in claim.of} == set(cells(FIGS10))
+    assert {claim.rule for claim in FIGS10.claims if claim.ours} == {"no law"}
+    every = [claim for figure in FIGURES for claim in figure.claims if "collection of network" in claim.quote]
+    assert [claim.text for claim in every] == ["No law before training"]
+
+
 def test_networks_without_parts() -> None:
     assert {name: (cell.norm, cell.init, cell.depth) for name, cell in cells(FIGS10).items()} == {
         "no-norm": (False, "", 20), "he-20": (False, "he", 20), "he-12": (False, "he", 12), "he-8": (False, "he", 8),

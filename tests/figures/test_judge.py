@@ -654,6 +654,16 @@ def test_no_verdict_rests_on_a_network_that_does_not_fit() -> None:
     assert verdict_of(evidence(figure(LAW), {"a": fitted(bad, bad, bad)})).held is False  # the figure does not ask
 
 
+def test_a_claim_may_ask_for_a_fit_of_its_own() -> None:
+    good, bad = (-0.999, 1.0), (-0.5, 0.995)
+    claim = replace(LAW, fit=0.999)
+    for own in (figure(claim), figure(claim, fit=0.99)):
+        verdict = verdict_of(evidence(own, {"a": fitted(good, good, good, bad)}))
+        assert (verdict.verdict, verdict.n, verdict.parts[0].unfit) == ("held", 3, 1)
+        verdict = verdict_of(evidence(own, {"a": fitted(bad, bad, bad)}))
+        assert verdict.reason == "a: no network fits its training data (accuracy 99.5 %, of at least 99.9 %)."
+
+
 def test_pairs_need_both_networks_to_fit() -> None:
     claim = Claim("…", "below", ("a", "b"), "last")
     made = figure(claim, names=("a", "b"), fit=0.999)

@@ -102,9 +102,9 @@ def test_nothing_is_decided_by_networks_that_do_not_fit_or_by_few_seeds(id: str,
         deciding = [part for part in verdict.parts if part.verdict == verdict.verdict]
         assert deciding and all(part.n >= FEW for part in deciding), claim.text
         assert not any(part.lacks for part in deciding), claim.text
-        if not (claim.fit and evidence.figure.fit) and id in FIT_OR_NOT:  # which the index names
+        if evidence.figure.fit_of(claim) is None and id in FIT_OR_NOT:  # which the index names
             continue
-        least = evidence.figure.fit or FITTED
+        least = evidence.figure.fit_of(claim) or FITTED
         fitting = {}  # counted here anew, from the accuracies themselves
         for name in series_of(evidence.figure, claim):
             found = evidence.series[name]

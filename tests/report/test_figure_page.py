@@ -157,7 +157,7 @@ def test_what_the_readings_show_is_the_first_statement(tmp_path: Path) -> None:
     index, pages = pages_of((made,), tmp_path)
     first = index.split("\n\n")[1]
     assert first.startswith("**What D says depends on how samples are read.** (D: the spread")
-    assert " 2 claims on feed-forward networks were judged in two" in first
+    assert " 2 claims on feed-forward networks with BatchNorm were judged in two" in first
     assert "2 hold in *mixed*" in first and "and 1 in *eval*" in first
     assert "1 holds in one reading and is contradicted in another: a property of the reading" in first
     head = "## Properties of the reading: held in one, contradicted in another"
@@ -177,6 +177,39 @@ def test_what_the_readings_show_is_the_first_statement(tmp_path: Path) -> None:
         "1 of the others holds. The picture shows D read in *mixed*.\n"
         in pages_of((other,), tmp_path)[1]["test/figure"]
     )
+
+
+def test_networks_that_read_the_same_in_every_reading_say_nothing_of_readings(tmp_path: Path) -> None:
+    """Without BatchNorm: their claims are judged, and not counted as claims in several readings."""
+    changes = {name: {"readings": ("mixed", "eval"), "norm": name == "normed"} for name in ("normed", "bare")}
+    claims = [Claim(f"A law ({name})", "law", (name,), source="p. 1") for name in changes]
+    made = figure(*claims, names=tuple(changes), readings=("mixed", "eval"), changes=changes)
+    recorded(evidence(made, {name: [read_both_ways(-0.999, -0.999)] * 3 for name in changes}), tmp_path)
+    index, pages = pages_of((made,), tmp_path)
+    assert " 1 claim on feed-forward networks with BatchNorm was judged in two readings" in index
+    assert "Both claims held" in pages["test/figure"]
+    bare = replace(made, claims=made.claims[1:])
+    assert "What D says depends" not in pages_of((bare,), tmp_path)[0]
+
+
+def test_the_lists_say_what_is_from_slides_and_what_of_networks_that_cannot_fit(tmp_path: Path) -> None:
+    slides = Claim("A law on slides", "law", ("a",), source="slides, part I")
+    paper = Claim("A law of the paper", "law", ("a",), source="p. 1")
+    made = replace(figure(slides, paper, replace(paper, text="A law of all", fit=False), fit=0.9), id="he2023/linear")
+    recorded(evidence(made, {"a": [read_both_ways(-0.999, -0.9)] * 3}), tmp_path)
+    index, pages = pages_of((made,), tmp_path)
+    unfit = "A law of all (networks without ReLU, which cannot fit)"
+    assert f"A law on slides (slides, part I); A law of the paper; {unfit}.\n" in index
+    assert "All 3 claims held" in pages["he2023/linear"]
+
+
+@pytest.mark.parametrize(("count", "words"), [(1, "the claim"), (2, "either claim"), (3, "any of the 3 claims")])
+def test_nothing_was_run_that_would_test_any_claim(tmp_path: Path, count: int, words: str) -> None:
+    claims = [Claim(f"Law {at}", "law", ("b",), source="p. 1") for at in range(count)]
+    made = figure(*claims, names=("a", "b"))
+    recorded(evidence(made, {"a": [read_both_ways(-0.999, -0.9)] * 3}), tmp_path)
+    page = pages_of((made,), tmp_path)[1]["test/figure"]
+    assert f"**What we found.** Nothing was run that would test {words}." in page
 
 
 @pytest.mark.parametrize("listed", [True, False])

@@ -16,6 +16,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure as Drawing
+from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 from equisep.data.official.sources import SOURCES
@@ -29,7 +30,7 @@ from equisep.figures.outcome import Curves, Outcome
 from equisep.figures.papers import CLASS_NAMES, STAND_INS
 from equisep.law import fit_law
 from equisep.report.figures.drawing.curves import lines_of
-from equisep.report.figures.drawing.draw import draw_figure, save_drawn
+from equisep.report.figures.drawing.draw import draw_figure, fingerprint, save_drawn
 from equisep.report.figures.drawing.labels import common_label, data_words, own_labels, typeset, way_words, wrapped
 from equisep.report.figures.drawing.strokes import Scale
 from equisep.report.figures.drawing.ticks import log_words
@@ -293,6 +294,25 @@ def test_a_fuzzy_law_is_called_so_where_it_is_claimed_of_the_curve(rule: Rule, q
     assert ("fuzzy law (r ≤ −0.95)" in words) == fuzzy and ("no law (r > −0.971 or ρ ≥ 1)" in words) != fuzzy
 
 
+def test_no_law_means_one_thing_and_what_is_not_even_fuzzy_is_called_so() -> None:
+    noise = np.random.default_rng(0).normal(size=10)
+    bent = tuple(float(value) for value in 20 * 0.7 ** np.arange(10) * np.exp(2 * noise))
+    assert (fit_law(bent).r or 0) > FUZZY_R
+
+    def words(*claimed: str) -> str:
+        series = [Series(name, panel=name) for name in "ab"]
+        evidence = evidence_of(
+            series, [Panel("a"), Panel("b")], lambda *_: Outcome(readings=(reading(fuzziness=bent),)), seeds=1
+        )
+        claims = (Claim("", "fuzzy law", claimed),) if claimed else ()
+        return words_of(draw_figure(replace(evidence, figure=replace(evidence.figure, claims=claims)), []))
+
+    plain, fuzzy = "no law (r > −0.971 or ρ ≥ 1)", "not even a fuzzy law (r > −0.95 or ρ ≥ 1)"
+    assert plain in words() and fuzzy not in words()
+    assert fuzzy in words("a", "b") and plain not in words("a", "b")
+    assert f"{plain} / {fuzzy}" in words("a")  # one style, so one key
+
+
 def test_lines_that_look_the_same_have_one_key() -> None:
     def make(_: str, seed: int) -> Outcome:
         return Outcome(readings=(reading(ncc=(0.2, 0.9), ncc_test=(0.2, 0.5), accuracy=1.0, accuracy_test=0.5),))
@@ -439,6 +459,33 @@ def test_a_curve_that_is_cut_has_a_law_for_each_part() -> None:
     assert "from 2 on: r = −1.000, ρ = 0.50" in words_of(axes)
     early = words_of(one_panel(Panel("p", cut=1), make))  # two points always lie on a line
     assert "up to 1: ρ = 0.250" in early and "from 1 on: r = −0." in early
+
+
+def test_words_that_cross_a_vertical_line_do_not_stretch_the_axis_for_it() -> None:
+    def make(_: str, seed: int) -> Outcome:
+        return Outcome(readings=(reading(fuzziness=(64.0, 16.0, 4.0, 2.0, 1.0 + 0.01 * seed)),))
+
+    low, high = one_panel(Panel("p", cut=2), make).get_ylim()
+    assert high / 64 < 4 and 1 / low < 4
+
+
+def test_rows_that_are_compared_have_one_scale_for_each_data_set() -> None:
+    series = [
+        Series(f"{data}-{row}", {"data": data}, f"{data}-{row}") for row in range(2) for data in ("first", "second")
+    ]
+
+    def make(name: str, seed: int) -> Outcome:
+        data, row = name.split("-")
+        curve = noisy_curve(5, 0.6, seed, first=(9.0 if data == "first" else 300.0) * 5 ** int(row))
+        return Outcome(readings=(reading(fuzziness=curve),))
+
+    evidence = evidence_of(series, [Panel(one.name) for one in series], make, columns=2)
+    shared = replace(evidence, figure=replace(evidence.figure, same_heights=True))
+    limits = [[axes.get_ylim() for axes in draw_figure(each).axes] for each in (evidence, shared)]
+    assert [len(set(own)) for own in limits] == [4, 2]
+    assert limits[1][0] == limits[1][2] != limits[1][1] == limits[1][3]
+    assert_all_inside(draw_figure(shared))
+    assert fingerprint(evidence, []) != fingerprint(shared, [])
 
 
 def test_lines_in_an_order_have_one_bar_of_colors() -> None:
@@ -858,6 +905,72 @@ def test_scatters_below_one_heading_share_both_axes_and_none_stands_alone() -> N
     saved = one_panel(Panel("p", kind="scatter", y="lost_law", x="saved_law", log_y=False), stopped)
     assert [line.get_markerfacecolor() for line in saved.lines] == [saved.lines[0].get_color()]
     assert all(tick.get_text().endswith(" %") for tick in saved.get_xticklabels())
+
+
+def noise_and_ways(name: str, seed: int) -> Outcome | None:
+    """Three seeds of plain networks, one of augmented ones, which do not fit, and none of one of these."""
+    way, share = name.split("-")
+    if way == "augmented" and (seed or share == "50"):
+        return None
+    fit = 1.0 if way == "plain" else 0.5
+    numbers = {"up": int(share) / 100 + 0.01 * seed, "other": 0.5, "across": fit}
+    return Outcome(readings=(reading(mode="eval", accuracy=fit),), numbers=numbers)
+
+
+def noise_series() -> list[Series]:
+    return [
+        Series(f"{way}-{share}", label=f"{share} %, {way}", x=share / 100)
+        for way in ("plain", "augmented")
+        for share in (0, 25, 50)
+    ]
+
+
+def test_dots_of_several_groups_have_the_colors_of_their_x_and_the_markers_of_their_group() -> None:
+    panels = [Panel(y, y, "scatter", y, "across", log_y=False, series=("*",)) for y in ("up", "other")]
+    drawing = draw_figure(evidence_of(noise_series(), panels, noise_and_ways))
+    assert_all_inside(drawing)
+    for axes in drawing.axes:
+        *plain, first, second = axes.lines
+        assert [line.get_color() for line in plain] == ["#0072B2", "#D55E00", "#009E73"]
+        assert [line.get_color() for line in (first, second)] == ["#0072B2", "#D55E00"]
+        assert [{line.get_marker() for line in lines} for lines in (plain, (first, second))] == [{"o"}, {"s"}]
+        assert {line.get_markerfacecolor() for line in (first, second)} == {"white"}
+    (legend,) = (legend for part in drawing.subfigs[0].subfigs for legend in part.legends)
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "0 %", "25 %", "50 %", "plain, 3 seeds", "augmented, one seed", "50 %, augmented: not run",
+    ]  # fmt: skip
+    markers = [key.get_marker() for key in legend.legend_handles if isinstance(key, Line2D)]
+    assert markers == ["None", "None", "None", "o", "s", "None"]
+
+
+def test_dots_of_one_panel_have_such_a_key_beside_them() -> None:
+    panel = Panel("p", kind="scatter", y="up", x="across", log_y=False, series=("*",))
+    drawing = draw_figure(evidence_of(noise_series(), [panel], noise_and_ways))
+    assert legend_of(drawing.axes[0])[:5] == ["0 %", "25 %", "50 %", "plain, 3 seeds", "augmented, one seed"]
+    uneven = [one for one in noise_series() if one.name != "augmented-25"]  # groups of other x have lines of their own
+    other = draw_figure(evidence_of(uneven, [panel], noise_and_ways)).axes[0]
+    assert len({line.get_marker() for line in other.lines}) == len(other.lines) == 4
+
+
+def test_a_group_of_unequal_numbers_of_seeds_says_from_how_many_to_how_many() -> None:
+    def make(name: str, seed: int) -> Outcome | None:
+        return None if name == "plain-0" and seed else noise_and_ways(name, seed)
+
+    panels = [Panel(y, y, "scatter", y, "across", log_y=False, series=("*",)) for y in ("up", "other")]
+    words = words_of(draw_figure(evidence_of(noise_series(), panels, make)))
+    assert "plain, 1 to 3 seeds" in words and "augmented, one seed" in words
+
+
+def test_panels_that_do_not_fill_their_row_stand_below_the_middle_of_their_heading() -> None:
+    series = [Series(name) for name in "abcdef"]
+    panels = [Panel(name, series=(name,), heading="above" if name < "e" else "below") for name in "abcdef"]
+    drawing = draw_figure(evidence_of(series, panels, over_epochs, columns=4))
+    drawing.draw_without_rendering()
+    boxes = [axes.get_window_extent() for axes in drawing.axes]
+    (heading,) = (text for text in drawing.findobj(Text) if text.get_text() == "below")
+    middle = (heading.get_window_extent().x0 + heading.get_window_extent().x1) / 2
+    assert boxes[4].x0 > (boxes[0].x0 + boxes[0].x1) / 2 and boxes[5].x1 < (boxes[3].x0 + boxes[3].x1) / 2
+    assert abs((boxes[4].x0 + boxes[5].x1) / 2 - middle) < 0.05 * drawing.bbox.width
 
 
 def stopped(_: str, seed: int) -> Outcome:

@@ -128,6 +128,39 @@ def test_the_terminal_shows_everything() -> None:
     assert "Picture  a.png" in told and "Why it may differ\nMind." in told
 
 
+def test_what_is_ours_is_not_called_the_papers() -> None:
+    own = Claim("A law", "law", ("a",), source="ours: what does it cost?")
+    other = replace(own, text="A law too", source="ours, against p. 1", quote="None")
+    told = evidence(figure(own, other), {"a": [outcome(law_curve())] * 3})
+    text = terminal(told)
+    assert re.search(r"A law\s+ours +what does it cost\?", text) and re.search(r"A law too\s+ours +against p\. 1", text)
+    assert "paper  " not in text
+    assert "| held | A law | ours: what does it cost? |" in figure_markdown(told, judge(told))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"per_class": 100}, "trains on 1,000 images drawn from cifar10_7k, a part of CIFAR-10 with 5,000 of 50,000"),
+        ({"per_class": None, "sizes": (30,) * 5 + (3,) * 5}, "trains on 165 images drawn from cifar10_7k, a part of"),
+        ({"per_class": None}, ""),
+    ],
+)
+def test_samples_that_are_drawn_from_a_part_of_a_data_set_are_no_other_training_set(
+    changes: dict[str, object], words: str
+) -> None:
+    cell = {"data": "cifar10_7k", "stands_for": "cifar10", **changes}
+    found = evidence(figure(Claim("A law", "law", ("a",)), changes={"a": cell}), {"a": [outcome(law_curve())] * 3})
+    text, stands = " ".join(terminal(found, width=160).split()), "stands in for the paper's cifar10."
+    if words:
+        assert f"Note Each network on CIFAR-10 {words}" in text and stands not in text
+        assert "10,000 test images, and is tested on the latter." in text
+    else:
+        assert stands in text and "drawn from" not in text
+    own = replace(found, figure=replace(found.figure, id="equisep2026/own"))
+    assert "the paper's cifar10" not in terminal(own, width=160)
+
+
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_the_terminal_keeps_to_its_width(width: int) -> None:
     assert max(map(len, terminal(shown_evidence(), width=width).splitlines())) <= width

@@ -216,6 +216,11 @@ class Training(Cell):
         return Stages(**{entry.name: getattr(self, entry.name) for entry in fields(Stages)})
 
     @property
+    def takes_all(self) -> bool:
+        """Whether it trains on all samples that its data set has, and draws none of them."""
+        return self.per_class is None and self.sizes is None
+
+    @property
     def of_paper(self) -> Training:
         """The cell as the paper has it: without what stands in for its data or its network."""
         own = {"data": self.stands_for or self.data, "network": self.network_for or self.network}

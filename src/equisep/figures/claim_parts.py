@@ -26,7 +26,8 @@ class Operand:
     """One series and one quantity of it, with its x in a sweep.
 
     asked       the quantity as the claim writes it; `quantity`: in the reading that is judged.
-    fitted      whether only networks that fit count. `best`: at the rate that is best for each seed, not at the chosen one.
+    fit         the least training accuracy of networks that count; None: all do. `best`: at the rate that is best for each
+                seed, not at the chosen one.
     """
 
     name: str
@@ -34,14 +35,14 @@ class Operand:
     asked: str
     quantity: str
     x: float
-    fitted: bool = True
+    fit: float | None = None
     best: bool = False
 
     @property
     def entries(self) -> Mapping[int, Entry]:
         """By seed, those that count."""
         every = self.series.best if self.best else self.series.chosen
-        return {seed: entry for seed, entry in every.items() if not self.fitted or has_fit(entry, self.series.fit)}
+        return {seed: entry for seed, entry in every.items() if has_fit(entry, self.fit)}
 
     @property
     def unfit(self) -> frozenset[int]:
@@ -137,7 +138,7 @@ class _Maker:
                 text,
                 in_reading(text, self.reading) if self.reading else text,
                 float(one.series.x or 0.0) if own else float(index),
-                self.claim.fit,
+                figure.fit_of(self.claim),
                 best,
             )
             for index, (one, text) in enumerate(made)

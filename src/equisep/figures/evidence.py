@@ -76,7 +76,7 @@ class SeriesEvidence:
     def on_other_data(self) -> tuple[Training, ...]:
         """Those chosen that train on the whole of a data set that stands in for the paper's: that is another training set."""
         chosen = trainings(entry.cell for entry in self.chosen.values())
-        return tuple(cell for cell in chosen if cell.stands_for and cell.per_class is None and cell.sizes is None)
+        return tuple(cell for cell in chosen if cell.stands_for and cell.takes_all)
 
     @property
     def of_other_network(self) -> tuple[Training, ...]:

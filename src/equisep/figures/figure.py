@@ -58,7 +58,7 @@ class Panel:
                 `epochs`: the quantity `y` over the epochs read, one line per series. `sweep`: `y` over the `x` of the series,
                 one line for each `group` (the part of a series' name before the last `-`; without one, all together). `points`:
                 samples in principal components, one pair of axes per site. `scatter`: quantity `y` against quantity `x`, one
-                point per cell.
+                point per cell; where several groups have the same `x`, the color tells the `x` and the marker the group.
                 `array`: the array `y` against the array `x` of each cell. `categories`: quantity `y` of each series beside
                 the next, one point per cell and a bar at their mean.
     series      globs of the series drawn; by default those that name this panel.
@@ -103,7 +103,8 @@ class Claim:
     exact       proven by a certificate or by arithmetic, so that seeds do not matter (solved problems).
     quote       the paper's own sentence or number. `source`: where it stands there; `ours …` where the paper says no such
                 thing; `in our words, after …` where no sentence of it is at hand: such claims do not count as the paper's.
-    fit         whether it is about networks that fit their training data, as far as the figure asks for that.
+    fit         whether it is about networks that fit their training data, as far as the figure asks for that; or the least
+                training accuracy that it asks for itself.
     lacks       what it lacks to be decided, in words, where its networks are not trained as those it speaks of.
     """
 
@@ -115,7 +116,7 @@ class Claim:
     exact: bool = False
     quote: str = ""
     source: str = ""
-    fit: bool = True
+    fit: bool | float = True
     lacks: str = ""
 
     def __post_init__(self) -> None:
@@ -172,7 +173,8 @@ class Figure:
                 speak of networks that fit.
     readings    in which claims are judged, the paper's own first; none: once, in the way that their quantity says.
     smoke       changes at smoke scale, beside the general ones; `seeds`: how many then.
-    columns     panels in a row, as the paper arranges them.
+    columns     panels in a row, as the paper arranges them. `same_heights`: whether panels of one quantity and data set have one
+                y axis in all rows, where rows are compared; else those of a row have.
     code_rates  the rates that the authors' public code names, by series. `bound`: what a comparative bound is estimated from.
     lacks       where its networks or data are not the paper's, by design: what a claim of the paper lacks to be decided, in
                 words. Claims of ours (`Claim.ours`) lack nothing by it.
@@ -192,6 +194,7 @@ class Figure:
     short: float = 0.1
     seeds: int = 5
     columns: int = 3
+    same_heights: bool = False
     smoke: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     code_rates: Mapping[str, float] = field(default_factory=dict)
@@ -255,6 +258,12 @@ class Figure:
         if series.rates is not None:
             return series.rates
         return (cell.rate,) if self.choose == "given" else self.rates.get(cell.optimizer, (cell.rate,))
+
+    def fit_of(self, claim: Claim) -> float | None:
+        """The least training accuracy of networks that a claim may rest on; None where it asks for none."""
+        if isinstance(claim.fit, bool):
+            return self.fit if claim.fit else None
+        return claim.fit
 
     def cells(self, series: Series, *, seeds: Sequence[int], rates: Sequence[float] | None = None) -> tuple[Cell, ...]:
         """All cells of a series: every rate with every seed; `seed` also draws the data."""

@@ -211,7 +211,7 @@ def _part(figure: Figure, claim: Claim, comparison: Comparison) -> Part:
         lost=lost,
         diverged=min(lost, len(diverged)),
         unfit=len(run & comparison.unfit),
-        accuracy=_accuracy(series) if claim.fit and figure.fit is not None else None,
+        accuracy=_accuracy(series) if figure.fit_of(claim) is not None else None,
         printed=None if printed is None else printed.value,
         rates=_rates(single.series) if single else {},
         averaged="geometric" if comparison.scale == "log" and comparison.n > 1 else "",
@@ -322,7 +322,7 @@ def _reason(figure: Figure, claim: Claim, called: str, worst: Part, parts: Seque
     """One sentence: what was found, with numbers, against what the rule asks."""
     found = _found_words(claim, called, worst)
     if worst.mean is None and worst.unfit:
-        fit, least = (f"{100 * (share or 0.0):.4g} %" for share in (worst.accuracy, figure.fit))
+        fit, least = (f"{100 * (share or 0.0):.4g} %" for share in (worst.accuracy, figure.fit_of(claim)))
         found = f"{worst.name}: no network fits its training data (accuracy {fit}, of at least {least})"
         return f"{found}{_others(worst, parts)}."
     few = f", and {_wanting(figure, worst)} to decide" if worst.verdict in ("supported", "against") else ""

@@ -64,8 +64,10 @@ def place_legend(axes: Axes, legend: Legend, *, grow: str = "top", most: float =
         legend.set_bbox_to_anchor((1, 1), transform=axes.transAxes)
         return
     ends = ("top", "bottom") if grow == "either" else (grow,)
+    # a line that runs from the bottom to the top does so however far the axis grows
+    movable = np.concatenate([np.empty((0, 2)), *_drawn(axes, upright=False)])
     factors = {
-        (side, end): _growth(axes.bbox, _box(axes.bbox, size, side, 1.0, clear), drawn, share, end)
+        (side, end): _growth(axes.bbox, _box(axes.bbox, size, side, 1.0, clear), movable, share, end)
         for side in ("right", "left")
         for end in ends
     }
@@ -106,9 +108,14 @@ def _inside(box: Bbox, points: np.ndarray[Any, Any]) -> bool:
     return bool(np.any((box.x0 <= x) & (x <= box.x1) & (box.y0 <= y) & (y <= box.y1)))
 
 
-def _drawn(axes: Axes) -> Iterable[np.ndarray[Any, Any]]:
-    """Where something is drawn, as points on the canvas: markers, and lines and error bars in small steps."""
+def _drawn(axes: Axes, *, upright: bool = True) -> Iterable[np.ndarray[Any, Any]]:
+    """Where something is drawn, as points on the canvas: markers, and lines and error bars in small steps.
+
+    `upright`: whether with the vertical lines that run from the bottom to the top.
+    """
     for line in axes.lines:
+        if not upright and line.get_transform() == axes.get_xaxis_transform() and np.ptp(line.get_ydata()) >= 1:
+            continue
         path = line.get_transform().transform(line.get_xydata())
         yield path if line.get_linestyle() in ("None", "none", "", " ") else _in_steps(path)
     for entry in axes.collections:

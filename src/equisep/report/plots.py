@@ -44,6 +44,7 @@ LAW_STYLES: Mapping[str, Any] = {
     "fuzzy law": (0, (5, 2)),
     "between": (0, (6, 2, 1.5, 2)),
     "no law": (0, (1, 1.4)),
+    "not even fuzzy": (0, (1, 1.4)),
     "undetermined": (0, (1, 4)),
 }
 METRICS = (*CURVES, "class_fuzziness", "load")  # what can be drawn against depth

@@ -10,9 +10,12 @@ from equisep.figures.papers.fang2021 import (
     ABSENT,
     COLLAPSE,
     HALF,
+    HE_SU,
     LARGE_EMBEDDED,
     NETWORKS_OF_PAPER,
+    PREVAILS,
     R_AXIS,
+    TERMINAL,
     imbalanced,
 )
 from equisep.results.records import LAW_R, NO_LAW_R
@@ -23,8 +26,6 @@ CHANCE = 1 / HALF  # of five minority classes
 OF_20 = "the paper's network of 20 layers"
 LAWFUL, LAWLESS = (5, 10), (100, LARGE_EMBEDDED)
 AT_RANDOM = "prediction on minority completely at random"
-PREVAILS = "consistently prevails across diverse datasets, learning rates, and class imbalances"
-HE_SU = "He & Su (2023), main text, on Fig. 3"
 SLIDES, ABSTRACT = "Fang et al. (2021), slides, part I", "Fang et al. (2021), abstract"
 CITE = "Ours: experiments of the equisep library."
 EMBEDDED = (
@@ -117,7 +118,7 @@ LEVELS = Figure(
             for ratio in LAWFUL
         ),
     ),
-    fit=0.999,
+    fit=TERMINAL,
     columns=3,
     smoke={"seeds": 1, "course": 2},
     notes=(EMBEDDED, EMERGE),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,11 +14,12 @@ from equisep.figures.papers import NETWORK_STAND_INS, STAND_INS
 from equisep.figures.papers.galanti2022_bound import Estimate, least_estimates
 from equisep.figures.quantities import CLAIMED, NEVER, Column, entry_of, quantity_words, standard_quantities
 from equisep.figures.rules import LAWS
-from equisep.report.figures.summary import PrintedSummary, SeriesSummary, Summary
+from equisep.report.figures.summary import PrintedSummary, SeriesSummary, Summary, drawn_from
 from equisep.report.formatting import UNICODE, correlation, duration, number
 from equisep.results import Interval
 
 _SINGLE = (*LAWS, "at least", "at most", "near")  # rules whose number is the quantity itself, no slope or difference
+_OURS = re.compile(r"ours\b[:,]?\s*")  # what begins the source of a claim that no paper makes
 OWN = "equisep2026"  # the experiments that no paper has
 # what a series has beside its quantities: a heading, and when it leaves a narrow terminal
 _BESIDE = {
@@ -40,13 +42,22 @@ class TextTable:
 
 @dataclass(frozen=True, slots=True)
 class ClaimWords:
-    """A claim as readers see it: its verdict, what the paper says and where, what was found here, the verdict in each reading."""
+    """A claim as readers see it: its verdict, what the paper says and where, what was found here, the verdict in each reading.
+
+    Of a claim that is `ours` there stands why it is asked in place of what a paper says.
+    """
 
     verdict: str
     claim: str
     paper: str
     here: str
     readings: Mapping[str, str]
+    ours: bool = False
+
+    @property
+    def asked(self) -> str:
+        """Why a claim of ours is asked, without the word that says whose it is."""
+        return _OURS.sub("", self.paper)
 
 
 def claim_words(summary: Summary) -> tuple[ClaimWords, ...]:
@@ -58,6 +69,7 @@ def claim_words(summary: Summary) -> tuple[ClaimWords, ...]:
             paper=_paper_words(summary.figure, each.main),
             here=each.main.reason,
             readings={name: _in_reading(verdict) for name, verdict in each.by_reading.items()},
+            ours=each.claim.ours or (is_ours(summary.figure, each.claim) and not each.claim.quote),
         )
         for each in summary.claims
     )
@@ -191,14 +203,17 @@ def state_line(summary: Summary) -> str:
 
 
 def stand_in_lines(summary: Summary) -> Iterator[str]:
-    """A sentence for each data set or network that stands in for the paper's."""
-    known = {**STAND_INS, **NETWORK_STAND_INS}
+    """A sentence for each data set or network that stands in for the paper's; of data that are drawn from alone a note tells."""
+    known, drawn = {**STAND_INS, **NETWORK_STAND_INS}, drawn_from(summary.evidence)
+    whose = "" if summary.figure.id.startswith(f"{OWN}/") else "the paper's "
     for wanted, used in summary.evidence.stand_ins.items():
+        if wanted in drawn:
+            continue
         part = f" ({known[used]})" if used in known else ""
         series = {name: _trained_with(found) for name, found in summary.evidence.series.items()}
         some = any(wanted in names for names in series.values())
         where = f" in {', '.join(name for name, names in series.items() if used in names)}" if some else ""
-        yield f"{used}{part} stands in for the paper's {wanted}{where}."
+        yield f"{used}{part} stands in for {whose}{wanted}{where}."
 
 
 def _trained_with(found: SeriesEvidence) -> set[str]:

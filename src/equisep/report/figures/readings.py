@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from equisep.figures.cell import Training
+from equisep.figures.cell import Cell, Training
 from equisep.figures.course import PREFIX
-from equisep.figures.evidence import Entry, Evidence
+from equisep.figures.evidence import Evidence
 from equisep.figures.figure import Panel
 from equisep.figures.papers import SENTENCES
 from equisep.figures.quantities import Query, entry_of
@@ -42,7 +42,7 @@ def reading_notes(evidence: Evidence) -> list[str]:
     read = [entry for entry in chosen if any(curves.fuzziness or curves.ncc for curves in entry.outcome.readings)]
     if not read:
         return []
-    normed = [entry for entry in read if _has_norm(entry)]
+    normed = [entry for entry in read if has_norm(entry.cell)]
     if not normed:
         return ["The networks have no BatchNorm: their features are the same in every reading."]
     names = dict.fromkeys(entry.outcome.readings[0].reading for entry in normed)
@@ -60,7 +60,7 @@ def _shown(evidence: Evidence, panel: Panel) -> Iterator[tuple[str, bool]]:
     for series in evidence.figure.drawn_in(panel) if asked else ():
         found = evidence.series.get(series.name)
         for entry in found.chosen.values() if found else ():
-            if entry.outcome.readings and _has_norm(entry):
+            if entry.outcome.readings and has_norm(entry.cell):
                 for query in asked:
                     name = query.ways.get("reading", entry.outcome.readings[0].reading)
                     of_test = query.ways.get("of", query.name).endswith("_test")
@@ -71,9 +71,8 @@ def _of_features(query: Query) -> bool:
     return query.name in _OF_D or bool(entry_of(query.name).made_of)
 
 
-def _has_norm(entry: Entry) -> bool:
+def has_norm(cell: Cell) -> bool:
     """Whether a network has BatchNorm: all image networks of the papers do unless told, transformers of sentences do not."""
-    cell = entry.cell
     return isinstance(cell, Training) and cell.norm and cell.data not in SENTENCES
 
 

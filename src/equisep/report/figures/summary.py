@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from equisep.figures.cell import trainings
+from equisep.figures.cell import Training, trainings
 from equisep.figures.evidence import Evidence, SeriesEvidence
 from equisep.figures.figure import Figure, Printed
 from equisep.figures.judge import LEVEL, WORDS, ClaimVerdicts, Part, Verdict, judge_readings
+from equisep.figures.papers import CLASS_NAMES, DATA_NAMES, STAND_INS
 from equisep.figures.papers.galanti2022_bound import Estimate, estimates
 from equisep.figures.quantities import span_of, standard_quantities
 from equisep.figures.rules import quantities_of
@@ -123,6 +124,49 @@ def _notes_of(evidence: Evidence) -> list[str]:
     ]
 
 
+def drawn_from(evidence: Evidence) -> dict[str, str]:
+    """The paper's data set → the part of it that was at hand, where every training draws as many samples as the figure asks.
+
+    That is no other training set than the paper's, as all of the part would be: it stands in for none.
+    """
+    return {
+        wanted: used
+        for wanted, used in evidence.stand_ins.items()
+        if used in STAND_INS and not any(cell.takes_all for _, cell in _trained_on(evidence, used))
+    }
+
+
+def _trained_on(evidence: Evidence, data: str) -> list[tuple[str, Training]]:
+    """Every training on a data set, with the name of its series."""
+    return [
+        (name, cell)
+        for name, found in evidence.series.items()
+        for cell in trainings(entry.cell for entry in found.entries)
+        if cell.data == data
+    ]
+
+
+def _drawn_notes(evidence: Evidence) -> list[str]:
+    """A sentence for each part of a data set that samples were drawn from."""
+    notes = []
+    for wanted, used in drawn_from(evidence).items():
+        own = _trained_on(evidence, used)
+        some = f" in {', '.join(dict.fromkeys(name for name, _ in own))}" if _trained_on(evidence, wanted) else ""
+        counts = {_sample_count(cell) for _, cell in own}
+        many = f"{min(counts):,} images" if len(counts) == 1 else "images"
+        tested = "" if any(cell.test_per_class for _, cell in own) else ", and is tested on the latter"
+        name = DATA_NAMES[wanted]
+        notes.append(f"Each network on {name}{some} trains on {many} drawn from {used}, {STAND_INS[used]}{tested}.")
+    return notes
+
+
+def _sample_count(cell: Training) -> int:
+    """How many samples a training draws."""
+    if cell.sizes is not None:
+        return sum(cell.sizes)
+    return (cell.per_class or 0) * len(cell.classes or CLASS_NAMES[cell.data])
+
+
 def summarize(
     evidence: Evidence,
     verdicts: Sequence[Verdict],
@@ -131,7 +175,7 @@ def summarize(
     claims: tuple[ClaimVerdicts, ...] | None = None,
 ) -> Summary:
     """Sum up what was run; `claims` are the verdicts in every reading, which are judged where they are not given."""
-    notes = (*evidence.figure.notes, *reading_notes(evidence), *_notes_of(evidence))
+    notes = (*evidence.figure.notes, *_drawn_notes(evidence), *reading_notes(evidence), *_notes_of(evidence))
     claimed = (text for claim in evidence.figure.claims for text in quantities_of(claim))
     names = tuple(dict.fromkeys((*(entry.name for entry in standard_quantities()), *claimed)))
     return Summary(

@@ -104,7 +104,8 @@ def _claims(summary: Summary, said: Callable[[str], str]) -> Table:
     told: dict[tuple[str, str], int] = {}
     for index, each in enumerate(claim_words(summary)):
         lines = [Text(one_line(said(each.claim)))]
-        for what, words in (("paper", each.paper), ("here", each.here)):
+        whose = ("ours", each.asked) if each.ours else ("paper", each.paper)
+        for what, words in (whose, ("here", each.here)):
             first = told.setdefault((what, words), index)
             if words:
                 shown = words if first == index else f"as claim {first + 1}"

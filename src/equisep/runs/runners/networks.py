@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from equisep.data import Batches
 from equisep.data.sampling import ORDER, permutation
-from equisep.devices import precision, provenance, timed_convolutions, usable_device
+from equisep.devices import precision, provenance, usable_device
 from equisep.errors import DivergenceError, InputError
 from equisep.figures.cell import Training
 from equisep.figures.outcome import Curve, Curves, Outcome
@@ -58,7 +58,7 @@ def run_cells(
         network.to(memory_format=layout)  # type: ignore[call-overload]  # which torch's own types leave out
         x, x_test = (part.to(dtype, memory_format=layout) for part in (x, x_test))
         reader = _Reader(cell, network, (x, y), (x_test, y_test), cell_data.drawn[0])
-        with precision(tf32=cell.tf32), timed_convolutions(), _own_chance(cell, torch_device):
+        with precision(tf32=cell.tf32), _own_chance(cell, torch_device):
             kept = _checkpoint(cell, reader, checkpoints, torch_device)
             loss, diverged = _trained(cell, network, x, y, reader, progress, kept, classes=cell_data.classes)
             if diverged is None:
@@ -68,7 +68,6 @@ def run_cells(
         checksum = cell_data.checksum
     made = {**provenance(torch_device, dtype_of(cells[0])), "data": checksum, "engine": "single", "tf32": cells[0].tf32}
     made |= {"layout": "channels last"} if layout == torch.channels_last else {}
-    made |= {"convolutions": "timed"} if torch_device.type == "cuda" else {}
     return outcomes, made | code_of(cells[0])
 
 

@@ -9,12 +9,11 @@ from equisep.figures.cell import Training
 CITE = 'Hangfeng He and Weijie J. Su, "A law of data separation in deep learning", PNAS 120(36), e2221704120, 2023.'
 SOURCE = "He & Su (2023)"
 SLIDES = "Su's slides, 2024"
-OBSERVED = "its emergence is observed in a collection of network architectures and datasets during training"
 STEPS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 OPTIMIZERS = {"sgd": "SGD", "momentum": "SGD with momentum", "adam": "Adam"}
 RATES = {"sgd": STEPS, "momentum": STEPS, "adam": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)}
 FIT = 0.999  # "terminal phase": networks that interpolate their training data
-READINGS = ("drawn", "mixed", "eval")  # the figures of the paper are read in the first
+READINGS = ("drawn", "mixed", "eval")  # the authors' public code reads in the first
 BEST: dict[str, Any] = {"rates": RATES, "choose": "best r", "cite": CITE, "fit": FIT, "readings": READINGS}
 FM = Training(readings=READINGS)
 CIFAR: dict[str, Any] = {"data": "cifar10", "preparation": "he2023-10x10-cifar"}

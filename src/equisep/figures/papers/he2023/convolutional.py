@@ -9,7 +9,6 @@ from equisep.figures.papers.he2023.common import (
     COLORS,
     IMAGES,
     MIXED_CUT,
-    OBSERVED,
     RESNETS,
     SET_NAMES,
     SETS,
@@ -158,6 +157,7 @@ FIG7 = Figure(
         ),
     ),
     columns=4,
+    same_heights=True,  # claims compare 3-layer with 2-layer blocks, which stand in different rows
     notes=("Read as the authors' code does, on 100 principal components; the plain features stand beside it.",),
     **TWO,
 )  # fmt: skip
@@ -169,7 +169,7 @@ FIG8 = Figure(
     base=IMAGES.with_(network="densenet161", grains=("blocks",)),
     series=tuple(Series(f"densenet-{data}", own, data) for data, own in SETS),
     panels=tuple(Panel(data, SET_NAMES[data], x_label="block (0 = input)") for data, _ in SETS),
-    claims=(Claim("The law holds by block", "law", ("densenet-*",), quote=OBSERVED, source="abstract; DenseNet161: Fig. 8"),),
+    claims=(Claim("The law holds by block", "law", ("densenet-*",), source=f"{IN_OUR_WORDS} the main text on Fig. 8"),),
     columns=2,
     **SHORT,
 )  # fmt: skip

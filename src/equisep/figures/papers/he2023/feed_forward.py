@@ -14,7 +14,6 @@ from equisep.figures.papers.he2023.common import (
     FM,
     HE,
     HE_NOTE,
-    OBSERVED,
     OFTEN,
     OPTIMIZERS,
     RATES,
@@ -91,6 +90,7 @@ FIG1 = Figure(
 )  # fmt: skip
 
 EMERGENCE = FM.with_(depth=20, read_epochs=OFTEN)
+OBSERVED = "its emergence is observed in a collection of network architectures and datasets during training"
 
 FIG2 = Figure(
     id="he2023/fig2",
@@ -139,8 +139,9 @@ FIGS1 = Figure(
             source="main text, on Fig. 2, of the law; SI, on Fig. S1, of neural collapse",
         ),
         Claim(
-            "Neural collapse is not there at epoch 400: D of the last layer still falls", "above", ("adam-20",),
-            f"last@{at_epoch(400)};last@{at_epoch(600)}", quote="not until after 400 epochs", source="SI, on Fig. S1",
+            "D of the last layer still falls after epoch 400", "above", ("adam-20",),
+            f"last@{at_epoch(400)};last@{at_epoch(600)}", quote="not until after 400 epochs",
+            source="SI, on Fig. S1, of neural collapse",
         ),
         *(
             Claim(
@@ -218,8 +219,7 @@ FIGS4 = Figure(
         Panel(f"{name}-{depth}", f"{SET_NAMES[name]}, {depth} layers") for name, _ in SETS for depth in DEPTHS
     ),
     claims=(
-        Claim("The law holds in all six panels", "law", ("fm-*", "cifar-*"), quote=OBSERVED,
-              source="abstract; these images and widths: SI, Fig. S4"),
+        Claim("The law holds in all six panels", "law", ("fm-*", "cifar-*"), source=f"{IN_OUR_WORDS} the SI on Fig. S4"),
     ),
     **BEST,
 )  # fmt: skip
@@ -232,8 +232,7 @@ FIGS5 = Figure(
     series=tuple(Series(f"n-{10 * n}", {"per_class": n}, f"n-{10 * n}", x=10.0 * n) for n in (100, 200, 500)),
     panels=tuple(Panel(f"n-{n}", f"{n} samples") for n in (1000, 2000, 5000)),
     claims=(
-        Claim("The law holds in all three panels", "law", ("n-*",), quote=OBSERVED,
-              source="abstract; these sample sizes: SI, Fig. S5"),
+        Claim("The law holds in all three panels", "law", ("n-*",), source=f"{IN_OUR_WORDS} the SI on Fig. S5"),
         Claim("The half-life is longer with more data, from 1,000 to 2,000 images and from 2,000 to 5,000", "below", ("n-*",),
               "half_life", source=f"{IN_OUR_WORDS} the SI on Fig. S5"),
     ),
@@ -319,17 +318,17 @@ FIGS10 = Figure(
         *(Panel(f"he-{depth}", f"{depth} layers, no BatchNorm, He initialization") for depth in HE_DEPTHS),
     ),
     claims=(
-        Claim("No law even where the network is well optimized", "no law", ("no-norm",), quote=UNCLEAR,
-              source="SI, on Fig. S10"),
         *(
-            Claim(f"No law even where the network is well optimized: He initialization, {depth} layers", "no law",
-                  (f"he-{depth}",), quote=UNCLEAR, source="SI, on Fig. S10; the initialization is ours")
-            for depth in HE_DEPTHS
+            Claim(f"The law is not clear, r is above {LAW_R:g}: {words}".replace("-", "−"), "at least", (series,), "r", LAW_R,
+                  quote=UNCLEAR, source=f"SI, on Fig. S10{whose}")
+            for series, words, whose in (
+                ("no-norm", "torch's own initialization, 20 layers", ""),
+                *((f"he-{depth}", f"He initialization, {depth} layers", "; the initialization is ours") for depth in HE_DEPTHS),
+            )
         ),
         *(
-            Claim(f"The law is not clear, r is above {LAW_R:g}: He initialization, {depth} layers".replace("-", "−"),
-                  "at least", (f"he-{depth}",), "r", LAW_R, quote=UNCLEAR,
-                  source="SI, on Fig. S10; the initialization is ours")
+            Claim(f"No law even where the network is well optimized: He initialization, {depth} layers", "no law",
+                  (f"he-{depth}",), source=f"ours: it asks more than “{UNCLEAR}” (SI, on Fig. S10)")
             for depth in HE_DEPTHS
         ),
     ),

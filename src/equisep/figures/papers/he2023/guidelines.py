@@ -14,7 +14,6 @@ from equisep.figures.papers.he2023.common import (
     HE,
     HE_NOTE,
     MNIST,
-    OBSERVED,
     READINGS,
     SET_NAMES,
     SLIDES,
@@ -199,8 +198,7 @@ FIGS11 = Figure(
     ),
     claims=(
         Claim("The law holds in the new layers", "law", ("grafted",), "r@from=10", source=f"{IN_OUR_WORDS} the SI on Fig. S11"),
-        Claim("The law holds from scratch (15 layers)", "law", ("scratch",), quote=OBSERVED,
-              source="abstract; this network: SI, Fig. S11"),
+        Claim("The law holds from scratch (15 layers)", "law", ("scratch",), source=f"{IN_OUR_WORDS} the SI on Fig. S11"),
     ),
     columns=3,
     **BEST,

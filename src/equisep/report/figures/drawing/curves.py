@@ -36,6 +36,7 @@ from equisep.results import law_verdict
 from equisep.results.records import FUZZY_R, LEAST_SITES
 
 FUZZY = "fuzzy law"  # the rule, and the word for what meets it and is no law
+NOT_FUZZY = "not even fuzzy"  # the word for what does not meet it, where that is claimed
 LAWFUL = ("fuzziness", "fuzziness_test", "class_fuzziness")  # curves that the law speaks of
 
 
@@ -102,7 +103,7 @@ def _stretches(curves: Sequence[Curve], cut: int | None, start: int, *, fuzzy: b
 
 
 def _verdict(curves: Sequence[Curve], first: int, last: int, *, fuzzy: bool) -> str:
-    """The word for the mean r and ρ of a stretch; `fuzzy law` for what is less than a law where that is claimed."""
+    """The word for the mean r and ρ of a stretch; where a fuzzy law is claimed and it is no law, whether it is at least that."""
     laws = [law_of(values[first : last + 1]) for values in curves]
     r = [law.r for law in laws if law is not None and law.r is not None]
     rho = [law.rho for law in laws if law is not None and law.rho is not None]
@@ -110,8 +111,9 @@ def _verdict(curves: Sequence[Curve], first: int, last: int, *, fuzzy: bool) -> 
         return law_verdict(None, None, sites=last - first + 1)
     mean_r, mean_rho = float(np.mean(r)), float(np.mean(rho))
     word = law_verdict(mean_r, mean_rho, sites=last - first + 1)
-    below = word in ("between", "no law") and mean_r <= FUZZY_R and mean_rho < 1
-    return FUZZY if fuzzy and below else word
+    if not fuzzy or word not in ("between", "no law"):
+        return word
+    return FUZZY if mean_r <= FUZZY_R and mean_rho < 1 else NOT_FUZZY
 
 
 def _law_words(found: SeriesEvidence, asked: Query, curves: Sequence[Curve], cut: int | None) -> str:

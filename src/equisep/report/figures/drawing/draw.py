@@ -43,6 +43,7 @@ ENDINGS = (".pdf", ".png", ".svg")
 _MOST = 0.7  # of the height of axes that a legend inside them may take
 _ROUNDS = 3  # in which panels make room for words and then share their heights again
 _WARNING = LINE_COLORS[1]
+_OWN = 0.5  # of a column, for the labels of panels that do not fill their row
 _SINGLE = ("scatter", "categories")  # panels with a dot for every seed
 _DIGITS = 4  # that a drawing shows at most; the last bits of a mean differ from machine to machine
 
@@ -84,7 +85,7 @@ def draw_figure(evidence: Evidence, verdicts: Sequence[Verdict] | None = None) -
             rows += [own[first : first + block.columns] for first in range(0, len(own), block.columns)]
             placed += _draw_words(part, own, shared=block.shares_legend, wide=panel_width(columns))
     sign_key(body, [one for row in rows for one in row], fit=drawn_fit(evidence.figure.fit), wide=width)
-    _finish(figure, rows, placed)
+    _finish(figure, rows, placed, same_heights=evidence.figure.same_heights)
     return figure
 
 
@@ -112,16 +113,22 @@ def save_drawn(
 
 def _draw_grid(part: SubFigure, block: Block, wide: float) -> list[Drawn]:
     drawn = []
+    columns = min(block.columns, len(block.panels))
+    held = part
+    if columns < block.columns:  # panels that do not fill their row stand in its middle, below their heading
+        middle = columns + _OWN
+        beside = (block.columns - middle) / 2
+        held = part.subfigures(1, 3, width_ratios=(beside, middle, beside), squeeze=False)[0, 1]
     for index, (panel, lines) in enumerate(zip(block.panels, block.lines, strict=True)):
-        axes = part.add_subplot(block.rows, block.columns, index + 1)
+        axes = held.add_subplot(block.rows, columns, index + 1)
         size = (wide, wide * SHAPE - 0.2)
         drawn.append(draw_panel(axes, panel, lines, title=panel_title(panel, lines), size=size, scale=block.scale))
-    _share_labels(drawn, block.columns)
+    _share_labels(drawn, columns)
     if block.panels[0].heading:
         part.suptitle(typeset(block.panels[0].heading), fontsize=SMALL + 2.5)
     if block.scale is not None:
         colors = ScalarMappable(block.scale.norm, block.scale.colors)
-        bar = part.colorbar(colors, ax=[one.axes for one in drawn], aspect=40, pad=0.01, fraction=0.03)
+        bar = held.colorbar(colors, ax=[one.axes for one in drawn], aspect=40, pad=0.01, fraction=0.03)
         bar.set_label(typeset(block.scale.words), fontsize=SMALL + 0.5)
         ticks = block.scale.ticks(line.order for lines in block.lines for line in lines if line.order is not None)
         bar.set_ticks(ticks, labels=list(map(block.scale.name, ticks)))
@@ -158,26 +165,34 @@ def _draw_words(part: SubFigure, drawn: Sequence[Drawn], *, shared: bool, wide: 
     return placed
 
 
-def _finish(figure: Figure, rows: Sequence[Sequence[Drawn]], placed: Sequence[tuple[Drawn, Legend]]) -> None:
+def _finish(
+    figure: Figure, rows: Sequence[Sequence[Drawn]], placed: Sequence[tuple[Drawn, Legend]], *, same_heights: bool
+) -> None:
     """Shared heights, ticks, and room for words, once it is known how large axes and words are."""
     every = [one for row in rows for one in row]
-    _share(rows)
+    _share(rows, same_heights=same_heights)
     for one in every:
         name_levels(one)
         tick_y(one)
+    for row in rows:
+        for left, right in pairwise(row):
+            if left.filled and right.filled and left.height == right.height:
+                right.axes.tick_params(labelleft=False)
     figure.draw_without_rendering()
     for _ in range(_ROUNDS):
         for one, words in placed:
             place_legend(one.axes, words, grow="either", most=_MOST)
-        if not _share(rows):
+        if not _share(rows, same_heights=same_heights):
             break
     for one in every:
         tick_y(one)
 
 
-def _share(rows: Sequence[Sequence[Drawn]]) -> bool:
-    """Give panels that are to be compared one scale: heights of a row, both axes of scatters; whether that changed any."""
-    heights = _share_heights(rows)
+def _share(rows: Sequence[Sequence[Drawn]], *, same_heights: bool) -> bool:
+    """Give panels that are to be compared one scale: both axes of scatters, heights of a row, or of all rows where
+    these are compared; whether that changed any.
+    """
+    heights = _share_heights([[one for row in rows for one in row]] if same_heights else rows)
     scatters = [one for row in rows for one in row if one.filled and one.panel.kind == "scatter" and one.panel.heading]
     changed = False
     for compared in {one.compared for one in scatters}:
@@ -191,20 +206,17 @@ def _share(rows: Sequence[Sequence[Drawn]]) -> bool:
     return heights or changed
 
 
-def _share_heights(rows: Sequence[Sequence[Drawn]]) -> bool:
-    """Give the panels of a row that show one quantity one scale; whether that changed any."""
+def _share_heights(groups: Sequence[Sequence[Drawn]]) -> bool:
+    """Give the panels of a group that show one quantity one scale; whether that changed any."""
     changed = False
-    for row in rows:
-        for kind in {one.height for one in row if one.filled}:
-            same = [one for one in row if one.filled and one.height == kind]
+    for group in groups:
+        for kind in {one.height for one in group if one.filled}:
+            same = [one for one in group if one.filled and one.height == kind]
             limits = [one.axes.get_ylim() for one in same]
             whole = (min(low for low, _ in limits), max(high for _, high in limits))
             changed |= any(own != whole for own in limits)
             for one in same:
                 one.axes.set_ylim(*whole)
-        for left, right in pairwise(row):
-            if left.filled and right.filled and left.height == right.height:
-                right.axes.tick_params(labelleft=False)
     return changed
 
 
@@ -256,6 +268,7 @@ def fingerprint(evidence: Evidence, verdicts: Sequence[Verdict]) -> str:
         "title": evidence.figure.title,
         "below": [evidence.figure.source, verdict_words(verdicts), evidence.figure.fit],
         "footer": footer_lines(evidence, signs="", left_out=left_out),
+        "same heights": evidence.figure.same_heights,
         "blocks": blocks,
     }
     return hashlib.sha256(json.dumps(_plain(shown), sort_keys=True).encode()).hexdigest()[:16]
@@ -265,8 +278,9 @@ def _plain(value: Any) -> Any:
     """JSON types, with numbers as a drawing shows them."""
     if isinstance(value, float):
         return f"{value:.{_DIGITS}g}" if math.isfinite(value) else str(value)
-    if is_dataclass(value):
-        return {entry.name: _plain(getattr(value, entry.name)) for entry in fields(value)}
+    if is_dataclass(value):  # without what has its default: a field that is added later changes nothing
+        own = {entry.name: (getattr(value, entry.name), entry.default) for entry in fields(value)}
+        return {name: _plain(held) for name, (held, default) in own.items() if held != default}
     if isinstance(value, Mapping):
         return {str(key): _plain(own) for key, own in value.items()}
     if isinstance(value, list | tuple):

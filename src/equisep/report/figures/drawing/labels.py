@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import takewhile
 
@@ -163,6 +163,11 @@ def count_words(seeds: int) -> str:
     return "one seed" if seeds == 1 else f"{seeds} seeds"
 
 
+def span_words(counts: Collection[int]) -> str:
+    """`one seed`, `3 seeds`, `1 to 3 seeds`."""
+    return count_words(max(counts)) if min(counts) == max(counts) else f"{_span(counts)} seeds"
+
+
 def scale_words(evidence: Evidence) -> str:
     """What a run at smoke scale is good for; nothing where it is of full scale."""
     return "trial run at smoke scale: not for publication" if evidence.scale == "smoke" else ""
@@ -223,7 +228,7 @@ def _group_words(labels: Sequence[str]) -> str:
     return common_label(labels) or common_end(labels) or ", ".join(labels)
 
 
-def _span(counts: Sequence[int]) -> str:
+def _span(counts: Collection[int]) -> str:
     return f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
 
 

@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from equisep.report.figures.drawing.axes import SMALL, Drawn
 from equisep.report.figures.drawing.labels import typeset
 from equisep.report.figures.drawing.lines import Line
-from equisep.report.figures.drawing.strokes import BEHIND, GREY, UPRIGHT_STYLES, has_marker, key_words
+from equisep.report.figures.drawing.strokes import BEHIND, GREY, UPRIGHT_STYLES, has_marker, key_words, pair_keys
 from equisep.report.formatting import percent
 from equisep.report.plots import LAW_STYLES
 from equisep.results.records import FUZZY_R, LAW_R, NO_LAW_R
@@ -42,6 +42,7 @@ _LAW_WORDS = {
     "fuzzy law": f"fuzzy law (r ≤ {FUZZY_R:g})",
     "between": "between law and no law",
     "no law": f"no law (r > {NO_LAW_R:g} or ρ ≥ 1)",
+    "not even fuzzy": f"not even a fuzzy law (r > {FUZZY_R:g} or ρ ≥ 1)",
     "undetermined": "too few layers to say",
 }
 
@@ -60,11 +61,12 @@ def sign_key(part: SubFigure, drawn: Sequence[Drawn], *, fit: float, wide: float
 def _signs(drawn: Sequence[Drawn], fit: float) -> Iterator[Artist]:
     lines = [line for one in drawn for line in one.lines if line.drawn]
     fitted = {stretch.verdict for line in lines for stretch in line.laws if line.law(stretch) is not None and line.laws}
+    by_style: dict[Any, list[str]] = {}
     for verdict, words in _LAW_WORDS.items():
         if verdict in fitted:
-            # where a fuzzy law is claimed, what is none is not even that
-            own = words.replace(f"{NO_LAW_R:g}", f"{FUZZY_R:g}") if "fuzzy law" in fitted else words
-            yield Line2D([], [], color="0.2", linestyle=LAW_STYLES[verdict], label=own.replace("-", "−"))
+            by_style.setdefault(LAW_STYLES[verdict], []).append(words.replace("-", "−"))
+    for style, own in by_style.items():
+        yield Line2D([], [], color="0.2", linestyle=style, label=" / ".join(own))
     dot: dict[str, Any] = {"color": "0.2", "linestyle": "none"}
     if any(line.is_hollow and has_marker(one.panel, line) for one in drawn for line in one.lines if line.drawn):
         words = f"network does not fit (training accuracy below {percent(fit)} %)"
@@ -95,7 +97,7 @@ def beside_width(lines: Sequence[Line]) -> float:
 def legend_inside(drawn: Drawn, wide: float) -> Legend:
     """A legend inside the axes of a panel so many inches wide; where it covers nothing is still to be found."""
     return drawn.axes.legend(
-        **_wrapped(drawn.keys, _letters(wide)), loc="upper right", borderaxespad=0.3, **_INSIDE_LOOK
+        **_wrapped(_keys(drawn), _letters(wide)), loc="upper right", borderaxespad=0.3, **_INSIDE_LOOK
     )
 
 
@@ -133,22 +135,27 @@ def _words(drawn: Drawn, rows: Sequence[tuple[str, str]]) -> Legend | None:
 
 def legend_beside(drawn: Drawn) -> None:
     """A legend to the right of the axes."""
-    rows = [row for key in drawn.keys for row in _rows(str(key.get_label()), _BESIDE)]
+    keys = _keys(drawn)
+    rows = [row for key in keys for row in _rows(str(key.get_label()), _BESIDE)]
     beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
     look = {**_LOOK, "frameon": False}
-    drawn.axes.legend(**_wrapped(drawn.keys, _BESIDE), ncols=_columns(rows), columnspacing=1.0, **beside, **look)
+    drawn.axes.legend(**_wrapped(keys, _BESIDE), ncols=_columns(rows), columnspacing=1.0, **beside, **look)
 
 
 def legend_below(part: SubFigure, filled: Sequence[Drawn]) -> None:
     """One legend for panels with the same lines; a line that none of them has is not run."""
     keys: dict[str, list[tuple[bool, Line2D]]] = {}
+    every = [line for one in filled for line in one.lines]
+    paired = {line.label for line in every if line.pair and line.drawn}
     for one in filled:
         for key, line in zip_longest(one.keys, [line for line in one.lines if line.named]):
             absent = line is not None and not line.drawn
-            keys.setdefault("" if line is None else line.label, []).append((absent, key))
+            if line is None or line.label not in paired:
+                keys.setdefault("" if line is None else line.label, []).append((absent, key))
     # of the keys of one line, one that was drawn, and joined rather than dots
     best = {label: min(found, key=lambda pair: (pair[0], not _is_joined(pair[1])))[1] for label, found in keys.items()}
-    handles = _told_apart([(key, all(absent for absent, _ in keys[label])) for label, key in best.items()])
+    told = _told_apart([(key, all(absent for absent, _ in keys[label])) for label, key in best.items()])
+    handles = [*pair_keys(every), *told]
     columns = math.ceil(len(handles) / math.ceil(len(handles) / _ACROSS))
     labels = [typeset(str(key.get_label())) for key in handles]
     part.legend(
@@ -167,8 +174,15 @@ def _told_apart(keys: Sequence[tuple[Line2D, bool]]) -> list[Line2D]:
     return [first for first, *_ in alike.values()]
 
 
+def _keys(drawn: Drawn) -> list[Line2D]:
+    """The keys of a panel's own legend: one for each line, or for each color and marker of lines that have a pair."""
+    named = zip(drawn.keys, (line for line in drawn.lines if line.named), strict=True)
+    return [*pair_keys(drawn.lines), *(key for key, line in named if not (line.pair and line.drawn))]
+
+
 def _said(lines: Sequence[Line]) -> list[str]:
-    return [key_words(line) for line in lines if line.named]
+    pairs = [str(key.get_label()) for key in pair_keys(lines)]
+    return [*pairs, *(key_words(line) for line in lines if line.named and not (line.pair and line.drawn))]
 
 
 def _letters(wide: float) -> int:

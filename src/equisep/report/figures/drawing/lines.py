@@ -48,6 +48,7 @@ class Line:
     lost        why a curve ends before its network does, in words.
     data        the data set, where there is one, since heights on unlike data are not compared.
     seeds       of how many seeds its networks are: one number, or one at each x; empty of what is solved.
+    pair        what its color and what its marker stand for, where the dots of several groups are of the same things.
     """
 
     label: str
@@ -69,6 +70,7 @@ class Line:
     lost: str = ""
     data: str = ""
     seeds: tuple[int, ...] = ()
+    pair: tuple[str, str] | None = None
 
     @property
     def drawn(self) -> bool:

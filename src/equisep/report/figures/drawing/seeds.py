@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from equisep.figures.figure import Panel
 from equisep.report.figures.drawing.axes import panel_title
-from equisep.report.figures.drawing.labels import count_words
+from equisep.report.figures.drawing.labels import count_words, span_words
 from equisep.report.figures.drawing.lines import Line
 
 
@@ -29,10 +29,15 @@ def told_seeds(
         heading = f"{panels[0].heading}, {count_words(*whole)}"
         return tuple(replace(panel, heading=heading) for panel in panels), tuple(lines)
     by_label = {line.label: counts_of([other for other in every if other.label == line.label]) for line in every}
+    by_group = {
+        line.pair[1]: counts_of([other for other in every if other.pair and other.pair[1] == line.pair[1]])
+        for line in every
+        if line.pair
+    }
     told = [
         (_titled(panel, own), own)
         if len(counts_of(own)) == 1 and not shared
-        else (panel, tuple(_named(line, by_label[line.label]) for line in own))
+        else (panel, tuple(_paired(_named(line, by_label[line.label]), by_group) for line in own))
         for panel, own in zip(panels, lines, strict=True)
     ]
     return tuple(panel for panel, _ in told), tuple(own for _, own in told)
@@ -41,6 +46,13 @@ def told_seeds(
 def _titled(panel: Panel, lines: Sequence[Line]) -> Panel:
     title, words = panel_title(panel, lines), count_words(*counts_of(lines))
     return replace(panel, title=f"{title}, {words}" if title else words)
+
+
+def _paired(line: Line, counts: Mapping[str, set[int]]) -> Line:
+    """A line whose group, for which its marker stands, has its number, or the least and the greatest."""
+    if line.pair is None or not (found := counts[line.pair[1]]):
+        return line
+    return replace(line, pair=(line.pair[0], f"{line.pair[1]}, {span_words(found)}"))
 
 
 def _named(line: Line, counts: set[int]) -> Line:

@@ -82,19 +82,45 @@ class Scale:
 
 
 def line_color(line: Line, lines: Sequence[Line], scale: Scale | None = None) -> Any:
-    """By its order where lines are in one; else by its index: Okabe & Ito's, beyond seven lines Tol's, beyond ten viridis."""
+    """By its order where lines are in one, or the first of its pair; else by its index.
+
+    Okabe & Ito's colors, beyond seven lines Tol's, beyond ten viridis.
+    """
     if line.behind:
         return BEHIND
     if line.order is not None and scale is not None:
         return scale.colors(scale.norm(scale.number(line.order)))
     if scale is not None:  # a line beside those in order
         return "black"
-    count = 1 + max(other.index for other in lines)
+    if line.pair is not None:
+        words = _pair_words(lines, 0)
+        return _color_of(words.index(line.pair[0]), len(words))
+    return _color_of(line.index, 1 + max(other.index for other in lines))
+
+
+def _color_of(index: int, count: int) -> Any:
     if count <= len(LINE_COLORS):
-        return LINE_COLORS[line.index]
+        return LINE_COLORS[index]
     if count <= len(CLASS_COLORS):
-        return CLASS_COLORS[line.index]
-    return colormaps["viridis"](_BRIGHTEST * line.index / max(1, count - 1))
+        return CLASS_COLORS[index]
+    return colormaps["viridis"](_BRIGHTEST * index / max(1, count - 1))
+
+
+def _pair_words(lines: Iterable[Line], side: int) -> list[str]:
+    """What the colors (0) or the markers (1) of lines stand for that have a pair, in their order."""
+    return list(dict.fromkeys(line.pair[side] for line in lines if line.pair))
+
+
+def pair_keys(lines: Sequence[Line]) -> list[Line2D]:
+    """The keys of lines that have a pair: one for each color that is drawn, then one for each marker."""
+    drawn = [line for line in lines if line.pair and line.drawn]
+    by_color, by_marker = ({line.pair[side]: line for line in drawn if line.pair} for side in (0, 1))
+    look: dict[str, Any] = {"color": "0.2", "linestyle": "none", "markersize": 4.5}
+    return [
+        *(Line2D([], [], color=line_color(by_color[word], lines), linewidth=5, label=word)
+          for word in _pair_words(drawn, 0)),
+        *(Line2D([], [], marker=_marker_of(by_marker[word], lines), label=word, **look) for word in _pair_words(drawn, 1)),
+    ]  # fmt: skip
 
 
 def has_band(panel: Panel, line: Line, lines: Sequence[Line]) -> bool:
@@ -183,7 +209,7 @@ def _draw_points(
         "linewidth": _line_width(panel, line, lines),
         "markersize": 3.8 if len(x) <= _FEW and not panel.ordered else 2.6,
         "linestyle": "-" if joined else "none",
-        "marker": _marker(panel, line) if has_marker(panel, line) else "",
+        "marker": _marker(panel, line, lines) if has_marker(panel, line) else "",
         "zorder": 1.8 if line.behind else 3,
         "clip_on": panel.kind != "scatter",  # rows share heights: a dot may stand on the rim
     }
@@ -263,8 +289,13 @@ def _line_width(panel: Panel, line: Line, lines: Sequence[Line]) -> float:
     return 1.2
 
 
-def _marker(panel: Panel, line: Line) -> str:
-    return "o" if panel.ordered or panel.y.startswith("ratios") else _MARKERS[line.index % len(_MARKERS)]
+def _marker(panel: Panel, line: Line, lines: Sequence[Line]) -> str:
+    return "o" if panel.ordered or panel.y.startswith("ratios") else _marker_of(line, lines)
+
+
+def _marker_of(line: Line, lines: Sequence[Line]) -> str:
+    index = line.index if line.pair is None else _pair_words(lines, 1).index(line.pair[1])
+    return _MARKERS[index % len(_MARKERS)]
 
 
 def _is_alone(values: np.ndarray, index: int) -> bool:

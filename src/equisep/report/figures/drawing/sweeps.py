@@ -38,8 +38,7 @@ def over_series(evidence: Evidence, panel: Panel) -> Iterable[Line]:
     ways = way_words(asked, first_reading(evidence, panel))
     index = 0
     for name, members in groups.items():
-        labels = [found.series.label for _, found in members]
-        group = common_label(labels) or common_end(labels) or name
+        group = _group_name([found.series.label for _, found in members], name)
         for text, way in zip(asked, ways, strict=True):
             label = joined_label(group if len(groups) > 1 else "", way) or group
             yield _sweep(
@@ -82,7 +81,9 @@ def _sweep(
 
 def over_seeds(evidence: Evidence, panel: Panel) -> Iterable[Line]:
     """One quantity against another, a point per seed."""
-    for index, asked in enumerate(panel_lines(evidence, panel)):
+    shown = panel_lines(evidence, panel)
+    pairs = _pairs([asked.found.series for asked in shown])
+    for index, asked in enumerate(shown):
         across, up = asked.found.values(panel.x), asked.found.values(asked.text)
         both = [seed for seed in across if seed in up]
         # what a rule that stops a training saves and costs is asked whether or not the network fits at the end
@@ -97,6 +98,7 @@ def over_seeds(evidence: Evidence, panel: Panel) -> Iterable[Line]:
             hollow=unfit if any(unfit) else (),
             data=data_of([asked.found], sizes=True),
             seeds=seeds_of(asked.found),
+            pair=pairs.get(asked.found.series.name),
         )
 
 
@@ -160,6 +162,29 @@ def _upright(found: SeriesEvidence, panel: Panel) -> tuple[tuple[float, str], ..
     outcomes = [entry.outcome for entry in found.chosen.values()][:1]
     known = [(quantity(outcome, name), words) for outcome in outcomes for name, words in panel.upright]
     return tuple((value, words) for value, words in known if value is not None and math.isfinite(value))
+
+
+def _pairs(drawn: Sequence[Series]) -> dict[str, tuple[str, str]]:
+    """What tells series apart that lie in several groups at the same `x`, by name: the words of their x, and of their group.
+
+    Nothing where groups have other x, or where words do not tell them apart.
+    """
+    groups: dict[str, dict[float, str]] = {}
+    for series in drawn:
+        if series.x is not None:
+            groups.setdefault(_group(series), {})[series.x] = series_name(series)
+    places = [set(labels) for labels in groups.values()]
+    if len(groups) < 2 or len(places[0]) < 2 or any(own != places[0] for own in places):
+        return {}
+    at = {x: common_label([labels[x] for labels in groups.values()]) or f"{x:g}" for x in places[0]}
+    named = {group: _group_name(list(labels.values()), group) for group, labels in groups.items()}
+    pairs = {series.name: (at[series.x], named[_group(series)]) for series in drawn if series.x is not None}
+    return pairs if len(set(pairs.values())) == len(drawn) else {}
+
+
+def _group_name(labels: Sequence[str], name: str) -> str:
+    """What the labels of a group have in common, else its name."""
+    return common_label(labels) or common_end(labels) or name
 
 
 def _group(series: Series) -> str:

@@ -27,7 +27,7 @@ def tick_x(axes: Axes, panel: Panel, positions: Mapping[float, float], wide: flo
     """
     if panel.kind == "scatter" and _is_share(panel.x):
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 5, 10]))
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10]))
         return
     numbers = log_words([x for x in positions if math.isfinite(x)])
     shown = {at: numbers.get(x, "∞") for x, at in positions.items()}
