@@ -46,7 +46,7 @@ def test_json_has_claims_series_and_printed_numbers() -> None:
     content = figure_json(found, judge(found))
     json.dumps(content, allow_nan=False)
     assert (content["id"], content["state"], content["scale"]) == ("test/figure", "run", "paper")
-    assert content["stand_ins"] == {"cifar10": "embedded-10x10"}
+    assert content["stand_ins"] == {"cifar10": ["embedded-10x10"]}
     law, above, near, unread = content["claims"]
     assert (law["verdict"], law["held"], law["n"], law["paper"]) == ("held", True, 3, -0.999)
     assert law["ours"] == pytest.approx(-0.999)

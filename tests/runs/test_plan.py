@@ -238,7 +238,7 @@ def test_a_network_stands_in_for_another_and_the_record_says_so(
 ) -> None:
     monkeypatch.setattr(run, "run_group", ran([]))
     evidence = run_figure(TINY, store=tmp_path / "runs", networks={"fnn": "fnn-linear", "vgg13": "vgg11"})
-    assert evidence.done == 4 and evidence.stand_ins == {"fnn": "fnn-linear"}
+    assert evidence.done == 4 and evidence.stand_ins == {"fnn": ("fnn-linear",)}
     entries = [entry for found in evidence.series.values() for entry in found.entries]
     assert {(entry.training.network, entry.training.network_for) for entry in entries} == {("fnn-linear", "fnn")}
     assert {entry.training.of_paper for entry in entries} == {
@@ -301,7 +301,7 @@ def test_data_that_are_not_there_are_told_before_anything_is_trained(
         run_figure(late, store=tmp_path / "runs")
     assert not groups and Store.open(tmp_path / "runs").figures() == []
     evidence = run_figure(late, store=tmp_path / "runs", data={"absent.npz": "embedded-10x10"})
-    assert evidence.done == 6 and evidence.stand_ins == {"absent.npz": "embedded-10x10"}
+    assert evidence.done == 6 and evidence.stand_ins == {"absent.npz": ("embedded-10x10",)}
 
 
 # one store, one choice

@@ -150,11 +150,15 @@ class Evidence:
         return pandas.DataFrame(rows)
 
     @property
-    def stand_ins(self) -> dict[str, str]:
-        """The paper's data set or network → what stood in for it."""
+    def stand_ins(self) -> dict[str, tuple[str, ...]]:
+        """The paper's data set or network → what stood in for it; several, where series differ in it."""
         cells = trainings(entry.cell for found in self.series.values() for entry in found.entries)
         pairs = [pair for cell in cells for pair in ((cell.stands_for, cell.data), (cell.network_for, cell.network))]
-        return {paper: own for paper, own in pairs if paper}
+        stood: dict[str, dict[str, None]] = {}
+        for paper, own in pairs:
+            if paper:
+                stood.setdefault(paper, {})[own] = None
+        return {paper: tuple(own) for paper, own in stood.items()}
 
 
 def gather(figure: Figure, entries: Iterable[Entry], *, scale: str, plan: Iterable[tuple[str, Cell]] = ()) -> Evidence:

@@ -206,14 +206,13 @@ def stand_in_lines(summary: Summary) -> Iterator[str]:
     """A sentence for each data set or network that stands in for the paper's; of data that are drawn from alone a note tells."""
     known, drawn = {**STAND_INS, **NETWORK_STAND_INS}, drawn_from(summary.evidence)
     whose = "" if summary.figure.id.startswith(f"{OWN}/") else "the paper's "
-    for wanted, used in summary.evidence.stand_ins.items():
-        if wanted in drawn:
-            continue
-        part = f" ({known[used]})" if used in known else ""
-        series = {name: _trained_with(found) for name, found in summary.evidence.series.items()}
-        some = any(wanted in names for names in series.values())
-        where = f" in {', '.join(name for name, names in series.items() if used in names)}" if some else ""
-        yield f"{used}{part} stands in for {whose}{wanted}{where}."
+    series = {name: _trained_with(found) for name, found in summary.evidence.series.items()}
+    for wanted, several in summary.evidence.stand_ins.items():
+        some = len(several) > 1 or any(wanted in names for names in series.values())
+        for used in () if wanted in drawn else several:
+            part = f" ({known[used]})" if used in known else ""
+            where = f" in {', '.join(name for name, names in series.items() if used in names)}" if some else ""
+            yield f"{used}{part} stands in for {whose}{wanted}{where}."
 
 
 def _trained_with(found: SeriesEvidence) -> set[str]:

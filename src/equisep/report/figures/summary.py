@@ -131,8 +131,8 @@ def drawn_from(evidence: Evidence) -> dict[str, str]:
     """
     return {
         wanted: used
-        for wanted, used in evidence.stand_ins.items()
-        if used in STAND_INS and not any(cell.takes_all for _, cell in _trained_on(evidence, used))
+        for wanted, (used, *others) in evidence.stand_ins.items()
+        if not others and used in STAND_INS and not any(cell.takes_all for _, cell in _trained_on(evidence, used))
     }
 
 
@@ -272,7 +272,7 @@ def figure_json(evidence: Evidence, verdicts: Sequence[Verdict], *, recorded: bo
         "state": summary.state,
         "scale": evidence.scale,
         "cells": {"run": evidence.done, "planned": evidence.planned},
-        "stand_ins": evidence.stand_ins,
+        "stand_ins": {wanted: list(used) for wanted, used in evidence.stand_ins.items()},
         "counts": summary.counts,
         "claims": [_claim_json(each) for each in summary.claims],
         "series": [_series_json(row) for row in summary.series],
