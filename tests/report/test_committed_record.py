@@ -171,12 +171,13 @@ def test_the_json_of_the_committed_record_is_what_it_was(recorded: dict[str, Sum
 
     Its words for readings and its bend are today's. Claims are judged by other rules since, and rates chosen among networks
     that fit: series at another rate are other numbers. Titles name the subject, sources the place, and series have labels
-    for readers.
+    for readers. Several things may stand in for one.
     """
     before = json.loads((Path(__file__).parent / "recorded_json.json").read_text(encoding="utf-8"))
     for id, content in before.items():
         now = json.loads(json.dumps(figure_json(recorded[id].evidence, recorded[id].verdicts, recorded=True)))
         assert list(now) == list(content), id
+        content["stand_ins"] = {wanted: [used] for wanted, used in content["stand_ins"].items()}
         same = [
             tuple({name: each[name] for name in row if name in now_row} for each in (now_row, row))
             for now_row, row in zip(now["series"], content["series"], strict=False)
