@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -97,6 +99,18 @@ def test_a_whole_training_by_arithmetic() -> None:
 def test_samples_of_an_epoch(changes: dict[str, Any], samples: int) -> None:
     """Sizes of the official training splits; SST-2 has two classes."""
     assert samples_of(Cell(**changes)) == samples
+
+
+def test_steps_of_convolutional_networks_on_a_gpu_are_those_that_were_measured() -> None:
+    """Within a half, network by network: what was predicted was two to four times as much for large ones."""
+    (path,) = (Path(__file__).parents[2] / "benchmarks" / "results").glob("convolutions-nvidia-h200-*.json")
+    for row in json.loads(path.read_text(encoding="utf-8"))["networks"]:
+        figure = figure_of(row["figure"])
+        (series,) = figure.named(row["series"])
+        cell = figure.cell(series).with_(readings=(), read_epochs=(), per_class=None, sizes=(128,) * 10, epochs=100)
+        steps = 100 * 10
+        predicted = (predict_cells([cell], device="cuda").seconds - SET_UP) / steps
+        assert 2 / 3 < 1e3 * predicted / row["channels_last"]["ms"] < 3 / 2, row["series"]
 
 
 def test_nothing_to_run_costs_nothing() -> None:

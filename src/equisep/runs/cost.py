@@ -29,7 +29,8 @@ SET_UP = 0.5  # seconds that any group takes: its data, its networks, what is st
 class Speed:
     """What a device does: operations a second, and seconds that any layer of any step takes at the least.
 
-    Measured on two cores and on one H200 with the records in `benchmarks/results`; another device differs.
+    Measured on two cores and on one H200 with the records in `benchmarks/results`; another device differs. A single network
+    on the H200 is one of `convolutions-nvidia-h200-*`, by itself, in TF32 and from graphs.
     """
 
     name: str
@@ -40,7 +41,7 @@ class Speed:
 
 SPEEDS = {
     "cpu": Speed("two CPU cores", ensemble=6e10, single=4e10, step=2e-5),
-    "cuda": Speed("one H200", ensemble=1.5e13, single=2.5e13, step=8e-5),
+    "cuda": Speed("one H200", ensemble=1.5e13, single=1.5e14, step=8e-5),
 }
 
 
