@@ -83,6 +83,13 @@ def test_every_page_of_docs_is_on_the_site_and_in_its_navigation(site: Path, pag
     assert written - {"index.html"} <= home, written - home
 
 
+def test_pages_of_figures_have_the_width_that_a_table_of_contents_would_take(site: Path) -> None:
+    """Pictures and tables of claims want it, and such a page has no headings."""
+    column = 'data-md-component="sidebar" data-md-type="toc"'
+    hidden = {path.stem for path in (site / "figures").glob("*.html") if f"{column} hidden" in path.read_text("utf-8")}
+    assert len(hidden) > 30 and "index" not in hidden and column in (site / "training.html").read_text("utf-8")
+
+
 def test_the_pages_load_nothing_from_elsewhere(site: Path, pages: dict[Path, Built]) -> None:
     assert sum(len(page.loads) for page in pages.values()) > 100
     foreign = {(path.name, one) for path, page in pages.items() for one in page.loads if outside(one)}

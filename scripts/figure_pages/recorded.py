@@ -78,9 +78,12 @@ class Recorded:
 
     @property
     def stood_for(self) -> tuple[Training, ...]:
-        """The paper's trainings for which others were run: on a part of its data, or of another network."""
+        """The paper's trainings for which others were run: on a part of its data, or of another network.
+
+        Those that were asked for themselves are missing, and told as such.
+        """
         others = [cell for found in self.series for cell in (*found.on_other_data, *found.of_other_network)]
-        return tuple(dict.fromkeys(cell.of_paper for cell in others))
+        return tuple(dict.fromkeys(cell.of_paper for cell in others if cell.of_paper not in self.missing))
 
     @property
     def theirs(self) -> tuple[ClaimVerdicts, ...]:

@@ -78,7 +78,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Links to files of the repository lead to their copies on the site."""
+    """Links to files of the repository lead to their copies on the site; a figure's page, all one piece, has its full width."""
+    if page.file.src_uri.startswith("figures/") and not page.file.src_uri.endswith("index.md"):
+        page.meta.setdefault("hide", ["toc"])
 
     def moved(found: re.Match[str]) -> str:
         outside = _outside(page.file.src_uri, found[2])
