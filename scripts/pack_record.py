@@ -2,7 +2,7 @@
 
     python scripts/pack_record.py runs
     python scripts/pack_record.py runs --results results --only he2023/fig1 he2023/fig2
-    python scripts/pack_record.py runs --keep                 # series that the store has not stay as they are recorded
+    python scripts/pack_record.py runs --keep                 # what the store has not stays as it is recorded
     python scripts/pack_record.py --redraw                    # the pictures alone, from the record as it is
 
 Every record is read back and judged again; that its verdicts are those of the store is checked, not hoped. A figure of which
@@ -30,7 +30,7 @@ from equisep.report.figures.drawing.draw import fingerprint, save_drawn
 from equisep.report.figures.summary import state_of
 from equisep.report.formatting import size
 from equisep.runs.packing import lines_of
-from equisep.runs.plan import RunOptions, cells_to_run, short_cells
+from equisep.runs.plan import RunOptions, cells_to_run, declared, short_cells
 from equisep.runs.record import Record, read_record, record_content, recorded_evidence, write_record
 from equisep.runs.run import evidence_of
 from equisep.runs.store import Store
@@ -65,8 +65,8 @@ def main() -> None:
 def pack_figure(figure: Figure, store: Store, results: Path, former: Record | None = None) -> Evidence:
     """Write the record of one figure, read it back, check its verdicts, and draw the figure from it alone.
 
-    Where nothing was run, nothing is written. Series of which the store has nothing stay as a `former` record has them, and the
-    short runs by which it chose a rate.
+    Where nothing was run, nothing is written. Series of which the store has nothing stay as a `former` record has them, and of
+    the others what the figure still asks for, at any of its rates.
     """
     entries = [entry for found in evidence_of(figure, store, SCALE).series.values() for entry in found.entries]
     plan = plan_of(figure, store)
@@ -76,7 +76,7 @@ def pack_figure(figure: Figure, store: Store, results: Path, former: Record | No
         kept_on = [entry for entry in former.entries if entry.series in left]
         again = {entry.series for entry in kept_on}
         known = {(entry.series, entry.cell) for entry in (*entries, *kept_on)}
-        kept_on += [entry for entry in _short_runs(figure, former) if (entry.series, entry.cell) not in known]
+        kept_on += [entry for entry in _still_asked(figure, former, entries) if (entry.series, entry.cell) not in known]
         entries += kept_on
         plan = [each for each in plan if each[0] not in again] + [(entry.series, entry.cell) for entry in kept_on]
     stored = gather(figure, entries, scale=SCALE, plan=plan)
@@ -90,15 +90,27 @@ def pack_figure(figure: Figure, store: Store, results: Path, former: Record | No
     return kept
 
 
-def _short_runs(figure: Figure, former: Record) -> list[Entry]:
-    """The recorded trainings that are the short ones of the figure as it is declared now.
+def _still_asked(figure: Figure, former: Record, entries: Sequence[Entry]) -> list[Entry]:
+    """The recorded trainings that the figure asks for as it is declared now: short runs, and whole ones on the data and network
+    that the others of their series have.
 
     Figures that try the best two rates to the end had one of them chosen by short runs before.
     """
-    if figure.choose not in ("short runs", "best two"):
-        return []
-    short = {(each.series, _of_paper(each.cell)) for each in short_cells(figure, RunOptions(scale=SCALE))}
-    return [entry for entry in former.entries if (entry.series, _of_paper(entry.cell)) in short]
+    asked = RunOptions(SCALE)
+    by_short = figure.choose in ("short runs", "best two")
+    short = {(each.series, _of_paper(each.cell)) for each in short_cells(figure, asked)} if by_short else set()
+    whole = declared(figure, asked)
+    alike = {(entry.series, _trained_on(entry.cell)) for entry in entries}
+    return [
+        entry
+        for entry in former.entries
+        if (entry.series, _of_paper(entry.cell)) in short
+        or (whole(entry.series, entry.cell) and (entry.series, _trained_on(entry.cell)) in alike)
+    ]
+
+
+def _trained_on(cell: Cell) -> tuple[str, ...]:
+    return (cell.data, cell.network) if isinstance(cell, Training) else ()
 
 
 def _of_paper(cell: Cell) -> Cell:
@@ -188,7 +200,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--redraw", action="store_true", help="draw the pictures anew from the record, and pack nothing"
     )
-    parser.add_argument("--keep", action="store_true", help="leave recorded what the store has nothing of")
+    parser.add_argument("--keep", action="store_true", help="leave recorded what the store has not")
     parser.add_argument("--results", type=Path, default=REPO / "results", help="where the record goes")
     parser.add_argument("--only", nargs="+", metavar="ID", help="these figures alone")
     asked = parser.parse_args(given)

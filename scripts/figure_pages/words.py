@@ -240,9 +240,9 @@ def law_statement(claims: Sequence[tuple[Recorded, ClaimVerdicts]]) -> str:
 
     panels = plural(len(parts[names[0]]), "panel")
     return (
-        f"**The law itself.** Of {panels} in which it is claimed of feed-forward networks, the mean r over seeds makes a law "
-        f"(r ≤ {LAW_R:g}, by the paper's own numbers) of {counts('law')}, and with its whole interval of {counts('held')}; "
-        f"it makes none (r > {NO_LAW_R:g}) of {counts('no law')}. All others lie between."
+        f"**The law itself.** Of {panels} in which a sentence that is quoted claims it of feed-forward networks, the mean r over "
+        f"seeds makes a law (r ≤ {LAW_R:g}, by the paper's own numbers) of {counts('law')}, and with its whole interval of "
+        f"{counts('held')}; it makes none (r > {NO_LAW_R:g}) of {counts('no law')}. All others lie between."
     ).replace(" -", " −")
 
 

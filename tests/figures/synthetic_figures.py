@@ -93,7 +93,7 @@ def shown_evidence(*, scale: str = "paper", seeds: int = 0) -> Evidence:
         printed=(Printed("deep", "rho", 0.818, "Fig. 1"), Printed("deep", "r", -0.999, "Fig. 1")),
         rates={"adam": (1e-3, 3e-3)},
         choose="best r",
-        changes={"deep": {"depth": 20}, "shallow": {"data": "embedded-10x10", "stands_for": "cifar10"}},
+        changes={"deep": {"depth": 20}, "shallow": {"data": "cifar10_7k", "stands_for": "cifar10"}},
         notes=("Made by hand.",),
     )
     entries = [

@@ -80,7 +80,7 @@ def test_nothing_run() -> None:
 
 
 def test_what_stood_in_for_what() -> None:
-    assert shown_evidence().stand_ins == {"cifar10": ("embedded-10x10",)}
+    assert shown_evidence().stand_ins == {"cifar10": ("cifar10_7k",)}
     assert gather(figure(), entries(), scale="paper").stand_ins == {}
 
 

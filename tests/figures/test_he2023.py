@@ -182,7 +182,7 @@ def test_networks_without_parts() -> None:
     }  # fmt: skip
     assert {name: cell.activation for name, cell in cells(LINEAR).items()} == {"linear": False, "relu": True}
     assert cells(LINEAR)["relu"] == cells(FIG1)["adam-20"]  # the same trainings, and so the same record
-    bert, *others = cells(FIGS9).values()
+    *others, bert = cells(FIGS9).values()
     assert [other.of_paper for other in others] == [bert, bert]
     assert [other.network.rpartition("/")[2] for other in others] == ["all-MiniLM-L6-v2", "all-mpnet-base-v2"]
     assert (bert.data, bert.per_class, bert.reductions, bert.readings) == ("sst2", 500, ("first", "mean"), ("eval",))

@@ -747,6 +747,22 @@ def test_another_network_decides_nothing_of_the_papers() -> None:
     assert judge(evidence(figure(LAW), {"a": good}))[0].verdict == "held"
 
 
+@pytest.mark.parametrize(
+    ("data", "per_class", "word"),
+    [
+        ("cifar10_7k", 100, "held"),  # draws from a part are draws from the whole
+        ("cifar10_7k", None, "supported"),
+        ("embedded-10x10", 100, "supported"),
+        ("mine.npz", 100, "supported"),
+    ],
+)
+def test_other_data_than_the_papers_decide_nothing_of_it(data: str, per_class: int | None, word: str) -> None:
+    cell = Cell(data=data, stands_for="cifar10", per_class=per_class)
+    (verdict,) = judge(evidence(figure(LAW, base=cell), {"a": [outcome(law_curve(0.5, r=-0.999))] * 3}))
+    assert verdict.verdict == word
+    assert verdict.reason.endswith("and the paper's data to decide.") == (word == "supported")
+
+
 @pytest.mark.parametrize(("r", "word", "own"), [(-0.999, "supported", "held"), (-0.9, "against", "contradicted")])
 def test_what_a_figure_lacks_decides_nothing_of_the_papers_but_claims_of_ours(r: float, word: str, own: str) -> None:
     """Declared of the figure, or of one of its series."""

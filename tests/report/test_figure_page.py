@@ -138,7 +138,7 @@ def test_a_page_has_picture_sentences_claims_and_how_it_was_run(tmp_path: Path) 
     assert "Why it may differ" not in page
     assert re.search(r"^\| held \| A law in both \| “Thus 0” \(p\. 1\) \| .*mean r = −0\.999", page, flags=re.MULTILINE)
     before, _, run = page.partition("<details markdown><summary>How it was run</summary>")
-    assert "**embedded-10x10 stands in for the paper's cifar10.**" in run and "Made by hand." in run
+    assert "1,000 images drawn from cifar10_7k, a part of CIFAR-10" in run and "Made by hand." in run
     assert "| deep | 0.001 | 3 | −0.9990 | 0.6010 |" in run
     assert "| deep | ρ | 0.818 | 0.6010 | 3 |" in run and "| deep | r | −0.999 | −0.9990 |" in run
     assert "Run it again: `equisep figures run test/figure`." in run
@@ -381,6 +381,28 @@ def test_series_that_the_store_has_not_stay_as_recorded(stored: tuple[Evidence, 
     assert kept.done == found.done and len(kept.series[second].entries) == len(found.series[second].entries)
     assert [verdict.verdict for verdict in judge(kept)] == [verdict.verdict for verdict in judge(found)]
     assert not pack(found.figure, part, results).series[second].entries
+
+
+def test_trainings_that_the_store_has_not_stay_as_recorded_on_the_data_that_it_has(
+    stored: tuple[Evidence, Store], tmp_path: Path
+) -> None:
+    """Also those of a series of which the store has some: rates that were recorded are not asked for again."""
+    found, _ = stored
+    pack, results = script("pack_record.py")["pack_figure"], tmp_path / "results"
+    former = Record(entries_of(found), "paper", 12, [])
+    part = Store.open(tmp_path / "part")
+    entries = [entry for entry in entries_of(found) if entry.training.rate == 1e-3]
+    part.add_manifest(found.figure.id, "paper", [(entry.series, entry.cell) for entry in entries], {})
+    for entry in entries:
+        part.put(entry.cell, entry.outcome, entry.provenance)
+    assert pack(found.figure, part, results).done == len(entries) == 6
+    assert {entry.cell for entry in entries_of(pack(found.figure, part, results, former))} == {
+        entry.cell for entry in entries_of(found)
+    }
+    on_others = [
+        replace(each, cell=each.cell.with_(stands_for=each.cell.data, data="other")) for each in former.entries
+    ]
+    assert pack(found.figure, part, results, former._replace(entries=on_others)).done == 6
 
 
 def test_short_runs_that_chose_a_rate_stay_as_recorded_and_nothing_else_that_is_shorter(

@@ -46,7 +46,7 @@ def test_json_has_claims_series_and_printed_numbers() -> None:
     content = figure_json(found, judge(found))
     json.dumps(content, allow_nan=False)
     assert (content["id"], content["state"], content["scale"]) == ("test/figure", "run", "paper")
-    assert content["stand_ins"] == {"cifar10": ["embedded-10x10"]}
+    assert content["stand_ins"] == {"cifar10": ["cifar10_7k"]}
     law, above, near, unread = content["claims"]
     assert (law["verdict"], law["held"], law["n"], law["paper"]) == ("held", True, 3, -0.999)
     assert law["ours"] == pytest.approx(-0.999)
@@ -112,7 +112,7 @@ def test_the_terminal_shows_everything() -> None:
     for words in (
         "test/figure  A figure made by hand",
         "paper scale, 12 runs, run; claims: 2 held, 1 contradicted, 1 not run",
-        "embedded-10x10 stands in for the paper's cifar10.",
+        "trains on 1,000 images drawn from cifar10_7k, a part of CIFAR-10",
         "The deep one separates less a layer",
         "the rule asks for 0.8 to 1.25",
         "`ncc` was not read of `deep`.",
@@ -159,6 +159,14 @@ def test_samples_that_are_drawn_from_a_part_of_a_data_set_are_no_other_training_
         assert stands in text and "drawn from" not in text
     own = replace(found, figure=replace(found.figure, id="equisep2026/own"))
     assert "the paper's cifar10" not in terminal(own, width=160)
+
+
+@pytest.mark.parametrize("wanted", ["fashion-mnist", "mine.npz"])
+def test_samples_drawn_from_a_part_of_another_data_set_stand_in_for_the_papers(wanted: str) -> None:
+    cell = {"data": "cifar10_7k", "stands_for": wanted, "per_class": 100}
+    found = evidence(figure(Claim("A law", "law", ("a",)), changes={"a": cell}), {"a": [outcome(law_curve())] * 3})
+    text = " ".join(terminal(found, width=160).split())
+    assert f"stands in for the paper's {wanted}." in text and "drawn from" not in text
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])

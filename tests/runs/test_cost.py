@@ -16,6 +16,7 @@ from equisep.figures.cell import Cell
 from equisep.figures.figure import Figure
 from equisep.runs.cost import SET_UP, SPEEDS, _network, predict, predict_cells, samples_of
 from equisep.runs.plan import RunOptions, cells_to_run, planned_cells, short_cells
+from equisep.runs.record import recorded_evidence
 
 NETWORKS: list[dict[str, Any]] = [
     {},
@@ -111,6 +112,15 @@ def test_steps_of_convolutional_networks_on_a_gpu_are_those_that_were_measured()
         steps = 100 * 10
         predicted = (predict_cells([cell], device="cuda").seconds - SET_UP) / steps
         assert 2 / 3 < 1e3 * predicted / row["channels_last"]["ms"] < 3 / 2, row["series"]
+
+
+def test_encoders_are_not_predicted_at_the_speed_of_convolutions_in_tf32() -> None:
+    """What was recorded of an encoder of BERT's size took no more than five times as long, in company."""
+    figure = figure_of("he2023/figS9")
+    found = recorded_evidence(figure, Path(__file__).parents[2] / "results" / "he2023" / "figS9.json")
+    took = [entry.provenance["wall_s"] for entry in found.series["mpnet"].entries]
+    predicted = predict_cells([figure.cell(figure.named("mpnet")[0])], device="cuda").seconds
+    assert len(took) == 3 and min(took) / 5 < predicted < max(took)
 
 
 def test_nothing_to_run_costs_nothing() -> None:

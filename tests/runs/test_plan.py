@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from equisep.errors import DataError, InputError, StoreError
 from equisep.figures.catalogue import all_figures, figure_of
-from equisep.figures.cell import Cell
+from equisep.figures.cell import Cell, Training
 from equisep.figures.figure import Figure, Panel, Series
 from equisep.figures.outcome import Curves, Outcome
 from equisep.runs import run
@@ -246,6 +246,13 @@ def test_a_network_stands_in_for_another_and_the_record_says_so(
     }
     kept = recorded_evidence(TINY, write_record(tmp_path / "t" / "tiny.json", entries, TINY, "paper"))
     assert kept.stand_ins == evidence.stand_ins and kept.done == 4
+
+
+def test_what_stands_in_for_a_stand_in_is_still_for_the_papers_network() -> None:
+    declared = replace(TINY, base=TINY.base.with_(network="fnn-linear", network_for="fnn"))
+    asked = RunOptions("paper", 1, networks={"fnn-linear": "vgg11"})
+    found = [plan.cell for plan in planned_cells(declared, asked)]
+    assert {(cell.network, cell.network_for) for cell in found if isinstance(cell, Training)} == {("vgg11", "fnn")}
 
 
 def test_a_substitute_stands_in_at_smoke_scale_alone() -> None:

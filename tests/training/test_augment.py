@@ -112,6 +112,14 @@ def test_no_images() -> None:
     assert CROP_FLIP_ROTATE(images(0), torch.Generator()).shape == (0, 3, 32, 32)
 
 
+@pytest.mark.usefixtures("as_users_run_it")
+def test_samples_that_are_no_images_are_refused() -> None:
+    with pytest.raises(
+        InputError, match=r"are of images, .*; found shape \(3, 8\)\. Pass images that are not flattened"
+    ):
+        CROP_FLIP_ROTATE(torch.zeros(3, 8), torch.Generator())
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_the_same_on_a_gpu() -> None:
     x = images(64)

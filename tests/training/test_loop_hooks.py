@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor, nn
 
+from equisep.errors import InputError
 from equisep.models import Fnn, build
-from equisep.training import Member, Recipe, Shape, train, train_ensemble
-from equisep.training.augment import CROP_FLIP_ROTATE
+from equisep.training import CROP_FLIP_ROTATE, Augmentation, Member, Recipe, Shape, train, train_ensemble
 from training.small_loop import data, equal, fresh
 
 RECIPE = Recipe(rate=3e-3, epochs=3, batch_size=32, seed=5)
@@ -142,6 +145,42 @@ def test_moved_images_train_another_network_the_same_every_time() -> None:
     for model, way in zip(models, (CROP_FLIP_ROTATE, CROP_FLIP_ROTATE, None), strict=True):
         train(model, images, y, recipe=RECIPE, augment=way)
     assert equal(models[0], models[1]) and not equal(models[0], models[2])
+
+
+def drawn(rows: int) -> Callable[[int, torch.Generator], Tensor]:
+    """A `draw` that gives so many rows too many."""
+    return lambda count, chance: torch.rand(count + rows, 1, generator=chance)
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("augment", "sentence"),
+    [
+        (
+            "crop",
+            r"`augment` is a function of samples and a generator, or an `equisep\.training\.Augmentation`.*found 'crop'",
+        ),
+        (Augmentation, r"`augment` is a function of samples and a generator.*found <class"),
+        (
+            lambda x, _: x[1:],
+            r"`augment` gave a tensor of shape \(31, 6\) for a batch of 32 samples\. Return a tensor with",
+        ),
+        (lambda *_: None, r"`augment` gave `NoneType` for a batch of 32 samples\."),
+        (Augmentation(drawn(0), lambda x, _: x[1:]), r"`augment` gave a tensor of shape \(31, 6\) for a batch of 32"),
+        (
+            Augmentation(drawn(1), torch.add),
+            r"`draw` of an `Augmentation` gave a tensor of shape \(33, 1\) for a batch of 32",
+        ),
+        (
+            Augmentation(lambda *_: torch.rand(()), torch.add),
+            r"`draw` of an `Augmentation` gave a tensor of shape \(\) for",
+        ),
+        (Augmentation(lambda *_: None, torch.add), r"`draw` of an `Augmentation` gave `NoneType` for"),  # type: ignore[arg-type, return-value]
+    ],
+)
+def test_what_is_no_augmentation_or_changes_their_number_is_one_sentence(augment: Any, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        train(fresh(), *data(), recipe=RECIPE, augment=augment)
 
 
 # readings

@@ -33,7 +33,7 @@ DEPTH = 8
 MOST_DEPTH = 1000
 SMOKE_EPOCHS, SMOKE_PER_CLASS = 20, 30
 WORKERS = 2  # not the number of cores: who trains with whom decides the last digits
-PAPER: Reading = "drawn"  # how the paper's figures are read (docs/readings.md)
+PAPER: Reading = "drawn"  # how the paper's public program reads (docs/readings.md)
 FILES = ("report.html", "law.png", "sites.png", "profile.json", "model.pt")
 
 
@@ -66,7 +66,7 @@ def demo(
             "--reading",
             READ,
             "How BatchNorm reads: eval (running statistics), mixed (those of class-mixed batches) or drawn (those of "
-            "batches in the order drawn, as the paper's figures).",
+            "batches in the order drawn, as the paper's program).",
             default="eval",
         ),
     ] = None,

@@ -24,7 +24,7 @@ def option(flag: str, panel: str, help: str, *, default: str | None = None, **mo
 
 _READING = (
     "How BatchNorm reads: eval (running statistics), mixed (those of class-mixed batches) or drawn (those of batches in the "
-    "order drawn, as He & Su's figures)"
+    "order drawn, as He & Su's program)"
 )
 Reading = Annotated[str | None, option("--reading", READ, f"{_READING}.", default="eval")]
 Readings = Annotated[

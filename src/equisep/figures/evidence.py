@@ -13,6 +13,7 @@ from equisep.errors import MissingExtraError
 from equisep.figures.cell import Cell, Solve, Training, trainings
 from equisep.figures.figure import Figure, Series
 from equisep.figures.outcome import Outcome
+from equisep.figures.papers import is_part
 from equisep.figures.quantities import quantity, standard_quantities, was_read
 
 if TYPE_CHECKING:
@@ -74,9 +75,12 @@ class SeriesEvidence:
 
     @property
     def on_other_data(self) -> tuple[Training, ...]:
-        """Those chosen that train on the whole of a data set that stands in for the paper's: that is another training set."""
+        """Those chosen that train on another set than the paper's: on the whole of one that stands in for it, or on draws from
+        one that is no part of it.
+        """
         chosen = trainings(entry.cell for entry in self.chosen.values())
-        return tuple(cell for cell in chosen if cell.stands_for and cell.takes_all)
+        stood = (cell for cell in chosen if cell.stands_for)
+        return tuple(cell for cell in stood if cell.takes_all or not is_part(cell.data, cell.stands_for))
 
     @property
     def of_other_network(self) -> tuple[Training, ...]:

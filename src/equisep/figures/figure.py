@@ -58,7 +58,7 @@ class Panel:
                 `epochs`: the quantity `y` over the epochs read, one line per series. `sweep`: `y` over the `x` of the series,
                 one line for each `group` (the part of a series' name before the last `-`; without one, all together). `points`:
                 samples in principal components, one pair of axes per site. `scatter`: quantity `y` against quantity `x`, one
-                point per cell; where several groups have the same `x`, the color tells the `x` and the marker the group.
+                point per cell; where series of several groups have the same `x`, the color tells that and the marker the group.
                 `array`: the array `y` against the array `x` of each cell. `categories`: quantity `y` of each series beside
                 the next, one point per cell and a bar at their mean.
     series      globs of the series drawn; by default those that name this panel.

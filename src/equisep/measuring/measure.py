@@ -91,7 +91,7 @@ def measure(
     reduction      how features become vectors: `auto` (`mean` over the real tokens of sequences, else `flatten`), `flatten`,
                    `mean`, `positions`, `first`, `last`, `tokens`, `pca=m`, or a function; see `equisep.taps.Reduction`.
     reading        how BatchNorm normalizes: `eval` by its running statistics, `mixed` by those of class-mixed batches, `drawn` by
-                   those of batches in the order in which the samples were drawn (He & Su's figures). Pairs, data sets and
+                   those of batches in the order in which the samples were drawn (He & Su's program). Pairs, data sets and
                    `Batches` are put into batches for each; loaders are read as they come, and `mixed` refuses batches that
                    are less class-mixed than chance.
     readings       several of them in one call: the profile is of the first, `profile.readings` holds all, `profile.company` D

@@ -30,7 +30,8 @@ class Speed:
     """What a device does: operations a second, and seconds that any layer of any step takes at the least.
 
     Measured on two cores and on one H200 with the records in `benchmarks/results`; another device differs. A single network
-    on the H200 is one of `convolutions-nvidia-h200-*`, by itself, in TF32 and from graphs.
+    on the H200 is one of `convolutions-nvidia-h200-*`, by itself, in TF32 and from graphs. Encoders train in float32, as
+    ensembles do, and go by their rate.
     """
 
     name: str
@@ -88,7 +89,7 @@ def _cost(group: Sequence[Cell], speed: Speed) -> tuple[float, int]:
     reads = len(watched) * len(cell.readings) * len(cell.grains) * len(cell.reductions)
     reads += len(cell.noise) * cell.noise_draws
     work = len(group) * forward * n * (3 * epochs + 4 * reads)
-    rate = speed.ensemble if runner_of(cell) == "ensembles" else speed.single
+    rate = speed.single if runner_of(cell) == "networks" else speed.ensemble
     size = 4 * ((2 + MOMENTS.get(cell.optimizer, 2)) * parameters + 3 * activations * cell.batch_size)
     return SET_UP + work / rate + steps * layers * speed.step, len(group) * size
 

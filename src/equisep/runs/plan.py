@@ -61,7 +61,7 @@ class RunOptions:
             return made
         network = (self.networks or {}).get(made.network, made.network)
         if network != made.network:
-            made = made.with_(network_for=made.network, network=network)
+            made = made.with_(network_for=made.network_for or made.network, network=network)
         other = (self.data or {}).get(made.data)
         if other is None and self.scale == "smoke":
             other = figure.smoke.get("data")

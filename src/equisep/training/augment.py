@@ -22,8 +22,9 @@ TURNS = 24  # rotations by STEP · k degrees, k = 0 … 23
 class Augmentation:
     """A change of batches in two halves, so that its second can be a part of a CUDA graph.
 
-    draw        chance for so many samples, from a generator on the CPU: a tensor whose first axis is the batch.
-    apply       the samples changed by it, on their device, without waiting for it.
+    draw        chance for so many samples, from a generator on the CPU: a tensor with one row per sample.
+    apply       the samples changed by it, on their device, without waiting for it. A graph repeats what it did once: all
+                that differs from batch to batch has to be in what was drawn.
     """
 
     draw: Callable[[int, torch.Generator], Tensor]
@@ -31,7 +32,19 @@ class Augmentation:
 
     def __call__(self, samples: Tensor, generator: torch.Generator) -> Tensor:
         """Both halves."""
-        return self.apply(samples, self.draw(len(samples), generator).to(samples.device))
+        return self.apply(samples, self.drawn(len(samples), generator).to(samples.device))
+
+    def drawn(self, count: int, generator: torch.Generator) -> Tensor:
+        """What is drawn for so many samples; refused where it is not one row for each."""
+        return one_row_each(self.draw(count, generator), count, of="`draw` of an `Augmentation`")
+
+
+def one_row_each(found: object, count: int, *, of: str) -> Tensor:
+    """What a function of the user's gave for a batch, refused where it is no tensor with one row per sample."""
+    if isinstance(found, Tensor) and found.ndim and len(found) == count:
+        return found
+    shown = f"a tensor of shape {tuple(found.shape)}" if isinstance(found, Tensor) else f"`{type(found).__name__}`"
+    raise InputError(f"{of} gave {shown} for a batch of {count} samples. Return a tensor with one row per sample.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +83,11 @@ def apply(images: Float[Tensor, "b c h w"], moves: Moves) -> Float[Tensor, "b c 
 
     All are rotated, and what was not to be is put back: a choice by their number would wait for the device.
     """
+    if images.ndim != 4:
+        raise InputError(
+            f"Crops and rotations are of images, (batch, colors, height, width); found shape {tuple(images.shape)}. Pass "
+            "images that are not flattened."
+        )
     moved = _shift_and_flip(images, moves)
     if not len(images):
         return moved

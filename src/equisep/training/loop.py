@@ -17,7 +17,7 @@ from equisep.labels import check_range
 from equisep.progress import Watched, callback, watched
 from equisep.shapes import Float, Int, Shaped
 from equisep.taps import eager
-from equisep.training.augment import Augmentation
+from equisep.training.augment import Augmentation, one_row_each
 from equisep.training.captured import Engine, ModelSteps, hooked, replays
 from equisep.training.checkpoint import Checkpoint, Lists
 from equisep.training.recipe import Recipe
@@ -83,6 +83,7 @@ def train(
     progress = callback(progress)
     recipe = _recipe(recipe)
     _check(model, x, y, recipe)
+    _check_augment(augment)
     on_host = augment is not None and not isinstance(augment, Augmentation)
     obstacle = "batches are augmented on the host" if on_host else hooked(model)
     if not recipe.of_papers:
@@ -188,17 +189,15 @@ class _Step:
         """Each batch of an epoch with what an `Augmentation` draws for it, brought to the device at once."""
         if not isinstance(self._augment, Augmentation):
             return [(rows,) for rows in batches]
-        drawn = torch.cat([self._augment.draw(len(rows), self.chance) for rows in batches]).to(self.x.device)
+        drawn = torch.cat([self._augment.drawn(len(rows), self.chance) for rows in batches]).to(self.x.device)
         return list(zip(batches, drawn.split([len(rows) for rows in batches]), strict=True))
 
     @torch.enable_grad()
     def __call__(self, rows: Int[Tensor, " b"], *drawn: Tensor) -> None:
         """Scores, loss, gradients, optimizer."""
         x, y = self.x[rows], self.y[rows]
-        if isinstance(self._augment, Augmentation):
-            x = self._augment.apply(x, *drawn)
-        elif self._augment is not None:
-            x = self._augment(x, self.chance)
+        if self._augment is not None:
+            x = self._augmented(x, self._augment, *drawn)
         logits = self.model(x) if self._begun else self._first_scores(x)
         loss = self._mean_loss(logits, y)
         self.optimizer.zero_grad()
@@ -206,6 +205,10 @@ class _Step:
         self.optimizer.step()
         self.loss += loss.detach() * len(rows)
         self.hits += (logits.detach().argmax(dim=1) == y).sum()
+
+    def _augmented(self, x: Tensor, augment: Augment, *drawn: Tensor) -> Tensor:
+        made = augment.apply(x, *drawn) if isinstance(augment, Augmentation) else augment(x, self.chance)
+        return one_row_each(made, len(x), of="`augment`")
 
     def _first_scores(self, x: Tensor) -> Tensor:
         """Scores that tell how many classes there are and, on a CPU, how much work a step is."""
@@ -263,6 +266,14 @@ def _recipe(given: object) -> Recipe:
             f"`recipe` is an `equisep.training.Recipe`, as `Recipe(epochs=100, rate=1e-3)`; found {given!r}."
         )
     return given
+
+
+def _check_augment(given: object) -> None:
+    if given is not None and (isinstance(given, type) or not callable(given)):
+        raise InputError(
+            "`augment` is a function of samples and a generator, or an `equisep.training.Augmentation`, as "
+            f"`CROP_FLIP_ROTATE`; found {given!r}."
+        )
 
 
 def _check(model: nn.Module, x: Tensor, y: Tensor, recipe: Recipe) -> None:

@@ -61,6 +61,13 @@ FIT_OR_NOT = {
 SENTENCES = ("sst2", "seeded-tokens")
 # what stands in for a data set of a paper in the record, and what for a network
 STAND_INS = {"cifar10_7k": StandIn("CIFAR-10", 5_000, 2_000, 50_000, 10_000)}
+
+
+def is_part(used: str, wanted: str) -> bool:
+    """Whether one data set is a known part of another: draws from it are draws from the whole."""
+    return used in STAND_INS and STAND_INS[used].name == DATA_NAMES.get(wanted)
+
+
 NETWORK_STAND_INS = {
     "hf:sentence-transformers/all-MiniLM-L6-v2": (
         "a BERT of 6 layers for lower case, trained contrastively to tell sentence pairs apart, and not as a masked "

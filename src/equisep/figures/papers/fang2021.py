@@ -225,7 +225,7 @@ FNN = Figure(
     claims=(
         *collapse_claims("fnn", "FNN"),
         Claim("FNN: with R = 100 there is no law of D, in two readings (networks with 99.9 % of their training samples right)",
-              "no law", ("fnn-R100",), "r;r@reading=eval", source=f"ours, against {HE_SU}", quote=PREVAILS, fit=TERMINAL),
+              "no law", ("fnn-R100",), "r;r@reading=eval", source=f"ours, against “{PREVAILS}” ({HE_SU})", fit=TERMINAL),
     ),
     columns=2,
     notes=(

@@ -12,7 +12,7 @@ from equisep.figures.cell import Training, trainings
 from equisep.figures.evidence import Evidence, SeriesEvidence
 from equisep.figures.figure import Figure, Printed
 from equisep.figures.judge import LEVEL, WORDS, ClaimVerdicts, Part, Verdict, judge_readings
-from equisep.figures.papers import CLASS_NAMES, DATA_NAMES, STAND_INS
+from equisep.figures.papers import CLASS_NAMES, DATA_NAMES, STAND_INS, is_part
 from equisep.figures.papers.galanti2022_bound import Estimate, estimates
 from equisep.figures.quantities import span_of, standard_quantities
 from equisep.figures.rules import quantities_of
@@ -132,7 +132,7 @@ def drawn_from(evidence: Evidence) -> dict[str, str]:
     return {
         wanted: used
         for wanted, (used, *others) in evidence.stand_ins.items()
-        if not others and used in STAND_INS and not any(cell.takes_all for _, cell in _trained_on(evidence, used))
+        if not others and is_part(used, wanted) and not any(cell.takes_all for _, cell in _trained_on(evidence, used))
     }
 
 

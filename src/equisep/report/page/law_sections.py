@@ -287,7 +287,7 @@ def _trust_rows(subject: Subject) -> Iterable[tuple[str, str]]:
 _READINGS = {
     "eval": "`eval`: BatchNorm uses its running statistics, as in use",
     "mixed": "`mixed`: BatchNorm uses the statistics of class-mixed batches",
-    "drawn": "`drawn`: BatchNorm uses the statistics of batches in the order drawn, as in the figures of He & Su 2023",
+    "drawn": "`drawn`: BatchNorm uses the statistics of batches in the order drawn, as in the program of He & Su 2023",
 }
 
 

@@ -213,8 +213,8 @@ FIGS9 = Figure(
         epochs=20, batch_size=32, weight_decay=0.01, rate=5e-5, milestones=(), readings=("eval",), reductions=("first", "mean"),
     ),
     series=(
-        Series("bert"),
         *(Series(name, {"network": other, "network_for": BERT}) for name, (_, other) in ENCODERS.items()),
+        Series("bert"),  # the last: where it cannot be had the others are trained
     ),
     panels=tuple(
         Panel(f"{series}-{name}", f"{title}, {token}", y=f"fuzziness@reduction={name}", series=(series,), x_label=axis)
