@@ -42,7 +42,7 @@ def over_noise(group: str, **changes: Any) -> tuple[Series, ...]:
         Series(
             f"{group}-{way}-{share}",
             {**changes, "label_noise": share / 100, "augment": augment},
-            label=f"{share} %, {way}",
+            label=f"{share} % random labels, {way}",
             x=share / 100,
             seeds=1 if augment else None,
         )
