@@ -7,8 +7,8 @@ can share it. Figures are taken in the order given, each by one process; what is
 that were cut off go on from their checkpoints in the store, at most a minute old: the same line may be called again until all
 is done. `--recorded results` takes what was recorded before into the store first, so that more seeds cost no more than
 themselves. Small networks leave most of a GPU idle, so several processes gain even on one; they share it best under NVIDIA's
-multi-process service. Beside large ones a small network waits for a place with every kernel: run these apart. Afterwards `scripts/pack_record.py` packs and draws what was run, and `scripts/make_figures_page.py`
-tabulates it.
+multi-process service. Beside large ones a small network waits for a place with every kernel: run these apart. Afterwards
+`scripts/pack_record.py` packs and draws what was run, and `scripts/make_figures_page.py` tabulates it.
 """
 
 from __future__ import annotations
